@@ -1,0 +1,23 @@
+# Installs the library, its public headers, the command line and the package that find_package(largo) reads.
+include(CMakePackageConfigHelpers)
+set(LARGO_PACKAGE_DIR ${CMAKE_INSTALL_LIBDIR}/cmake/largo)
+
+# Relative, so that an installed tree can be moved; it only matters when largo is a shared library.
+set_target_properties(largo PROPERTIES INSTALL_RPATH "$ORIGIN")
+set_target_properties(largo_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
+install(TARGETS largo EXPORT largo-targets)
+install(TARGETS largo_cli)
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+install(EXPORT largo-targets NAMESPACE largo:: DESTINATION ${LARGO_PACKAGE_DIR})
+
+get_target_property(LARGO_LIBRARY_TYPE largo TYPE)
+configure_package_config_file(${PROJECT_SOURCE_DIR}/cmake/largo-config.cmake.in
+  ${PROJECT_BINARY_DIR}/largo-config.cmake INSTALL_DESTINATION ${LARGO_PACKAGE_DIR})
+# Before 1.0 a minor version may change the interface.
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/largo-config-version.cmake
+  COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/largo-config.cmake ${PROJECT_BINARY_DIR}/largo-config-version.cmake
+        DESTINATION ${LARGO_PACKAGE_DIR})
+install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})

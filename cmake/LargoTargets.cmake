@@ -1,0 +1,15 @@
+# Flags for our own code: C++20, strict warnings, and no silent contraction of a*b+c into an FMA,
+# because results must not depend on what the compiler chose to fuse.
+add_library(largo_flags INTERFACE)
+target_compile_features(largo_flags INTERFACE cxx_std_20)
+target_compile_options(largo_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wcast-align -ffp-contract=off
+  $<$<BOOL:${LARGO_WERROR}>:-Werror>)
+
+# largo_add_test(NAME SOURCES...): one GoogleTest binary per folder, one ctest entry per test.
+function(largo_add_test name)
+  add_executable(test_${name} ${ARGN})
+  target_link_libraries(test_${name} PRIVATE largo::largo largo_flags largo_test_support GTest::gtest_main)
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+endfunction()

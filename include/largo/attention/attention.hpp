@@ -1,0 +1,88 @@
+// Attention as an operator on measures, with its gradients.
+//
+//   softmax   T[μ](z)     = ∫ e^{<z',a>} V z' dμ / ∫ e^{<z',a>} dμ = V mean(ν_a),   a = scale · U z
+//   linear    T_lin[μ](z) = V ∫ <z',a> z' dμ = V (cov μ + m mᵀ) a
+//
+// A law is an infinite prompt, an EmpiricalMeasure a finite one: the calls are the same. Gradients follow from
+// the tilt, ∂T/∂U_ij = scale · V cov(ν_a) e_i z_j and ∂T_k/∂V_ij = δ_ki mean(ν_a)_j, and for factored weights
+// from U = KᵀQ by the chain rule.
+//
+// Shapes: tokens in R^d, queries in R^e, outputs in R^o; U is d x e, V is o x d, K is r x d, Q is r x e.
+// Queries and outputs are rows. The result for a query does not depend on the others in the call.
+#pragma once
+
+#include <vector>
+
+#include "largo/measures/measure.hpp"
+#include "largo/numerics/execution.hpp"
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+enum class AttentionKind : std::uint8_t { softmax, linear };
+
+struct MergedWeights {
+  Matrix U;
+  Matrix V;
+  double scale = 1;  ///< of the scores; 1/√r is the usual one for key dimension r
+};
+
+struct FactoredWeights {
+  Matrix K;
+  Matrix Q;
+  Matrix V;
+  double scale = 1;
+
+  /// U = KᵀQ. Throws InputError when the shapes do not fit.
+  MergedWeights merged() const;
+};
+
+/// One output per row for one query per row. Cost: one tilt per query to first order; for a prompt of L tokens,
+/// L (d + d) multiply-adds per query and one pass over the tokens for 64 queries.
+RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
+                 const ConstRowsRef& queries, const Execution& execution = {});
+RowMatrix attend(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
+                 const ConstRowsRef& queries, const Execution& execution = {});
+
+struct MergedGradient {
+  Matrix U;
+  Matrix V;
+};
+
+struct FactoredGradient {
+  Matrix K;
+  Matrix Q;
+  Matrix V;
+};
+
+/// The vector-Jacobian product: the gradient of Σ_q <cotangent_q, T(z_q)>, cotangents one per row (n x o).
+/// For a prompt it costs twice as much as attend(): no d x d matrix is formed.
+MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
+                             const ConstRowsRef& queries, const ConstRowsRef& cotangents,
+                             const Execution& execution = {});
+FactoredGradient attention_vjp(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
+                               const ConstRowsRef& queries, const ConstRowsRef& cotangents,
+                               const Execution& execution = {});
+
+/// The full Jacobians of T at one query: row k holds the derivatives of T_k, parameters in row-major order
+/// (∂T_k/∂U_ij at column i·e + j).
+struct MergedJacobian {
+  Matrix U;  ///< o x (d e)
+  Matrix V;  ///< o x (o d)
+};
+
+struct FactoredJacobian {
+  Matrix K;  ///< o x (r d)
+  Matrix Q;  ///< o x (r e)
+  Matrix V;  ///< o x (o d)
+};
+
+/// One Jacobian per query.
+std::vector<MergedJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
+                                               const MergedWeights& weights, const ConstRowsRef& queries,
+                                               const Execution& execution = {});
+std::vector<FactoredJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
+                                                 const FactoredWeights& weights, const ConstRowsRef& queries,
+                                                 const Execution& execution = {});
+
+}  // namespace largo

@@ -1,0 +1,32 @@
+// The law of M z + b for z of any law: linear images and translations.
+//   Λ(a) = <a,b> + Λ_z(Mᵀa),   mean = b + M m,   covariance = M C Mᵀ.
+#pragma once
+
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+class AffineMeasure final : public Measure {
+ public:
+  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d.
+  AffineMeasure(Matrix map, Vector offset, MeasurePtr base);
+  static AffineMeasure linear_image(Matrix map, MeasurePtr base);
+  static AffineMeasure translation(Vector offset, MeasurePtr base);
+
+  double log_partition(const ConstVectorRef& direction) const override;
+  Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
+  std::vector<Tilt> tilts(const ConstMatrixRef& directions, TiltOrder order,
+                          const Execution& execution) const override;
+  /// ‖M‖_op times the constant of the base: an upper bound.
+  double sub_gaussian_constant() const override;
+  void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+
+ private:
+  Tilt image(const Tilt& base, const ConstVectorRef& direction, TiltOrder order) const;
+
+  Matrix map_;
+  Vector offset_;
+  MeasurePtr base_;
+};
+
+}  // namespace largo

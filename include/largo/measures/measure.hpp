@@ -1,0 +1,89 @@
+// A token law μ on R^d, seen through its exponential tilts.
+//
+// With a in R^d, Λ(a) = log ∫ e^{<a,z>} dμ(z) is the log-partition and dν_a ∝ e^{<a,·>} dμ the tilted law;
+// then ∇Λ(a) = mean(ν_a) and ∇²Λ(a) = cov(ν_a). Softmax attention, its limit and its gradients need nothing
+// else, so a law is anything that answers tilt(a): a prompt of L tokens (EmpiricalMeasure) and a Gaussian
+// are asked the same question.
+//
+// Laws are immutable, hence safe to share between threads; composite laws hold their parts by MeasurePtr.
+//
+// To define a law of your own, derive and provide log_partition(); everything else has a default:
+//   tilt                   8th-order differences of log_partition, step 0.05 of the law's own length scale:
+//                          about 1e-12 (mean) and 1e-9 (covariance) relative to the spread of the law
+//   tilts                  tilt() for each direction, in parallel
+//   mean, covariance       tilt(0)
+//   sub_gaussian_constant  an estimate from below: the supremum over the axes and diagonals only
+//   sample                 none: throws InputError
+// Override what you know in closed form.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "largo/numerics/execution.hpp"
+#include "largo/numerics/matrix.hpp"
+#include "largo/sampling/streams.hpp"
+
+namespace largo {
+
+/// How much of a tilt to compute; each order includes the ones before it.
+enum class TiltOrder : std::uint8_t { log_partition, mean, covariance };
+
+struct Tilt {
+  double log_partition = 0;
+  Vector mean;        ///< empty unless asked for
+  Matrix covariance;  ///< empty unless asked for
+};
+
+class Measure {
+ public:
+  virtual ~Measure() = default;
+
+  std::ptrdiff_t dimension() const { return dimension_; }
+
+  /// Λ(a). Finite for every a: all laws of largo are sub-Gaussian.
+  virtual double log_partition(const ConstVectorRef& direction) const = 0;
+
+  virtual Tilt tilt(const ConstVectorRef& direction, TiltOrder order = TiltOrder::covariance) const;
+
+  /// The tilts along each column of a d x n matrix.
+  virtual std::vector<Tilt> tilts(const ConstMatrixRef& directions, TiltOrder order,
+                                  const Execution& execution = {}) const;
+
+  /// Column q is cov(ν_{a_q}) h_q, with a_q and h_q the q-th columns of the two d x n matrices: what a
+  /// vector-Jacobian product of attention needs, without a d x d matrix where the law can avoid it.
+  virtual Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                            const Execution& execution = {}) const;
+
+  virtual Vector mean() const;
+  virtual Matrix covariance() const;
+
+  /// A σ with Λ(a) − <a, mean> ≤ σ²‖a‖²/2 for every a (σ² is a variance proxy of every projection of the
+  /// centred law). Each law says whether its σ is the smallest one or an upper bound.
+  virtual double sub_gaussian_constant() const;
+
+  /// Fills row i with token number first_token + i of the stream: a token depends on (stream, its number)
+  /// alone, so a prompt may be drawn in any pieces.
+  virtual void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const;
+
+ protected:
+  explicit Measure(std::ptrdiff_t dimension);
+  Measure(const Measure&) = default;
+  Measure& operator=(const Measure&) = default;
+
+  /// Throws InputError unless the direction is finite and has the law's dimension.
+  void check_direction(const ConstVectorRef& direction) const;
+  /// The same for each column of both, and as many of one as of the other.
+  void check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const;
+
+ private:
+  std::ptrdiff_t dimension_;
+};
+
+using MeasurePtr = std::shared_ptr<const Measure>;
+
+/// A prompt of `length` i.i.d. tokens, one per row, numbered from 0.
+RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length);
+
+}  // namespace largo

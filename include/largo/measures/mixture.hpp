@@ -1,0 +1,32 @@
+// A finite mixture Σ π_k μ_k of any laws; of Gaussians, it is the Gaussian mixture, whose attention is a set
+// of affine experts gated by a softmax. With r_k ∝ π_k e^{Λ_k(a)}:
+//   Λ = log Σ π_k e^{Λ_k},   mean = Σ r_k m_k,   covariance = Σ r_k (C_k + (m_k - mean)(m_k - mean)ᵀ).
+#pragma once
+
+#include <vector>
+
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+class MixtureMeasure final : public Measure {
+ public:
+  /// Weights are non-negative and normalised to sum to one.
+  MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> components);
+
+  double log_partition(const ConstVectorRef& direction) const override;
+  Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
+  /// An upper bound: √(max_k σ_k² + r²), r the largest distance of a component's mean from the mean.
+  double sub_gaussian_constant() const override;
+  void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+
+  const Vector& weights() const { return weights_; }
+  const std::vector<MeasurePtr>& components() const { return components_; }
+
+ private:
+  Vector weights_;
+  std::vector<double> cumulative_;
+  std::vector<MeasurePtr> components_;
+};
+
+}  // namespace largo

@@ -1,0 +1,29 @@
+// Product laws: independent coordinates. Λ(a) = Σ_j λ_j(a_j), mean_j = λ_j'(a_j), covariance diagonal.
+#pragma once
+
+#include <vector>
+
+#include "largo/measures/coordinate_law.hpp"
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+class ProductMeasure final : public Measure {
+ public:
+  explicit ProductMeasure(std::vector<CoordinateLawPtr> coordinates);
+  /// d independent copies of one law.
+  ProductMeasure(std::ptrdiff_t dimension, const CoordinateLawPtr& coordinate);
+
+  double log_partition(const ConstVectorRef& direction) const override;
+  Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
+  Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                    const Execution& execution = {}) const override;
+  /// The largest constant of a coordinate: the smallest possible.
+  double sub_gaussian_constant() const override;
+  void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+
+ private:
+  std::vector<CoordinateLawPtr> coordinates_;
+};
+
+}  // namespace largo

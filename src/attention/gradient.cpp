@@ -1,0 +1,87 @@
+// Gradients of attention. With r(a) and D(a) of response.hpp and a = scale · U z:
+//   ∂T/∂U_ij = scale · V D e_i z_j,    ∂T_k/∂V_ij = δ_ki r_j,
+// and U = KᵀQ sends a gradient G in U to Q Gᵀ in K and K G in Q.
+#include "attention/response.hpp"
+#include "largo/attention/attention.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+MergedJacobian jacobian_at(const Response& response, const MergedWeights& weights, const Vector& query) {
+  const std::ptrdiff_t outputs = weights.V.rows();
+  const std::ptrdiff_t d = weights.V.cols();
+  const std::ptrdiff_t e = query.size();
+  const Matrix sensitivity = weights.scale * (weights.V * response.derivative);  // ∂T/∂(U z)
+  MergedJacobian jacobian{Matrix(outputs, d * e), Matrix::Zero(outputs, outputs * d)};
+  for (std::ptrdiff_t k = 0; k < outputs; ++k) {
+    for (std::ptrdiff_t i = 0; i < d; ++i) {
+      jacobian.U.row(k).segment(i * e, e) = sensitivity(k, i) * query.transpose();
+    }
+    jacobian.V.row(k).segment(k * d, d) = response.value.transpose();
+  }
+  return jacobian;
+}
+
+FactoredJacobian chain_rule(const MergedJacobian& merged, const FactoredWeights& weights) {
+  const std::ptrdiff_t outputs = merged.U.rows();
+  const std::ptrdiff_t d = weights.K.cols();
+  const std::ptrdiff_t e = weights.Q.cols();
+  FactoredJacobian jacobian{Matrix(outputs, weights.K.size()), Matrix(outputs, weights.Q.size()), merged.V};
+  for (std::ptrdiff_t k = 0; k < outputs; ++k) {
+    const RowMatrix row = merged.U.row(k);
+    const Eigen::Map<const RowMatrix> gradient_u(row.data(), d, e);
+    RowMatrix gradient_k = weights.Q * gradient_u.transpose();
+    RowMatrix gradient_q = weights.K * gradient_u;
+    jacobian.K.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_k.data(), gradient_k.size());
+    jacobian.Q.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_q.data(), gradient_q.size());
+  }
+  return jacobian;
+}
+
+}  // namespace
+
+MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
+                             const ConstRowsRef& queries, const ConstRowsRef& cotangents,
+                             const Execution& execution) {
+  const Matrix directions = score_directions(prompt, weights, queries);
+  check_shape("attention_vjp", "cotangents", cotangents.rows(), cotangents.cols(), queries.rows(),
+              weights.V.rows());
+  check_finite("attention_vjp", "cotangents", Matrix(cotangents));
+  const Matrix means = mean_responses(kind, prompt, directions, execution);
+  const Matrix pulled = weights.V.transpose() * cotangents.transpose();
+  const Matrix products = derivative_products(kind, prompt, directions, pulled, execution);
+  return {weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
+}
+
+FactoredGradient attention_vjp(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
+                               const ConstRowsRef& queries, const ConstRowsRef& cotangents,
+                               const Execution& execution) {
+  const MergedGradient merged = attention_vjp(kind, prompt, weights.merged(), queries, cotangents, execution);
+  return {weights.Q * merged.U.transpose(), weights.K * merged.U, merged.V};
+}
+
+std::vector<MergedJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
+                                               const MergedWeights& weights, const ConstRowsRef& queries,
+                                               const Execution& execution) {
+  const std::vector<Response> all =
+      responses(kind, prompt, score_directions(prompt, weights, queries), execution);
+  std::vector<MergedJacobian> jacobians;
+  for (std::size_t q = 0; q < all.size(); ++q) {
+    jacobians.push_back(
+        jacobian_at(all[q], weights, queries.row(static_cast<std::ptrdiff_t>(q)).transpose()));
+  }
+  return jacobians;
+}
+
+std::vector<FactoredJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
+                                                 const FactoredWeights& weights, const ConstRowsRef& queries,
+                                                 const Execution& execution) {
+  std::vector<FactoredJacobian> jacobians;
+  for (const MergedJacobian& merged : attention_jacobian(kind, prompt, weights.merged(), queries, execution)) {
+    jacobians.push_back(chain_rule(merged, weights));
+  }
+  return jacobians;
+}
+
+}  // namespace largo

@@ -1,0 +1,74 @@
+#include "attention/response.hpp"
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+// M h for each column h. With fewer columns than dimensions the d x d matrix is not worth forming.
+Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vectors, const Execution& execution) {
+  const Vector mean = prompt.mean();
+  Matrix products;
+  if (vectors.cols() < prompt.dimension()) {
+    const Matrix untilted = Matrix::Zero(vectors.rows(), vectors.cols());
+    products = prompt.tilted_covariance_products(untilted, vectors, execution);
+  } else {
+    const Matrix covariance = prompt.covariance();
+    products.resize(vectors.rows(), vectors.cols());
+    for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) products.col(q) = covariance * vectors.col(q);
+  }
+  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) products.col(q) += mean * mean.dot(vectors.col(q));
+  return products;
+}
+
+}  // namespace
+
+Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries) {
+  if (queries.rows() < 1) fail("attention", "number of queries", "0", "at least 1");
+  check_shape("attention", "U", weights.U.rows(), weights.U.cols(), prompt.dimension(), queries.cols());
+  check_shape("attention", "V", weights.V.rows(), weights.V.cols(), weights.V.rows(), prompt.dimension());
+  check_finite("attention", "U", weights.U);
+  check_finite("attention", "V", weights.V);
+  check_finite("attention", "queries", Matrix(queries));
+  check_finite("attention", "scale", weights.scale);
+  Matrix directions(prompt.dimension(), queries.rows());
+  for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
+    directions.col(q) = weights.scale * (weights.U * queries.row(q).transpose());
+  }
+  check_finite("attention", "scale * U * query", directions);
+  return directions;
+}
+
+Matrix mean_responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                      const Execution& execution) {
+  if (kind == AttentionKind::linear) return second_moment_products(prompt, directions, execution);
+  const std::vector<Tilt> tilts = prompt.tilts(directions, TiltOrder::mean, execution);
+  Matrix means(directions.rows(), directions.cols());
+  for (std::ptrdiff_t q = 0; q < means.cols(); ++q) means.col(q) = tilts[static_cast<std::size_t>(q)].mean;
+  return means;
+}
+
+Matrix derivative_products(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                           const ConstMatrixRef& vectors, const Execution& execution) {
+  if (kind == AttentionKind::linear) return second_moment_products(prompt, vectors, execution);
+  return prompt.tilted_covariance_products(directions, vectors, execution);
+}
+
+std::vector<Response> responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                                const Execution& execution) {
+  std::vector<Response> results;
+  if (kind == AttentionKind::softmax) {
+    for (Tilt& tilt : prompt.tilts(directions, TiltOrder::covariance, execution)) {
+      results.push_back({std::move(tilt.mean), std::move(tilt.covariance)});
+    }
+  } else {
+    const Vector mean = prompt.mean();
+    const Matrix moment = prompt.covariance() + mean * mean.transpose();
+    for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
+      results.push_back({moment * directions.col(q), moment});
+    }
+  }
+  return results;
+}
+
+}  // namespace largo

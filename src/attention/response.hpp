@@ -1,0 +1,32 @@
+// What softmax and linear attention have in common: to a direction a both answer with a vector r(a), so that
+// T = V r(a), and with its symmetric derivative D(a) = ∂r/∂a.
+//   softmax   r = mean(ν_a)          D = cov(ν_a)
+//   linear    r = M a                D = M = cov μ + m mᵀ
+#pragma once
+
+#include <vector>
+
+#include "largo/attention/attention.hpp"
+
+namespace largo {
+
+/// Column q is scale · U z_q. Checks every shape, and that weights and queries are finite.
+Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries);
+
+/// Column q is r(a_q).
+Matrix mean_responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                      const Execution& execution);
+
+/// Column q is D(a_q) h_q.
+Matrix derivative_products(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                           const ConstMatrixRef& vectors, const Execution& execution);
+
+struct Response {
+  Vector value;       ///< r(a)
+  Matrix derivative;  ///< D(a), d x d
+};
+
+std::vector<Response> responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
+                                const Execution& execution);
+
+}  // namespace largo

@@ -1,0 +1,99 @@
+#include "largo/io/atomic_file.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "io/text.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::size_t kBufferSize = 1 << 16;
+
+// Unique in the process by the counter and among processes by the id; O_EXCL below catches what is left over
+// from a killed process that had the same id.
+std::filesystem::path temporary_beside(const std::filesystem::path& path) {
+  static std::atomic<unsigned> counter = 0;
+  return path.native() + fmt::format(".tmp-{}-{}", ::getpid(), counter++);
+}
+
+// Makes the rename itself durable. Some file systems cannot do it for directories; the data are safe anyway.
+void flush_directory(const std::filesystem::path& directory) {
+  const int fd = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return;
+  ::fsync(fd);
+  ::close(fd);
+}
+
+}  // namespace
+
+AtomicFile::AtomicFile(std::string_view function, std::filesystem::path path)
+    : function_(function), path_(std::move(path)) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path_, error);
+  if (std::filesystem::exists(status)) {
+    if (!std::filesystem::is_regular_file(status)) {
+      fail(function_, fmt::format("{}: cannot be written: is not a regular file", one_line(path_.native())));
+    }
+    path_ = std::filesystem::canonical(path_, error);
+    if (error) refuse(error.value());
+  }
+  buffer_.reserve(kBufferSize);
+  do {
+    temporary_ = temporary_beside(path_);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  } while (fd_ < 0 && errno == EEXIST);
+  if (fd_ < 0) refuse(errno);
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= kBufferSize) flush();
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+  constexpr std::size_t kPiece = 1 << 20;  // bounds the buffer, whatever the caller hands over at once
+  for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece)) {
+    write(std::string_view(reinterpret_cast<const char*>(bytes.data()), kPiece));
+  }
+  write(std::string_view(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
+}
+
+void AtomicFile::flush() {
+  std::string_view left = buffer_;
+  while (!left.empty()) {
+    const ssize_t written = ::write(fd_, left.data(), left.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) refuse(errno);
+    left.remove_prefix(static_cast<std::size_t>(written));
+  }
+  buffer_.clear();
+}
+
+void AtomicFile::commit() {
+  flush();
+  if (::fsync(fd_) != 0) refuse(errno);
+  if (::rename(temporary_.c_str(), path_.c_str()) != 0) refuse(errno);
+  ::close(std::exchange(fd_, -1));
+  flush_directory(path_.parent_path());
+}
+
+void AtomicFile::refuse(int error) const {
+  fail(function_, fmt::format("{}: cannot be written: {}", one_line(path_.native()),
+                              std::generic_category().message(error)));
+}
+
+}  // namespace largo

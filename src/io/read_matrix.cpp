@@ -1,0 +1,75 @@
+#include "largo/io/read_matrix.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string>
+#include <system_error>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "io/text.hpp"
+#include "largo/io/csv.hpp"
+#include "largo/io/npy.hpp"
+#include "largo/io/safetensors.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::string_view kSafetensors = ".safetensors";
+constexpr std::size_t kNamesShown = 5;
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  return out;
+}
+
+Matrix read_only_tensor(std::string_view path) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const std::vector<std::string> names = file.names();
+  if (names.size() == 1) return file.matrix(names.front());
+  std::string list;
+  for (std::size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) {
+    list += (i == 0 ? " (" : ", ") + in_quotes(names[i]);
+  }
+  if (!list.empty()) list += names.size() > kNamesShown ? ", ...)" : ")";
+  fail("read_matrix", fmt::format("{}: has {} tensors{}, choose one as FILE.safetensors:NAME", one_line(path),
+                                  names.size(), list));
+}
+
+Matrix read_any(std::string_view file) {
+  const std::string lowered = lower(file);
+  // First, because a tensor may be called anything, "a.npy" too.
+  const std::size_t colon = lowered.find(std::string(kSafetensors) + ':');
+  if (colon != std::string::npos) {
+    const std::size_t end = colon + kSafetensors.size();
+    return SafetensorsFile::open(file.substr(0, end)).matrix(file.substr(end + 1));
+  }
+  if (lowered.ends_with(".npy")) return NpyArray::open(file).matrix();
+  if (lowered.ends_with(".csv")) return read_csv(file);
+  if (lowered.ends_with(kSafetensors)) return read_only_tensor(file);
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) {
+    fail("read_matrix", fmt::format("{}: is a directory, must be a file", one_line(file)));
+  }
+  fail("read_matrix", fmt::format("{}: unknown kind of file, must be .npy, .csv, .safetensors or "
+                                  ".safetensors:NAME",
+                                  one_line(file)));
+}
+
+}  // namespace
+
+Matrix read_matrix(std::string_view file) {
+  Matrix result = read_any(file);
+  if (result.size() == 0) {
+    fail("read_matrix", fmt::format("{}: is {} x {}, must have at least one entry", one_line(file),
+                                    result.rows(), result.cols()));
+  }
+  check_finite("read_matrix", one_line(file), ConstMatrixRef(result));
+  return result;
+}
+
+}  // namespace largo

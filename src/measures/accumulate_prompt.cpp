@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <memory>
+
+#include <oneapi/tbb/parallel_pipeline.h>
+
+#include "measures/tilt_kernel.hpp"
+#include "numerics/parallel.hpp"
+
+namespace largo {
+
+SumLayout::SumLayout(TiltTask task, std::int64_t d) {
+  const bool has_tokens = task == TiltTask::mean || task == TiltTask::covariance;
+  const bool has_centred = task == TiltTask::covariance || task == TiltTask::covariance_product;
+  tokens = partition + 1;
+  centred = tokens + (has_tokens ? d : 0);
+  pairs = centred + (has_centred ? d : 0);
+  products = pairs + (task == TiltTask::covariance ? d * (d + 1) / 2 : 0);
+  rows = products + (task == TiltTask::covariance_product ? d : 0);
+}
+
+template <typename T>
+std::int64_t TiltProblem<T>::rows() const {
+  return SumLayout(task, dimension()).rows;
+}
+
+// Segments are computed on any thread and merged by an in-order filter: the sums are those of a plain loop.
+template <typename T>
+WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& execution) {
+  const std::int64_t length = problem.tokens.rows;
+  const std::int64_t segments = (length + kSegment - 1) / kSegment;
+  const std::int64_t per_task = std::max<std::int64_t>(1, execution.chunk / kSegment);
+  const auto empty = [&] {
+    return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding());
+  };
+  const auto segment_sums = [&](std::int64_t segment) {
+    WeightedSums sums = empty();
+    accumulate_segment(problem, segment * kSegment, std::min(length, (segment + 1) * kSegment), sums);
+    return sums;
+  };
+  WeightedSums total = empty();
+  const int threads = thread_count(execution);
+  if (threads == 1 || segments <= per_task) {
+    for (std::int64_t segment = 0; segment < segments; ++segment) total.merge(segment_sums(segment));
+    return total;
+  }
+
+  using Sums = std::shared_ptr<std::vector<WeightedSums>>;
+  std::int64_t next = 0;
+  const auto hand_out = [&](tbb::flow_control& control) {
+    const std::int64_t first = next;
+    if (first >= segments) control.stop();
+    next += per_task;
+    return first;
+  };
+  const auto compute = [&](std::int64_t first) {
+    race_detector::task_begins();
+    auto sums = std::make_shared<std::vector<WeightedSums>>();
+    for (std::int64_t k = first; k < std::min(segments, first + per_task); ++k) {
+      sums->push_back(segment_sums(k));
+    }
+    race_detector::task_ends();
+    return sums;
+  };
+  const auto merge = [&](const Sums& sums) {
+    race_detector::join();
+    for (const WeightedSums& segment : *sums) total.merge(segment);
+    race_detector::task_ends();
+  };
+  run_with_threads(execution, [&] {
+    tbb::parallel_pipeline(
+        static_cast<std::size_t>(2 * threads),
+        tbb::make_filter<void, std::int64_t>(tbb::filter_mode::serial_in_order, hand_out) &
+            tbb::make_filter<std::int64_t, Sums>(tbb::filter_mode::parallel, compute) &
+            tbb::make_filter<Sums, void>(tbb::filter_mode::serial_in_order, merge));
+  });
+  return total;
+}
+
+template struct TiltProblem<float>;
+template struct TiltProblem<double>;
+template WeightedSums accumulate_prompt(const TiltProblem<float>&, const Execution&);
+template WeightedSums accumulate_prompt(const TiltProblem<double>&, const Execution&);
+
+}  // namespace largo

@@ -1,0 +1,73 @@
+#include "largo/measures/affine.hpp"
+
+#include <utility>
+
+#include "largo/numerics/check.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+
+AffineMeasure::AffineMeasure(Matrix map, Vector offset, MeasurePtr base)
+    : Measure(offset.size()), map_(std::move(map)), offset_(std::move(offset)), base_(std::move(base)) {
+  if (!base_) fail("AffineMeasure", "the base law is null");
+  check_shape("AffineMeasure", "map", map_.rows(), map_.cols(), dimension(), base_->dimension());
+  check_finite("AffineMeasure", "map", map_);
+  check_finite("AffineMeasure", "offset", offset_);
+}
+
+AffineMeasure AffineMeasure::linear_image(Matrix map, MeasurePtr base) {
+  const Vector zero = Vector::Zero(map.rows());
+  return {std::move(map), zero, std::move(base)};
+}
+
+AffineMeasure AffineMeasure::translation(Vector offset, MeasurePtr base) {
+  const auto d = offset.size();
+  return {Matrix::Identity(d, d), std::move(offset), std::move(base)};
+}
+
+double AffineMeasure::log_partition(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  return direction.dot(offset_) + base_->log_partition(map_.transpose() * direction);
+}
+
+Tilt AffineMeasure::image(const Tilt& base, const ConstVectorRef& direction, TiltOrder order) const {
+  Tilt result;
+  result.log_partition = direction.dot(offset_) + base.log_partition;
+  if (order >= TiltOrder::mean) result.mean = offset_ + map_ * base.mean;
+  if (order >= TiltOrder::covariance) result.covariance = map_ * base.covariance * map_.transpose();
+  return result;
+}
+
+Tilt AffineMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  return image(base_->tilt(map_.transpose() * direction, order), direction, order);
+}
+
+std::vector<Tilt> AffineMeasure::tilts(const ConstMatrixRef& directions, TiltOrder order,
+                                       const Execution& execution) const {
+  check_size("tilts", "each direction", directions.rows(), dimension());
+  std::vector<Tilt> results = base_->tilts(map_.transpose() * directions, order, execution);
+  for (std::size_t q = 0; q < results.size(); ++q) {
+    results[q] = image(results[q], directions.col(static_cast<std::ptrdiff_t>(q)), order);
+  }
+  return results;
+}
+
+double AffineMeasure::sub_gaussian_constant() const {
+  const double norm = Eigen::JacobiSVD<Matrix>(map_).singularValues()[0];
+  return norm * base_->sub_gaussian_constant();
+}
+
+void AffineMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                           Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  RowMatrix base_tokens(tokens.rows(), base_->dimension());
+  base_->sample(stream, first_token, base_tokens);
+  const RowMatrix map_transposed = map_.transpose();
+  for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
+    const std::span<const double> z(base_tokens.row(i).data(), static_cast<std::size_t>(base_tokens.cols()));
+    largo::linear_image(z, map_transposed, offset_, tokens.row(i));
+  }
+}
+
+}  // namespace largo

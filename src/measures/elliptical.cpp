@@ -1,0 +1,114 @@
+#include "largo/measures/elliptical.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+#include "largo/numerics/log_sum_exp.hpp"
+#include "largo/numerics/sphere_functions.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+namespace {
+
+// The radial log-partition ψ of x at ρ, with ψ'/ρ and ψ''.
+struct Radial {
+  double value;
+  double derivative_over_rho;
+  double second_derivative;
+};
+
+Radial radial_log_partition(EllipticalBase base, std::ptrdiff_t dimension, double rho) {
+  if (base == EllipticalBase::gaussian) return {rho * rho / 2, 1, 1};
+  const auto d = static_cast<double>(dimension);
+  const SphereTilt tilt = sphere_tilt(d, std::sqrt(d) * rho);
+  return {tilt.value, d * tilt.derivative_over_x, d * tilt.second_derivative};
+}
+
+}  // namespace
+
+EllipticalMeasure::EllipticalMeasure(Matrix shape, EllipticalBase base, RadialLaw radial)
+    : Measure(shape.rows()), shape_(std::move(shape)), base_(base), radial_(std::move(radial)) {
+  const CovarianceRoot factor = covariance_root("EllipticalMeasure", "shape", shape_);
+  root_transposed_ = factor.root.transpose();
+  largest_eigenvalue_ = factor.largest;
+}
+
+double EllipticalMeasure::log_partition(const ConstVectorRef& direction) const {
+  return tilt(direction, TiltOrder::log_partition).log_partition;
+}
+
+// Given W = w the tilt has mean g Γa and covariance g Γ + h uuᵀ, with ρ = √w s, u = Γa/s,
+// g = w ψ'(ρ)/ρ and h = w (ψ''(ρ) - ψ'(ρ)/ρ); then the law of total covariance over w.
+Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  const Vector shifted = shape_ * direction;
+  const double s = std::sqrt(std::max(0.0, direction.dot(shifted)));
+  const double top = std::sqrt(radial_.largest()) * s;
+  const double slope = radial_log_partition(base_, dimension(), top).derivative_over_rho * s * s / 2;
+  const RadialLaw::Nodes nodes = radial_.nodes(slope);
+
+  const auto count = static_cast<std::size_t>(nodes.values.size());
+  std::vector<Radial> parts(count);
+  std::vector<double> scores(count);
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto at = static_cast<std::ptrdiff_t>(k);
+    parts[k] = radial_log_partition(base_, dimension(), std::sqrt(nodes.values[at]) * s);
+    scores[k] = std::log(nodes.weights[at]) + parts[k].value;
+  }
+  Tilt result;
+  result.log_partition = log_sum_exp(scores);
+  if (order == TiltOrder::log_partition) return result;
+
+  const Vector responsibility = softmax(scores);
+  double mean_g = 0;
+  double mean_h = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto at = static_cast<std::ptrdiff_t>(k);
+    const double weight = responsibility[at] * nodes.values[at];
+    mean_g += weight * parts[k].derivative_over_rho;
+    mean_h += weight * (parts[k].second_derivative - parts[k].derivative_over_rho);
+  }
+  result.mean = mean_g * shifted;
+  if (order == TiltOrder::mean) return result;
+
+  double variance_g = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    const auto at = static_cast<std::ptrdiff_t>(k);
+    const double deviation = nodes.values[at] * parts[k].derivative_over_rho - mean_g;
+    variance_g += responsibility[at] * deviation * deviation;
+  }
+  result.covariance = mean_g * shape_;
+  if (s > 0) {
+    const Vector u = shifted / s;
+    result.covariance += ((mean_h + s * s * variance_g) * u) * u.transpose();
+  }
+  return result;
+}
+
+double EllipticalMeasure::sub_gaussian_constant() const {
+  return std::sqrt(radial_.largest() * largest_eigenvalue_);
+}
+
+void EllipticalMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                               Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  if (base_ == EllipticalBase::gaussian) {
+    sample_linear_image(stream, first_token, Vector::Zero(dimension()), root_transposed_, tokens);
+  } else {
+    RowMatrix sphere(tokens.rows(), dimension());
+    sample_sphere(stream, first_token, std::sqrt(static_cast<double>(dimension())), sphere);
+    // A singular Γ has a root of fewer columns; by rotation invariance any coordinates of x will do.
+    for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
+      const std::span<const double> x(sphere.row(i).data(), static_cast<std::size_t>(root_transposed_.rows()));
+      linear_image(x, root_transposed_, Vector::Zero(dimension()), tokens.row(i));
+    }
+  }
+  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
+    tokens.row(i) *= std::sqrt(radial_.quantile(uniforms[static_cast<std::size_t>(i)]));
+  }
+}
+
+}  // namespace largo

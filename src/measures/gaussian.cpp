@@ -1,0 +1,52 @@
+#include "largo/measures/gaussian.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+
+GaussianMeasure::GaussianMeasure(Vector mean, Matrix covariance)
+    : Measure(mean.size()), mean_(std::move(mean)), covariance_(std::move(covariance)) {
+  check_finite("GaussianMeasure", "mean", mean_);
+  check_shape("GaussianMeasure", "covariance", covariance_.rows(), covariance_.cols(), dimension(), dimension());
+  const CovarianceRoot factor = covariance_root("GaussianMeasure", "covariance", covariance_);
+  root_transposed_ = factor.root.transpose();
+  sub_gaussian_ = std::sqrt(factor.largest);
+}
+
+GaussianMeasure GaussianMeasure::standard(std::ptrdiff_t dimension) {
+  return {Vector::Zero(dimension), Matrix::Identity(dimension, dimension)};
+}
+
+double GaussianMeasure::log_partition(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  return direction.dot(mean_) + direction.dot(covariance_ * direction) / 2;
+}
+
+Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  Tilt result;
+  const Vector shift = covariance_ * direction;
+  result.log_partition = direction.dot(mean_) + direction.dot(shift) / 2;
+  if (order >= TiltOrder::mean) result.mean = mean_ + shift;
+  if (order >= TiltOrder::covariance) result.covariance = covariance_;
+  return result;
+}
+
+Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                           const Execution& /*execution*/) const {
+  check_pairs(directions, vectors);
+  return covariance_ * vectors;
+}
+
+void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                             Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  sample_linear_image(stream, first_token, mean_, root_transposed_, tokens);
+}
+
+}  // namespace largo

@@ -1,0 +1,159 @@
+#include "largo/measures/measure.hpp"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "numerics/parallel.hpp"
+
+namespace largo {
+namespace {
+
+// Central differences of order 8 at offsets h, 2h, 3h, 4h.
+constexpr std::array kFirstDifference = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};
+constexpr std::array kSecondDifference = {8.0 / 5, -1.0 / 5, 8.0 / 315, -1.0 / 560};
+constexpr double kSecondDifferenceCentre = -205.0 / 72;
+// The truncation error is O(step^8) and rounding O(eps/step²), in units of the law's own length scale.
+constexpr double kRelativeStep = 0.05;
+
+struct LineDerivatives {
+  double first;
+  double second;
+};
+
+LineDerivatives derivatives_along(const Measure& law, const ConstVectorRef& at, const Vector& along,
+                                  double centre_value, double step) {
+  LineDerivatives result{0, kSecondDifferenceCentre * centre_value};
+  for (std::size_t k = 0; k < kFirstDifference.size(); ++k) {
+    const double offset = step * static_cast<double>(k + 1);
+    const double above = law.log_partition(at + offset * along);
+    const double below = law.log_partition(at - offset * along);
+    result.first += kFirstDifference[k] * (above - below);
+    result.second += kSecondDifference[k] * (above + below);
+  }
+  return {result.first / step, result.second / (step * step)};
+}
+
+// The largest standard deviation along an axis, by a coarse second difference at zero; 1 for a point mass.
+double length_scale(const Measure& law) {
+  constexpr double kProbe = 1e-3;
+  double variance = 0;
+  for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
+    const Vector offset = kProbe * Vector::Unit(law.dimension(), i);
+    variance = std::max(variance, (law.log_partition(offset) + law.log_partition(-offset)) / (kProbe * kProbe));
+  }
+  return variance > 0 && std::isfinite(variance) ? std::sqrt(variance) : 1.0;
+}
+
+}  // namespace
+
+Measure::Measure(std::ptrdiff_t dimension) : dimension_(dimension) {
+  if (dimension < 1) fail("Measure", "dimension", static_cast<double>(dimension), "at least 1");
+}
+
+void Measure::check_direction(const ConstVectorRef& direction) const {
+  check_size("tilt", "direction", direction.size(), dimension_);
+  check_finite("tilt", "direction", direction);
+}
+
+void Measure::check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const {
+  constexpr auto kFunction = "tilted_covariance_products";
+  check_size(kFunction, "each direction", directions.rows(), dimension_);
+  check_shape(kFunction, "vectors", vectors.rows(), vectors.cols(), dimension_, directions.cols());
+  check_finite(kFunction, "directions", directions);
+  check_finite(kFunction, "vectors", vectors);
+}
+
+Tilt Measure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  const std::ptrdiff_t d = dimension_;
+  Tilt result;
+  result.log_partition = log_partition(direction);
+  if (!std::isfinite(result.log_partition)) {
+    fail("tilt", "log-partition of a user-defined law", result.log_partition, "finite");
+  }
+  if (order == TiltOrder::log_partition) return result;
+
+  const double step = kRelativeStep / length_scale(*this);
+  result.mean.resize(d);
+  if (order == TiltOrder::covariance) result.covariance.resize(d, d);
+  for (std::ptrdiff_t i = 0; i < d; ++i) {
+    const auto along_axis =
+        derivatives_along(*this, direction, Vector::Unit(d, i), result.log_partition, step);
+    result.mean[i] = along_axis.first;
+    if (order == TiltOrder::covariance) result.covariance(i, i) = along_axis.second;
+  }
+  if (order == TiltOrder::covariance) {
+    // Polarisation: the second derivative along (e_i + e_j)/√2 is (C_ii + C_jj)/2 + C_ij.
+    for (std::ptrdiff_t i = 0; i < d; ++i) {
+      for (std::ptrdiff_t j = 0; j < i; ++j) {
+        const Vector diagonal = (Vector::Unit(d, i) + Vector::Unit(d, j)) / std::sqrt(2.0);
+        const double second =
+            derivatives_along(*this, direction, diagonal, result.log_partition, step).second;
+        result.covariance(i, j) = second - (result.covariance(i, i) + result.covariance(j, j)) / 2;
+        result.covariance(j, i) = result.covariance(i, j);
+      }
+    }
+  }
+  return result;
+}
+
+std::vector<Tilt> Measure::tilts(const ConstMatrixRef& directions, TiltOrder order,
+                                 const Execution& execution) const {
+  check_size("tilts", "each direction", directions.rows(), dimension_);
+  std::vector<Tilt> results(static_cast<std::size_t>(directions.cols()));
+  parallel_for(directions.cols(), execution,
+               [&](std::ptrdiff_t q) { results[static_cast<std::size_t>(q)] = tilt(directions.col(q), order); });
+  return results;
+}
+
+Matrix Measure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                           const Execution& execution) const {
+  check_pairs(directions, vectors);
+  const std::vector<Tilt> all = tilts(directions, TiltOrder::covariance, execution);
+  Matrix products(dimension_, directions.cols());
+  for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
+    products.col(q).noalias() = all[static_cast<std::size_t>(q)].covariance * vectors.col(q);
+  }
+  return products;
+}
+
+Vector Measure::mean() const { return tilt(Vector::Zero(dimension_), TiltOrder::mean).mean; }
+
+Matrix Measure::covariance() const { return tilt(Vector::Zero(dimension_), TiltOrder::covariance).covariance; }
+
+double Measure::sub_gaussian_constant() const {
+  const Vector centre = mean();
+  const double scale = length_scale(*this);
+  double proxy = 0;
+  const auto probe = [&](const Vector& along) {
+    for (double radius = 1.0 / 16; radius <= 64; radius *= 2) {
+      const Vector a = radius / scale * along;
+      proxy = std::max(proxy, 2 * (log_partition(a) - a.dot(centre)) / a.squaredNorm());
+    }
+  };
+  for (std::ptrdiff_t i = 0; i < dimension_; ++i) {
+    probe(Vector::Unit(dimension_, i));
+    probe(-Vector::Unit(dimension_, i));
+    for (std::ptrdiff_t j = 0; j < i; ++j) {
+      probe((Vector::Unit(dimension_, i) + Vector::Unit(dimension_, j)) / std::sqrt(2.0));
+      probe((Vector::Unit(dimension_, i) - Vector::Unit(dimension_, j)) / std::sqrt(2.0));
+    }
+  }
+  return std::sqrt(proxy);
+}
+
+void Measure::sample(const Stream&, std::uint64_t, Eigen::Ref<RowMatrix>) const {
+  fail("sample", "this law has no sampler: override Measure::sample");
+}
+
+RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length) {
+  if (length < 1) fail("sample_prompt", "length", static_cast<double>(length), "at least 1");
+  RowMatrix tokens(length, law.dimension());
+  law.sample(stream, 0, tokens);
+  return tokens;
+}
+
+}  // namespace largo

@@ -1,0 +1,105 @@
+#include "largo/measures/mixture.hpp"
+
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/log_sum_exp.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+namespace {
+
+std::ptrdiff_t common_dimension(const std::vector<MeasurePtr>& components) {
+  if (components.empty()) fail("MixtureMeasure", "number of components", "0", "at least 1");
+  for (const MeasurePtr& component : components) {
+    if (!component) fail("MixtureMeasure", "a component is null");
+  }
+  return components.front()->dimension();
+}
+
+}  // namespace
+
+MixtureMeasure::MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> components)
+    : Measure(common_dimension(components)), components_(std::move(components)) {
+  check_size("MixtureMeasure", "weights", weights.size(), std::ssize(components_));
+  check_weights("MixtureMeasure", "weights", weights);
+  for (std::size_t k = 0; k < components_.size(); ++k) {
+    check_size("MixtureMeasure", fmt::format("component {}", k), components_[k]->dimension(), dimension());
+  }
+  weights_ = weights / weights.sum();
+  cumulative_ = cumulative_sum(weights_);
+}
+
+double MixtureMeasure::log_partition(const ConstVectorRef& direction) const {
+  LogSumExp sum;
+  for (std::size_t k = 0; k < components_.size(); ++k) {
+    sum.add(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + components_[k]->log_partition(direction));
+  }
+  return sum.value();
+}
+
+Tilt MixtureMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  std::vector<Tilt> parts;
+  std::vector<double> scores;
+  LogSumExp sum;
+  for (std::size_t k = 0; k < components_.size(); ++k) {
+    parts.push_back(components_[k]->tilt(direction, order));
+    scores.push_back(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + parts.back().log_partition);
+    sum.add(scores.back());
+  }
+  Tilt result;
+  result.log_partition = sum.value();
+  if (order == TiltOrder::log_partition) return result;
+
+  const Vector responsibility = softmax(scores);
+  result.mean = Vector::Zero(dimension());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    result.mean += responsibility[static_cast<std::ptrdiff_t>(k)] * parts[k].mean;
+  }
+  if (order == TiltOrder::mean) return result;
+
+  result.covariance = Matrix::Zero(dimension(), dimension());
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    const Vector offset = parts[k].mean - result.mean;
+    result.covariance +=
+        responsibility[static_cast<std::ptrdiff_t>(k)] * (parts[k].covariance + offset * offset.transpose());
+  }
+  return result;
+}
+
+double MixtureMeasure::sub_gaussian_constant() const {
+  // Λ(a) - <a,m> ≤ max_k σ_k²‖a‖²/2 + log Σ π_k e^{<a, m_k - m>}; the second term by Hoeffding, as the
+  // means lie within r of m.
+  const Vector centre = mean();
+  double proxy = 0;
+  double radius = 0;
+  for (const MeasurePtr& component : components_) {
+    const double sigma = component->sub_gaussian_constant();
+    proxy = std::max(proxy, sigma * sigma);
+    radius = std::max(radius, (component->mean() - centre).norm());
+  }
+  return std::sqrt(proxy + radius * radius);
+}
+
+void MixtureMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                            Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  // Token l of component k is token l of that component's own stream; neighbours are drawn together.
+  std::ptrdiff_t begin = 0;
+  while (begin < tokens.rows()) {
+    const std::ptrdiff_t k = pick(cumulative_, uniforms[static_cast<std::size_t>(begin)]);
+    std::ptrdiff_t end = begin + 1;
+    while (end < tokens.rows() && pick(cumulative_, uniforms[static_cast<std::size_t>(end)]) == k) ++end;
+    components_[static_cast<std::size_t>(k)]->sample(stream.substream(2 + static_cast<std::uint64_t>(k)),
+                                                     first_token + static_cast<std::uint64_t>(begin),
+                                                     tokens.middleRows(begin, end - begin));
+    begin = end;
+  }
+}
+
+}  // namespace largo

@@ -1,0 +1,71 @@
+#include <cmath>
+#include <utility>
+
+#include <boost/math/quadrature/gauss.hpp>
+
+#include "largo/measures/elliptical.hpp"
+#include "largo/numerics/check.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+namespace {
+
+// Beyond 80 e-folds below the top the integrand contributes nothing; four panels of 20 e-folds with 30 nodes
+// each integrate an exponential to rounding error.
+constexpr double kFolds = 80;
+constexpr int kPanels = 4;
+constexpr int kNodesPerPanel = 30;
+
+}  // namespace
+
+RadialLaw RadialLaw::discrete(Vector values, const Vector& weights) {
+  check_size("RadialLaw", "weights", weights.size(), values.size());
+  check_weights("RadialLaw", "weights", weights);
+  for (std::ptrdiff_t k = 0; k < values.size(); ++k) check_nonnegative("RadialLaw", "a value", values[k]);
+  if (!(values.maxCoeff() > 0)) fail("RadialLaw", "largest value", values.maxCoeff(), "positive");
+  RadialLaw law;
+  law.values_ = std::move(values);
+  law.weights_ = weights / weights.sum();
+  return law;
+}
+
+RadialLaw RadialLaw::uniform(double low, double high) {
+  check_nonnegative("RadialLaw", "low", low);
+  check_finite("RadialLaw", "high", high);
+  if (!(high > low)) fail("RadialLaw", "high", high, "above low");
+  RadialLaw law;
+  law.values_ = Vector{{low, high}};
+  return law;
+}
+
+RadialLaw::Nodes RadialLaw::nodes(double slope) const {
+  if (weights_.size() > 0) return {values_, weights_};
+  using Rule = boost::math::quadrature::gauss<double, kNodesPerPanel>;
+  const double high = values_[1];
+  const double width = high - values_[0];
+  const double window = slope * width > kFolds ? kFolds / slope : width;
+  const double half_panel = window / kPanels / 2;
+  Nodes nodes{Vector(kPanels * kNodesPerPanel), Vector(kPanels * kNodesPerPanel)};
+  std::ptrdiff_t at = 0;
+  for (int panel = 0; panel < kPanels; ++panel) {
+    const double centre = high - (2 * panel + 1) * half_panel;
+    for (std::size_t i = 0; i < Rule::abscissa().size(); ++i) {  // the positive half of a symmetric rule
+      for (const double sign : {-1.0, 1.0}) {
+        nodes.values[at] = centre + sign * half_panel * Rule::abscissa()[i];
+        nodes.weights[at++] = half_panel * Rule::weights()[i] / width;
+      }
+    }
+  }
+  return nodes;
+}
+
+double RadialLaw::mean() const { return weights_.size() > 0 ? values_.dot(weights_) : values_.mean(); }
+
+double RadialLaw::largest() const { return values_.maxCoeff(); }
+
+double RadialLaw::quantile(double probability) const {
+  if (weights_.size() > 0) return values_[pick(cumulative_sum(weights_), probability)];
+  return values_[0] + (values_[1] - values_[0]) * probability;
+}
+
+}  // namespace largo

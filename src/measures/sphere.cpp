@@ -1,0 +1,81 @@
+#include "largo/measures/sphere.hpp"
+
+#include <cmath>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/sphere_functions.hpp"
+#include "measures/sampling.hpp"
+
+namespace largo {
+
+RoundMeasure::RoundMeasure(std::ptrdiff_t dimension, double order, double radius)
+    : Measure(dimension), order_(order), radius_(radius) {
+  check_positive("RoundMeasure", "radius", radius);
+}
+
+double RoundMeasure::log_partition(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  return sphere_tilt(order_, radius_ * direction.norm()).value;
+}
+
+Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  const double norm = direction.norm();
+  const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
+  Tilt result;
+  result.log_partition = radial.value;
+  const double across = radius_ * radius_ * radial.derivative_over_x;
+  if (order >= TiltOrder::mean) result.mean = across * direction;
+  if (order >= TiltOrder::covariance) {
+    result.covariance = across * Matrix::Identity(dimension(), dimension());
+    if (norm > 0) {
+      const Vector unit = direction / norm;
+      const double along = radius_ * radius_ * radial.second_derivative;
+      result.covariance += ((along - across) * unit) * unit.transpose();
+    }
+  }
+  return result;
+}
+
+Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                           const Execution& /*execution*/) const {
+  check_pairs(directions, vectors);
+  Matrix products(vectors.rows(), vectors.cols());
+  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
+    const double norm = directions.col(q).norm();
+    const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
+    const double across = radius_ * radius_ * radial.derivative_over_x;
+    const double along = radius_ * radius_ * radial.second_derivative;
+    products.col(q) = across * vectors.col(q);
+    if (norm > 0) {
+      const Vector unit = directions.col(q) / norm;
+      products.col(q) += (along - across) * unit.dot(vectors.col(q)) * unit;
+    }
+  }
+  return products;
+}
+
+double RoundMeasure::sub_gaussian_constant() const { return radius_ / std::sqrt(order_); }
+
+SphereMeasure::SphereMeasure(std::ptrdiff_t dimension, double radius)
+    : RoundMeasure(dimension, static_cast<double>(dimension), radius) {}
+
+void SphereMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                           Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  sample_sphere(stream, first_token, radius(), tokens);
+}
+
+BallMeasure::BallMeasure(std::ptrdiff_t dimension, double radius)
+    : RoundMeasure(dimension, static_cast<double>(dimension) + 2, radius) {}
+
+void BallMeasure::sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const {
+  check_size("sample", "each token", tokens.cols(), dimension());
+  sample_sphere(stream, first_token, radius(), tokens);
+  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
+    tokens.row(i) *= std::pow(uniforms[static_cast<std::size_t>(i)], 1 / static_cast<double>(dimension()));
+  }
+}
+
+}  // namespace largo

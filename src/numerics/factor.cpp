@@ -1,0 +1,34 @@
+#include "largo/numerics/factor.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+// Rounding leaves eigenvalues of a singular covariance at about ±1e-16 of the largest; a matrix computed
+// from data in single precision may be further off. Both constants are documented in factor.hpp.
+constexpr double kIndefinite = -1e-10;
+constexpr double kNegligible = 1e-13;
+
+}  // namespace
+
+CovarianceRoot covariance_root(std::string_view function, std::string_view argument,
+                               const ConstMatrixRef& covariance) {
+  check_symmetric(function, argument, covariance);
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
+  const Vector& eigenvalues = solver.eigenvalues();  // ascending
+  const double largest = eigenvalues.cwiseAbs().maxCoeff();
+  if (eigenvalues[0] < kIndefinite * largest) {
+    fail(function, fmt::format("smallest eigenvalue of {}", argument), eigenvalues[0],
+         "non-negative (a covariance is positive semi-definite)");
+  }
+  const auto rank = (eigenvalues.array() > kNegligible * largest).count();
+  const Vector scales = eigenvalues.tail(rank).cwiseSqrt();
+  return {solver.eigenvectors().rightCols(rank) * scales.asDiagonal(), largest};
+}
+
+}  // namespace largo

@@ -1,0 +1,52 @@
+// Threads, by oneTBB. Loops here only distribute independent work; every reduction in largo is an ordered
+// one of its own, because tbb::parallel_reduce changes bits from run to run.
+#pragma once
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstddef>
+
+#include "largo/numerics/execution.hpp"
+#include "numerics/race_detector.hpp"
+
+namespace largo {
+
+inline int thread_count(const Execution& execution) {
+  return execution.threads > 0 ? execution.threads : tbb::this_task_arena::max_concurrency();
+}
+
+/// Runs work() where tasks it starts use at most execution.threads threads.
+template <typename Work>
+void run_with_threads(const Execution& execution, const Work& work) {
+  // oneTBB caps its pool at the number of cores and says so on standard error; the caller asked for more.
+  const int threads = thread_count(execution);
+  const tbb::global_control pool(
+      tbb::global_control::max_allowed_parallelism,
+      static_cast<std::size_t>(std::max(threads, tbb::info::default_concurrency())));
+  tbb::task_arena arena(threads);
+  race_detector::fork();
+  arena.execute(work);
+  race_detector::join();
+}
+
+/// body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
+template <typename Body>
+void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& body) {
+  if (thread_count(execution) == 1 || count <= 1) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  run_with_threads(execution, [&] {
+    tbb::parallel_for(std::ptrdiff_t{0}, count, [&body](std::ptrdiff_t i) {
+      race_detector::task_begins();
+      body(i);
+      race_detector::task_ends();
+    });
+  });
+}
+
+}  // namespace largo

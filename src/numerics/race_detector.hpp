@@ -1,0 +1,35 @@
+// Tells ThreadSanitizer what oneTBB guarantees but, not being instrumented, does not show: what comes before
+// a parallel loop happens before each of its tasks, and these before what follows the loop. Without it every
+// loop is reported as a race. Empty in any other build.
+#pragma once
+
+#if defined(__SANITIZE_THREAD__)
+#define LARGO_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define LARGO_THREAD_SANITIZER 1
+#endif
+#endif
+
+#ifdef LARGO_THREAD_SANITIZER
+extern "C" void __tsan_acquire(void* address);
+extern "C" void __tsan_release(void* address);
+#endif
+
+namespace largo::race_detector {
+
+#ifdef LARGO_THREAD_SANITIZER
+inline char forked;
+inline char joined;
+inline void fork() { __tsan_release(&forked); }
+inline void task_begins() { __tsan_acquire(&forked); }
+inline void task_ends() { __tsan_release(&joined); }
+inline void join() { __tsan_acquire(&joined); }
+#else
+inline void fork() {}
+inline void task_begins() {}
+inline void task_ends() {}
+inline void join() {}
+#endif
+
+}  // namespace largo::race_detector

@@ -1,0 +1,22 @@
+# Run by ctest; any step that fails fails the test.
+set(prefix ${WORK}/prefix)
+file(REMOVE_RECURSE ${WORK})
+
+function(run)
+  execute_process(COMMAND ${ARGN} COMMAND_ERROR_IS_FATAL ANY)
+endfunction()
+
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
+    -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
+    -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
+    -DLARGO_PREFIX=${prefix} -DLARGO_VERSION=${VERSION})
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+run(${WORK}/build/consumer ${VERSION})
+run(${WORK}/build/whole_library ${VERSION})
+
+execute_process(COMMAND ${prefix}/${BINDIR}/largo --version OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
+string(FIND "${said}" "${VERSION}" at)
+if(at EQUAL -1)
+  message(FATAL_ERROR "the installed largo --version says '${said}', without ${VERSION}")
+endif()

@@ -1,0 +1,114 @@
+#include "largo/io/atomic_file.hpp"
+
+#include <csignal>
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "fixtures.hpp"
+
+namespace largo::test {
+namespace {
+
+// While it lives, no file of this process can grow beyond `limit` bytes: the disk is full, in effect.
+class FileSizeLimit {
+ public:
+  explicit FileSizeLimit(rlim_t limit) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &old_);
+    const rlimit now{limit, old_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &now);
+  }
+  FileSizeLimit(const FileSizeLimit&) = delete;
+  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  ~FileSizeLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &old_);
+    std::signal(SIGXFSZ, old_handler_);
+  }
+
+ private:
+  rlimit old_{};
+  void (*old_handler_)(int);
+};
+
+TEST(AtomicFile, AppearsOnCommitOnly) {
+  const TemporaryDirectory directory;
+  {
+    AtomicFile file("test", directory / "a");
+    file.write("hello ");
+    file.write(bytes_of("world"));
+    EXPECT_FALSE(std::filesystem::exists(directory / "a"));
+    file.commit();
+    EXPECT_EQ(contents(directory / "a"), "hello world");
+  }
+  EXPECT_EQ(contents(directory / "a"), "hello world");
+  EXPECT_EQ(directory.files(), 1);
+}
+
+TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
+  const TemporaryDirectory directory;
+  put(directory / "a", "old");
+  {
+    AtomicFile file("test", directory / "a");
+    file.write(std::string(1 << 20, 'x'));
+  }
+  EXPECT_EQ(contents(directory / "a"), "old");
+  EXPECT_EQ(directory.files(), 1);
+}
+
+TEST(AtomicFile, ReplacesTheOldFile) {
+  const TemporaryDirectory directory;
+  put(directory / "a", "old");
+  AtomicFile file("test", directory / "a");
+  file.write("new");
+  file.commit();
+  EXPECT_EQ(contents(directory / "a"), "new");
+}
+
+TEST(AtomicFile, WritesManyMegabytesInOnePiece) {
+  const TemporaryDirectory directory;
+  std::string big(5'000'003, 'x');
+  for (std::size_t i = 0; i < big.size(); i += 97) big[i] = static_cast<char>(i);
+  AtomicFile file("test", directory / "a");
+  file.write(bytes_of(big));
+  file.commit();
+  EXPECT_EQ(contents(directory / "a"), big);
+}
+
+TEST(AtomicFile, LeavesNothingWhenTheDiskIsFull) {
+  const TemporaryDirectory directory;
+  const FileSizeLimit limit(100'000);
+  const std::string message = message_of([&] {
+    AtomicFile file("test", directory / "a");
+    file.write(std::string(1'000'000, 'x'));
+    file.commit();
+  });
+  expect_contains(message, {"test: ", "/a: cannot be written: File too large"});
+  EXPECT_EQ(directory.files(), 0);
+}
+
+TEST(AtomicFile, WritesThroughASymbolicLink) {
+  const TemporaryDirectory directory;
+  put(directory / "target", "old");
+  std::filesystem::create_symlink(directory / "target", directory / "link");
+  AtomicFile file("test", directory / "link");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
+  EXPECT_EQ(contents(directory / "target"), "new");
+}
+
+TEST(AtomicFile, RefusesWhatIsNotARegularFile) {
+  const TemporaryDirectory directory;
+  expect_contains(message_of([&] { AtomicFile("write_npy", directory / ""); }),
+                  {"write_npy: ", ": cannot be written: is not a regular file"});
+  expect_contains(message_of([] { AtomicFile("write_npy", "/dev/null"); }), {"is not a regular file"});
+}
+
+TEST(AtomicFile, RefusesAMissingDirectory) {
+  const TemporaryDirectory directory;
+  expect_contains(message_of([&] { AtomicFile("test", directory / "no/such/a"); }),
+                  {"no/such/a: cannot be written: No such file or directory"});
+}
+
+}  // namespace
+}  // namespace largo::test

@@ -1,0 +1,162 @@
+#include "largo/io/csv.hpp"
+
+#include <clocale>
+#include <random>
+
+#include "fixtures.hpp"
+
+namespace largo::test {
+namespace {
+
+Matrix parse(const std::string& text) { return parse_csv(text, "t.csv"); }
+
+std::string refusal(const std::string& text) {
+  const std::string message = message_of([&] { parse(text); });
+  expect_contains(message, {"read_csv: t.csv: "});
+  return message;
+}
+
+const Matrix kTwoByTwo = (Matrix(2, 2) << 1, 2, 3, 4).finished();
+
+TEST(Csv, ReadsNumbers) {
+  EXPECT_EQ(parse("1,2\n3,4\n"), kTwoByTwo);
+  EXPECT_EQ(parse("1,2\n3,4"), kTwoByTwo);
+  EXPECT_EQ(parse(" 1 ,\t2\n+3,4e0"), kTwoByTwo);
+  EXPECT_EQ(parse("-0.1,.5,5.,1e-310,1.7976931348623157e308"),
+            (Matrix(1, 5) << -0.1, 0.5, 5, 1e-310, 1.7976931348623157e308).finished());
+  EXPECT_EQ(parse("7"), Matrix::Constant(1, 1, 7));
+}
+
+TEST(Csv, FindsTheSeparator) {
+  EXPECT_EQ(parse("1;2\n3;4"), kTwoByTwo);
+  EXPECT_EQ(parse("1\t2\n3\t4"), kTwoByTwo);
+  EXPECT_EQ(parse("a;b\n1;2\n3;4"), kTwoByTwo);
+  EXPECT_EQ(parse("1\t\n2\t\n"), (Matrix(2, 1) << 1, 2).finished());
+}
+
+TEST(Csv, SkipsHeaderCommentsMarkAndBlankEnds) {
+  EXPECT_EQ(parse("\xef\xbb\xbfx,y\r\n1,2\r\n3,4\r\n\r\n"), kTwoByTwo);
+  EXPECT_EQ(parse("# made by hand, 2024\n\n  # x;y\nx,y\n1,2\n#between\n3,4\n\n \n#end"), kTwoByTwo);
+  EXPECT_EQ(parse("\"a,b\",\"c\"\"d,\"\n1,2\n3,4"), kTwoByTwo);
+  EXPECT_EQ(parse(",y\n1,2\n3,4"), kTwoByTwo);
+}
+
+TEST(Csv, ReadsLongLines) {
+  std::string line = "0";
+  for (int j = 1; j < 300'000; ++j) {
+    line += ',';
+    line += std::to_string(j);
+  }
+  const Matrix values = parse(line + "\n" + line);
+  ASSERT_EQ(values.cols(), 300'000);
+  EXPECT_EQ(values(1, 299'999), 299'999);
+}
+
+TEST(Csv, IgnoresTheLocale) {
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  for (const char* const name : {"de_DE.UTF-8", "fr_FR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, name) != nullptr) break;
+  }
+  EXPECT_EQ(parse("0.5,1.5")(0, 1), 1.5);
+  std::setlocale(LC_ALL, before.c_str());
+}
+
+TEST(Csv, RefusesRaggedRows) {
+  expect_contains(refusal("1,2\n3\n"), {"line 2 has 1 fields, must have 2 as line 1 has"});
+  expect_contains(refusal("# c\nx,y\n1,2\n1,2,3\n"), {"line 4 has 3 fields, must have 2 as line 2 has"});
+  expect_contains(refusal("x,y,z\n1,2\n"), {"line 2 has 2 fields, must have 3 as line 1 has"});
+}
+
+TEST(Csv, RefusesNanAndInfinityWithTheirPlace) {
+  expect_contains(refusal("1,2\n3,nan\n"), {"line 2, column 2 is 'nan', must be finite"});
+  expect_contains(refusal("nan,inf\n"), {"line 1, column 1 is 'nan', must be finite"});
+  expect_contains(refusal("1\n-Inf\n"), {"line 2, column 1 is '-Inf', must be finite"});
+  expect_contains(refusal("1\ninfinity\n"), {"is 'infinity', must be finite"});
+  expect_contains(refusal("1,1e999"), {"line 1, column 2 is '1e999', must be within the range of float64"});
+  expect_contains(refusal("1,1e-999"), {"must be within the range of float64"});
+}
+
+TEST(Csv, RefusesWhatIsNotANumber) {
+  expect_contains(refusal("1,2\n3,x"), {"line 2, column 2 is 'x', must be a number"});
+  expect_contains(refusal("1,x\n3,4"), {"line 1, column 2 is 'x', must be a number"});
+  expect_contains(refusal("1,2\n3,"), {"line 2, column 2 is empty, must be a number"});
+  expect_contains(refusal("1,,3"), {"line 1, column 2 is empty"});
+  expect_contains(refusal("1,2\nx,y"), {"line 2, column 1 is 'x'"});
+  expect_contains(refusal("a,b\nc,d\n1,2"), {"line 2, column 1 is 'c'"});
+  expect_contains(refusal("0x10,1"), {"'0x10', must be a number"});
+  expect_contains(refusal("1.0 2.0\n"), {"line 1, column 1 is '1.0 2.0'"});
+  expect_contains(refusal("1,5;2,5\n"), {"line 1, column 1 is '1,5'"});
+  expect_contains(refusal("+-1"), {"'+-1', must be a number"});
+  expect_contains(refusal("++1"), {"'++1', must be a number"});
+  expect_contains(refusal("+"), {"'+', must be a number"});
+  expect_contains(refusal("1\n\"2\""), {"'\"2\"', must be a number"});
+  expect_contains(refusal(std::string("1,2\0\n", 5)), {"'2\\x00', must be a number"});
+  expect_contains(refusal("1\r2"), {"'1\\r2', must be a number"});
+}
+
+TEST(Csv, RefusesNothingToRead) {
+  for (const char* const text : {"", "\n\n", "# only a comment\n", "a,b\n", "\xef\xbb\xbf"}) {
+    expect_contains(refusal(text), {"has no numbers"});
+  }
+}
+
+TEST(Csv, RefusesBlankLinesBetweenRows) {
+  expect_contains(refusal("1,2\n\n\n3,4"), {"line 2 is blank, between rows"});
+}
+
+TEST(Csv, RefusesUtf16) {
+  expect_contains(refusal("\xff\xfe"
+                          "1"),
+                  {"is UTF-16"});
+}
+
+TEST(Csv, ReadsFilesAndRefusesMissingOnes) {
+  const TemporaryDirectory directory;
+  EXPECT_EQ(read_csv(put(directory / "a.csv", "1,2\n3,4")), kTwoByTwo);
+  expect_contains(message_of([&] { read_csv(put(directory / "b.csv", "")); }), {"b.csv: is empty"});
+  expect_contains(message_of([&] { read_csv(directory / ""); }), {"is a directory"});
+}
+
+TEST(CsvWriter, RoundTripsEveryBit) {
+  const TemporaryDirectory directory;
+  std::mt19937_64 generator(7);
+  Matrix values(50, 20);
+  for (double& value : values.reshaped()) {
+    do {
+      const std::uint64_t bits = generator();
+      std::memcpy(&value, &bits, sizeof value);
+    } while (!std::isfinite(value));
+  }
+  values(0, 0) = -0.0;
+  values(0, 1) = 5e-324;
+  write_csv(directory / "a.csv", {}, values);
+  const Matrix back = read_csv(directory / "a.csv");
+  ASSERT_EQ(back, values);
+  EXPECT_TRUE(std::signbit(back(0, 0)));
+  EXPECT_EQ(directory.files(), 1);
+}
+
+TEST(CsvWriter, WritesShortestNumbersAndTheHeader) {
+  const TemporaryDirectory directory;
+  write_csv(directory / "a.csv", {"L", "error; mean, \"x\""},
+            (Matrix(2, 2) << 10, 0.1, 1e22, -2.5).finished());
+  EXPECT_EQ(contents(directory / "a.csv"), "L,\"error; mean, \"\"x\"\"\"\n10,0.1\n1e+22,-2.5\n");
+  EXPECT_EQ(read_csv(directory / "a.csv")(1, 0), 1e22);
+}
+
+TEST(CsvWriter, RefusesAndLeavesNoFile) {
+  const TemporaryDirectory directory;
+  RowMatrix values = RowMatrix::Ones(2, 2);
+  const auto refused = [&](const std::vector<std::string>& header) {
+    return message_of([&] { write_csv(directory / "a.csv", header, values); });
+  };
+  expect_contains(refused({"a"}), {"size of header is 1, must be 2"});
+  expect_contains(refused({"a", "b\nc"}), {"column name is 'b\\nc', must be a single line"});
+  expect_contains(refused({"a", "12"}), {"column name is '12'"});
+  values(1, 0) = NAN;
+  expect_contains(refused({}), {"entry (1,0) is nan, must be finite"});
+  EXPECT_EQ(directory.files(), 0);
+}
+
+}  // namespace
+}  // namespace largo::test

@@ -1,0 +1,82 @@
+// Files exchanged with the NumPy on this machine. Skipped, visibly, where there is none.
+#include <cstdlib>
+
+#include "fixtures.hpp"
+#include "largo/io/npy.hpp"
+
+namespace largo::test {
+namespace {
+
+// Runs the script with `directory` as its working directory; false when it fails.
+bool run(const TemporaryDirectory& directory, const std::string& script) {
+  put(directory / "script.py", script);
+  const std::string command =
+      "cd '" + (directory / "").string() + "' && " LARGO_PYTHON " script.py >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
+TEST(NumpyInterchange, ReadsWhatNumpyWrites) {
+  const TemporaryDirectory directory;
+  if (!run(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
+  ASSERT_TRUE(run(directory, R"(
+import numpy as np
+from numpy.lib import format
+a = np.arange(12.0).reshape(3, 4) / 8
+np.save('c8.npy', a)
+np.save('f8.npy', np.asfortranarray(a))
+np.save('c4.npy', a.astype('<f4'))
+np.save('one.npy', a[1])
+np.save('none.npy', a[:0])
+for version in (1, 2, 3):
+    with open('v%d.npy' % version, 'wb') as file:
+        format.write_array(file, a, version=(version, 0))
+np.save('big.npy', a.astype('>f8'))
+np.save('int.npy', a.astype('<i4'))
+np.save('complex.npy', a.astype('<c16'))
+np.save('object.npy', a.astype(object))
+np.save('record.npy', np.zeros(3, dtype=[('x', '<f8'), ('y', '<f4')]))
+np.save('scalar.npy', np.float64(1))
+np.save('cube.npy', np.zeros((2, 2, 2)))
+np.savez('archive.npz', a)
+)"));
+  Matrix expected(3, 4);
+  for (int k = 0; k < 12; ++k) expected(k / 4, k % 4) = k / 8.0;
+  for (const char* const name : {"c8.npy", "f8.npy", "c4.npy", "v1.npy", "v2.npy", "v3.npy"}) {
+    EXPECT_EQ(NpyArray::open(directory / name).matrix(), expected) << name;
+  }
+  EXPECT_EQ(NpyArray::open(directory / "f8.npy").view().column_stride, 3);
+  EXPECT_EQ(NpyArray::open(directory / "one.npy").matrix(), Matrix(expected.row(1)));
+  EXPECT_EQ(NpyArray::open(directory / "none.npy").view().rows, 0);
+
+  const auto refusal = [&](std::string_view name) {
+    return message_of([&] { NpyArray::open(directory / name); });
+  };
+  expect_contains(refusal("big.npy"), {"big-endian dtype '>f8'"});
+  expect_contains(refusal("int.npy"), {"dtype '<i4'"});
+  expect_contains(refusal("complex.npy"), {"dtype '<c16'"});
+  expect_contains(refusal("object.npy"), {"object dtype '|O'"});
+  expect_contains(refusal("record.npy"), {"structured dtype"});
+  expect_contains(refusal("scalar.npy"), {"0 dimensions"});
+  expect_contains(refusal("cube.npy"), {"3 dimensions"});
+  expect_contains(refusal("archive.npz"), {".npz archive"});
+}
+
+TEST(NumpyInterchange, NumpyReadsWhatWeWrite) {
+  const TemporaryDirectory directory;
+  if (!run(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
+  Matrix values(2, 3);
+  values << 0.1, -2, 1e300, 5e-324, 3, -0.0;
+  write_npy(directory / "a.npy", values);
+  write_npy(directory / "b.npy", values.leftCols(2), Scalar::float32);
+  EXPECT_TRUE(run(directory, R"(
+import numpy as np
+a = np.load('a.npy')
+assert a.dtype == np.dtype('<f8') and a.flags.c_contiguous
+assert (a == [[0.1, -2, 1e300], [5e-324, 3, -0.0]]).all() and np.signbit(a[1, 2])
+b = np.load('b.npy')
+assert b.dtype == np.dtype('<f4') and (b == a[:, :2].astype('<f4')).all()
+)"));
+}
+
+}  // namespace
+}  // namespace largo::test

@@ -1,0 +1,132 @@
+// The two exponentials that only kernels can call: ExpFused, whose bits may depend on the level, and ExpSum,
+// whose second argument must act as an exact correction of the first. Run at every level.
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "high_precision.hpp"
+#include "largo/numerics/simd_level.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "exp_kernels_test.cpp"
+#include "hwy/foreach_target.h"
+// After foreach_target.h, as Highway requires.
+#include "hwy/highway.h"
+#include "numerics/simd_math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace largo {
+namespace HWY_NAMESPACE {
+
+template <class T>
+void FusedArray(const T* x, std::size_t count, T* y) {
+  const hn::CappedTag<T, 2> d;  // any capped tag will do; counts here are even
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d))
+    hn::StoreU(ExpFused(d, hn::LoadU(d, x + i)), d, y + i);
+}
+void FusedDoubles(const double* x, std::size_t count, double* y) { FusedArray(x, count, y); }
+void FusedFloats(const float* x, std::size_t count, float* y) { FusedArray(x, count, y); }
+
+void ExpSums(const double* x, const double* tail, std::size_t count, double* y) {
+  const hn::CappedTag<double, 2> d;
+  for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
+    hn::StoreU(ExpSum(d, hn::LoadU(d, x + i), hn::LoadU(d, tail + i)), d, y + i);
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace largo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace largo {
+
+HWY_EXPORT(FusedDoubles);
+HWY_EXPORT(FusedFloats);
+HWY_EXPORT(ExpSums);
+
+namespace {
+
+using testing::ulp_error;
+using testing::Wide;
+
+constexpr double kFusedMaxUlp = 1.25;   // documented in simd_exp_log-inl.hpp
+constexpr double kExpSumMaxUlp = 0.75;  // as for exp: the correction costs nothing
+constexpr std::size_t kPoints = 20000;
+
+std::vector<double> points(double low, double high) {
+  std::mt19937_64 engine(99);
+  std::uniform_real_distribution<double> law(low, high);
+  std::vector<double> x(kPoints);
+  for (double& v : x) v = law(engine);
+  return x;
+}
+
+class ExpKernels : public ::testing::TestWithParam<std::string> {
+ protected:
+  void SetUp() override { force_simd_level(GetParam()); }
+  void TearDown() override { force_simd_level(simd_levels().front()); }
+};
+
+TEST_P(ExpKernels, FusedDoubleIsAccurate) {
+  const auto x = points(-708.39, 709.43);
+  std::vector<double> y(x.size());
+  HWY_DYNAMIC_DISPATCH(FusedDoubles)(x.data(), x.size(), y.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, ulp_error(y[i], exp(Wide(x[i]))));
+  std::printf("  max error of ExpFused (double) %.3f ulp\n", worst);
+  EXPECT_LE(worst, kFusedMaxUlp);
+}
+
+TEST_P(ExpKernels, FusedFloatIsAccurate) {
+  std::vector<float> x;
+  for (const double v : points(-87.33, 88.37)) x.push_back(static_cast<float>(v));
+  std::vector<float> y(x.size());
+  HWY_DYNAMIC_DISPATCH(FusedFloats)(x.data(), x.size(), y.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) worst = std::max(worst, ulp_error(y[i], exp(Wide(x[i]))));
+  std::printf("  max error of ExpFused (float) %.3f ulp\n", worst);
+  EXPECT_LE(worst, kFusedMaxUlp);
+}
+
+TEST_P(ExpKernels, FusedEdgeValues) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<float> x{-kInf, kInf, 0, -0.0F, -88, 88.4F, -3e38F, 3e38F};
+  std::vector<float> y(x.size());
+  HWY_DYNAMIC_DISPATCH(FusedFloats)(x.data(), x.size(), y.data());
+  EXPECT_EQ(y, (std::vector<float>{0, kInf, 1, 1, 0, kInf, 0, kInf}));
+  const std::vector<double> x2{-kInf, kInf, 0, -709, 709.5, -1e308, 1e308, 1e308};
+  std::vector<double> y2(x2.size());
+  HWY_DYNAMIC_DISPATCH(FusedDoubles)(x2.data(), x2.size(), y2.data());
+  EXPECT_EQ(y2, (std::vector<double>{0, kInf, 1, 0, kInf, 0, kInf, kInf}));
+  const std::vector<float> nan(2, std::numeric_limits<float>::quiet_NaN());
+  HWY_DYNAMIC_DISPATCH(FusedFloats)(nan.data(), 2, y.data());
+  EXPECT_TRUE(std::isnan(y[0]) && std::isnan(y[1]));
+}
+
+TEST_P(ExpKernels, TailIsAnExactCorrection) {
+  const auto x = points(-700, 700);
+  std::vector<double> tail(x.size()), y(x.size());
+  std::mt19937_64 engine(5);
+  std::uniform_real_distribution<double> law(-1, 1);
+  for (std::size_t i = 0; i < x.size(); ++i) tail[i] = law(engine) * std::abs(x[i]) * 0x1p-53;
+  HWY_DYNAMIC_DISPATCH(ExpSums)(x.data(), tail.data(), x.size(), y.data());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, ulp_error(y[i], exp(Wide(x[i]) + Wide(tail[i]))));
+  }
+  std::printf("  max error of ExpSum %.3f ulp\n", worst);
+  EXPECT_LE(worst, kExpSumMaxUlp);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryLevel, ExpKernels, ::testing::ValuesIn(simd_levels()),
+                         [](const auto& level) { return level.param; });
+
+}  // namespace
+}  // namespace largo
+#endif  // HWY_ONCE
