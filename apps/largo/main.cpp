@@ -1,1 +1,77 @@
-int main() { return 0; }
+// The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input.
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "command.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/version.hpp"
+
+namespace largo {
+
+Arithmetic CommonOptions::arithmetic() const {
+  if (precision == "float32") return Arithmetic::float32;
+  if (precision == "float64") return Arithmetic::float64;
+  return Arithmetic::of_tokens;
+}
+
+void add_common_options(CLI::App& command, CommonOptions& options) {
+  command.add_flag("--json", options.json, "print one JSON object and nothing else");
+  command.add_option("--seed", options.seed, "seed of everything random")->capture_default_str();
+  command.add_option("--threads", options.threads, "threads to use; 0 means all cores")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str();
+  command.add_option("--precision", options.precision, "arithmetic over prompts; auto is that of the tokens")
+      ->check(CLI::IsMember({"auto", "float32", "float64"}))
+      ->capture_default_str();
+}
+
+namespace {
+
+int report(std::string message, int code) {
+  for (char& c : message) {
+    if (c == '\n' || c == '\r') c = ' ';
+  }
+  fmt::print(stderr, "largo: {}\n", message);
+  return code;
+}
+
+int run(int argc, char** argv) {
+  CLI::App app("The large-prompt limit of softmax attention: attention on measures, finite and infinite prompts.",
+               "largo");
+  app.set_version_flag("--version", fmt::format("largo {}", kVersion));
+  app.require_subcommand(1);
+  app.footer("Example: largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --query 1,0,-1\n"
+             "largo COMMAND --help explains a command.");
+  add_attention_command(app);
+  add_reproduce_command(app);
+  add_doctor_command(app);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {  // --help and --version
+    return app.exit(success);
+  } catch (const CLI::ParseError& error) {
+    return report(fmt::format("{} (largo --help lists the options)", error.what()), 2);
+  }
+  return std::fflush(stdout) == 0 ? 0 : report("standard output could not be written", 1);
+}
+
+}  // namespace
+}  // namespace largo
+
+int main(int argc, char** argv) {
+  try {
+    return largo::run(argc, argv);
+  } catch (const largo::InputError& error) {
+    return largo::report(error.what(), 2);
+  } catch (const CLI::RuntimeError& error) {  // a verdict that was not as expected
+    return error.get_exit_code();
+  } catch (const std::bad_alloc&) {
+    return largo::report("out of memory", 1);
+  } catch (const std::exception& error) {
+    return largo::report(error.what(), 1);
+  }
+}

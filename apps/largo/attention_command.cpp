@@ -1,0 +1,207 @@
+// largo attention: softmax and linear attention, and their gradients, on a law or on a prompt.
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include <fmt/core.h>
+
+#include "command.hpp"
+#include "largo/attention/attention.hpp"
+#include "largo/io/csv.hpp"
+#include "largo/io/npy.hpp"
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "output.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::uint64_t kPromptStream = 0;
+
+struct AttentionOptions : CommonOptions {
+  std::string law;
+  std::optional<std::ptrdiff_t> dimension;
+  std::string U, V, K, Q;
+  std::string scale = "1";
+  std::string query;
+  std::string length = "inf";
+  std::string out;
+  bool gradients = false;
+};
+
+using Weights = std::variant<MergedWeights, FactoredWeights>;
+
+// "1,0,-1", several queries separated by semicolons, or a matrix by name or from a file.
+RowMatrix read_queries(const std::string& text, std::ptrdiff_t dimension) {
+  if (text.find_first_not_of("0123456789+-.eE,; ") != std::string::npos) {
+    const bool one_random = text.find("random:") != std::string::npos || text.find("zeros") != std::string::npos;
+    return named_matrix("--query", text, one_random ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
+  }
+  std::vector<double> all;
+  std::ptrdiff_t rows = 0;
+  std::string_view rest = text;
+  while (true) {
+    const auto end = rest.find(';');
+    const std::vector<double> one = parse_numbers("--query", rest.substr(0, end));
+    check_size("attention", "--query", std::ssize(one), dimension);
+    all.insert(all.end(), one.begin(), one.end());
+    ++rows;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return Eigen::Map<const RowMatrix>(all.data(), rows, dimension);
+}
+
+double read_scale(const std::string& text, std::ptrdiff_t key_dimension) {
+  return text == "auto" ? 1 / std::sqrt(static_cast<double>(key_dimension)) : parse_number("--scale", text);
+}
+
+Weights read_weights(const AttentionOptions& options, std::ptrdiff_t d) {
+  const Matrix V = named_matrix("--V", options.V.empty() ? "identity" : options.V, std::nullopt, d);
+  if (options.K.empty() != options.Q.empty()) fail("attention", "--K and --Q go together");
+  if (options.K.empty()) {
+    const Matrix U = named_matrix("--U", options.U.empty() ? "identity" : options.U, d);
+    return MergedWeights{U, V, read_scale(options.scale, d)};
+  }
+  if (!options.U.empty()) fail("attention", "give either --U or --K and --Q");
+  const Matrix K = named_matrix("--K", options.K, std::nullopt, d);
+  const Matrix Q = named_matrix("--Q", options.Q, K.rows());
+  return FactoredWeights{K, Q, V, read_scale(options.scale, K.rows())};
+}
+
+std::ptrdiff_t query_dimension(const Weights& weights) {
+  if (const auto* merged = std::get_if<MergedWeights>(&weights)) return merged->U.cols();
+  return std::get<FactoredWeights>(weights).Q.cols();
+}
+
+// The law itself for L = inf, else a prompt drawn from it.
+MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
+  const std::vector<double> lengths = parse_lengths("--L", options.length);
+  if (lengths.size() != 1) fail("attention", "--L", fmt::format("'{}'", options.length), "one length, or inf");
+  if (std::isinf(lengths[0])) return law;
+  constexpr double kMostEntries = 1e12;
+  if (lengths[0] * static_cast<double>(law->dimension()) > kMostEntries) {
+    fail("attention", "--L", lengths[0], "small enough to draw (L d up to 1e12), or inf");
+  }
+  const auto length = static_cast<std::int64_t>(lengths[0]);
+  return std::make_shared<EmpiricalMeasure>(sample_prompt(*law, Stream(options.seed, kPromptStream), length),
+                                            std::nullopt, options.arithmetic());
+}
+
+Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights, const RowMatrix& queries,
+                    const Execution& execution) {
+  Json json;
+  const auto add = [&](const char* name, const Matrix& jacobian, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+    Json outputs = Json::array();
+    for (std::ptrdiff_t k = 0; k < jacobian.rows(); ++k) {
+      outputs.push_back(to_json(jacobian.row(k).transpose(), rows, columns));
+    }
+    json[name].push_back(std::move(outputs));
+  };
+  if (const auto* merged = std::get_if<MergedWeights>(&weights)) {
+    for (const auto& jacobian : attention_jacobian(kind, prompt, *merged, queries, execution)) {
+      add("U", jacobian.U, merged->U.rows(), merged->U.cols());
+      add("V", jacobian.V, merged->V.rows(), merged->V.cols());
+    }
+  } else {
+    const auto& factored = std::get<FactoredWeights>(weights);
+    for (const auto& jacobian : attention_jacobian(kind, prompt, factored, queries, execution)) {
+      add("K", jacobian.K, factored.K.rows(), factored.K.cols());
+      add("Q", jacobian.Q, factored.Q.rows(), factored.Q.cols());
+      add("V", jacobian.V, factored.V.rows(), factored.V.cols());
+    }
+  }
+  return json;
+}
+
+void write_outputs(const std::string& file, const RowMatrix& outputs) {
+  const std::string extension = std::filesystem::path(file).extension();
+  if (extension == ".npy") return write_npy(file, outputs);
+  if (extension == ".csv") return write_csv(file, {}, outputs);
+  fail("attention", "--out", fmt::format("'{}'", file), "a .npy or .csv file");
+}
+
+void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& linear) {
+  fmt::print("law {}, d = {}, L = {}\n", json["law"].get<std::string>(), json["d"].get<std::ptrdiff_t>(),
+             json["L"].is_string() ? "inf" : fmt::format("{}", json["L"].get<std::int64_t>()));
+  for (std::ptrdiff_t q = 0; q < softmax.rows(); ++q) {
+    fmt::print("query {}\n  softmax {}\n  linear  {}\n", q, short_list(softmax.row(q).transpose()),
+               short_list(linear.row(q).transpose()));
+  }
+  if (json.contains("gradient_U") || json.contains("gradient_K")) {
+    fmt::print("gradients are printed with --json\n");
+  }
+}
+
+void run_attention(const AttentionOptions& options) {
+  const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
+  const Weights weights = read_weights(options, law->dimension());
+  const RowMatrix queries = read_queries(options.query, query_dimension(weights));
+  const MeasurePtr prompt = prompt_of(options, law);
+  const Execution execution = options.execution();
+
+  const auto output = [&](AttentionKind kind) {
+    return std::visit([&](const auto& w) { return attend(kind, *prompt, w, queries, execution); }, weights);
+  };
+  const RowMatrix softmax = output(AttentionKind::softmax);
+  const RowMatrix linear = output(AttentionKind::linear);
+
+  Json json;
+  json["law"] = options.law;
+  json["d"] = law->dimension();
+  json["L"] = "inf";
+  if (const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get())) json["L"] = tokens->length();
+  json["softmax"] = to_json(softmax);
+  json["linear"] = to_json(linear);
+  if (options.gradients) {
+    const Json exact = jacobians_json(AttentionKind::softmax, *prompt, weights, queries, execution);
+    for (const auto& [name, value] : exact.items()) json["gradient_" + name] = value;
+    const Json linearised = jacobians_json(AttentionKind::linear, *prompt, weights, queries, execution);
+    for (const auto& [name, value] : linearised.items()) json["linear_gradient_" + name] = value;
+  }
+  if (!options.out.empty()) write_outputs(options.out, softmax);
+  if (options.json) {
+    print_json(json);
+  } else {
+    print_table(json, softmax, linear);
+  }
+}
+
+}  // namespace
+
+void add_attention_command(CLI::App& app) {
+  auto options = std::make_shared<AttentionOptions>();
+  CLI::App* command = app.add_subcommand("attention", "Softmax and linear attention on a law or a prompt");
+  command->add_option("--law", options->law, "token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
+                      "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
+      ->required();
+  command->add_option("--d", options->dimension, "dimension, where the law does not say it");
+  command->add_option("--U", options->U, "score matrix, d x e (identity)");
+  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U");
+  command->add_option("--Q", options->Q, "query matrix r x e");
+  command->add_option("--V", options->V, "value matrix, o x d (identity)");
+  command->add_option("--scale", options->scale, "factor of the scores, or auto for 1/sqrt(key dimension)")
+      ->capture_default_str();
+  command->add_option("--query", options->query, "queries: 1,0,-1 or 1,0,-1;0,1,2 or a file with one per row")
+      ->required();
+  command->add_option("--L", options->length, "draw a prompt of this length from the law; inf is the law itself")
+      ->capture_default_str();
+  command->add_flag("--gradients", options->gradients, "full Jacobians in (U, V) or (K, Q, V)");
+  command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file");
+  add_common_options(*command, *options);
+  command->footer(
+      "Matrices: identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, a .npy, .csv or .safetensors file,\n"
+      "each with an optional factor (0.3*identity).\n\n"
+      "Examples:\n"
+      "  largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --U 0.5*identity --query 1,0,-1\n"
+      "  largo attention --law rademacher --d 4 --query random:7 --L 1000 --gradients --json\n"
+      "  largo attention --law tokens:prompt.npy --K K.npy --Q Q.npy --V V.npy --scale auto --query q.npy");
+  command->callback([options] { run_attention(*options); });
+}
+
+}  // namespace largo

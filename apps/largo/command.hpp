@@ -1,0 +1,32 @@
+// What every subcommand shares. A command registers its options and a callback; it reads text, calls the
+// library and prints: no mathematics here.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "largo/measures/empirical.hpp"
+#include "largo/numerics/execution.hpp"
+
+namespace largo {
+
+struct CommonOptions {
+  bool json = false;
+  std::uint64_t seed = 1;
+  int threads = 0;
+  std::string precision = "auto";
+
+  Execution execution() const { return {threads, 0}; }
+  Arithmetic arithmetic() const;
+};
+
+/// --json, --seed, --threads, --precision
+void add_common_options(CLI::App& command, CommonOptions& options);
+
+void add_attention_command(CLI::App& app);
+void add_doctor_command(CLI::App& app);
+void add_reproduce_command(CLI::App& app);
+
+}  // namespace largo

@@ -1,0 +1,92 @@
+// largo doctor: what this build has, and a quick self-check.
+#include <chrono>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+#include <Eigen/Core>
+#include <boost/version.hpp>
+#include <fmt/core.h>
+#include <hwy/highway.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/version.h>
+
+#include "command.hpp"
+#include "largo/attention/lemma.hpp"
+#include "largo/numerics/simd_level.hpp"
+#include "largo/version.hpp"
+#include "output.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kSelfCheckBound = 1e-12;  // the Lemma's error in double precision
+
+void run_doctor(const CommonOptions& options) {
+  Json json;
+  json["version"] = kVersion;
+  json["compiler"] = fmt::format("{} {}",
+#ifdef __clang__
+                                 "clang", __clang_version__
+#else
+                                 "gcc", __VERSION__
+#endif
+  );
+#ifdef NDEBUG
+  json["assertions"] = false;
+#else
+  json["assertions"] = true;
+#endif
+  json["simd"] = simd_level();
+  json["simd_available"] = simd_levels();
+  json["threads"] = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
+  json["mpi"] = false;
+  json["cuda"] = false;
+  json["python"] = false;
+  json["libraries"]["Eigen"] =
+      fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
+  json["libraries"]["Highway"] = fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH);
+  json["libraries"]["oneTBB"] = TBB_runtime_version();
+  json["libraries"]["Boost"] =
+      fmt::format("{}.{}.{}", BOOST_VERSION / 100000, BOOST_VERSION / 100 % 1000, BOOST_VERSION % 100);
+
+  const auto start = std::chrono::steady_clock::now();
+  LemmaSettings settings;
+  settings.seed = options.seed;
+  settings.cases = 200;
+  settings.lengths = {1000, 10000};
+  settings.prompts = 16;
+  const LemmaReport lemma = check_lemma(settings, options.execution());
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  const bool healthy = lemma.worst_error <= kSelfCheckBound &&
+                       lemma.distances[1].mean_squared_distance < lemma.distances[0].mean_squared_distance;
+  json["self_check"] = {{"passed", healthy}, {"worst_error", lemma.worst_error}, {"seconds", elapsed.count()}};
+
+  if (options.json) {
+    print_json(json);
+  } else {
+    fmt::print("largo {} ({}, assertions {})\n", kVersion, json["compiler"].get<std::string>(),
+               json["assertions"].get<bool>() ? "on" : "off");
+    fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
+               json["simd_available"].dump());
+    fmt::print("threads   {}\nMPI       not in this build\nCUDA      not in this build\nPython    not in this build\n",
+               json["threads"].get<int>());
+    for (const auto& [name, version] : json["libraries"].items()) {
+      fmt::print("{:<9} {}\n", name, version.get<std::string>());
+    }
+    fmt::print("self-check {} ({} Gaussian laws, worst error {:.1e}, {:.2f} s)\n", healthy ? "passed" : "FAILED",
+               lemma.cases, lemma.worst_error, elapsed.count());
+  }
+  if (!healthy) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app) {
+  auto options = std::make_shared<CommonOptions>();
+  CLI::App* command = app.add_subcommand("doctor", "What this build has, and a quick self-check");
+  add_common_options(*command, *options);
+  command->footer("Example: largo doctor --json");
+  command->callback([options] { run_doctor(*options); });
+}
+
+}  // namespace largo

@@ -1,0 +1,51 @@
+#include "output.hpp"
+
+#include <cmath>
+#include <stdexcept>
+
+#include <fmt/core.h>
+
+namespace largo {
+namespace {
+
+void check_numbers(const Json& json) {
+  if (json.is_number_float() && !std::isfinite(json.get<double>())) {
+    throw std::runtime_error("a result is not finite; nothing was printed");
+  }
+  if (json.is_structured()) {
+    for (const Json& item : json) check_numbers(item);
+  }
+}
+
+}  // namespace
+
+Json to_json(const ConstMatrixRef& matrix) {
+  Json rows = Json::array();
+  for (std::ptrdiff_t i = 0; i < matrix.rows(); ++i) {
+    Json row = Json::array();
+    for (std::ptrdiff_t j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  return to_json(Matrix(values.reshaped<Eigen::RowMajor>(rows, columns)));
+}
+
+void print_json(const Json& json) {
+  check_numbers(json);
+  fmt::print("{}\n", json.dump());
+}
+
+std::string short_list(const ConstVectorRef& values) {
+  constexpr std::ptrdiff_t kShown = 8;
+  std::string text = "(";
+  for (std::ptrdiff_t i = 0; i < std::min(kShown, values.size()); ++i) {
+    text += fmt::format("{}{:.6g}", i > 0 ? ", " : "", values[i]);
+  }
+  if (values.size() > kShown) text += fmt::format(", … {} in all", values.size());
+  return text + ")";
+}
+
+}  // namespace largo

@@ -1,0 +1,26 @@
+// Matrices by name, as given to options and in study files:
+//
+//   identity          ones on the diagonal
+//   zeros
+//   toeplitz:0.5      entries ρ^|i-j|
+//   diag:1,2,3        these on the diagonal
+//   random:SEED       independent normal entries of variance 1/columns, the same for the same seed
+//   FILE.npy  FILE.csv  FILE.safetensors  FILE.safetensors:NAME
+//
+// each with an optional factor: 0.3*identity.
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+/// A size that is not given is taken from the text (a file, a diagonal) or else from the other one.
+/// Throws InputError when the text is none of the above or its size is not the one asked for.
+Matrix named_matrix(std::string_view argument, std::string_view text,
+                    std::optional<std::ptrdiff_t> rows = std::nullopt,
+                    std::optional<std::ptrdiff_t> columns = std::nullopt);
+
+}  // namespace largo

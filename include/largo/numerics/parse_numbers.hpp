@@ -1,0 +1,19 @@
+// Numbers in options and study files: single ones, lists, and prompt lengths.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace largo {
+
+/// One finite number in decimal notation, the whole text: "0.5", "1e6". `argument` names it in the message.
+double parse_number(std::string_view argument, std::string_view text);
+
+/// "1,0,-1"
+std::vector<double> parse_numbers(std::string_view argument, std::string_view text);
+
+/// Prompt lengths: a list such as "10,100,1e6,inf", or "1e1:1e6:13" for 13 lengths spaced evenly in log
+/// (rounded to whole tokens below 2^53). Each is at least 1; inf is the infinite prompt.
+std::vector<double> parse_lengths(std::string_view argument, std::string_view text);
+
+}  // namespace largo

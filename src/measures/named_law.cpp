@@ -1,0 +1,234 @@
+#include "largo/measures/named_law.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+
+#include "largo/io/npy.hpp"
+#include "largo/io/read_matrix.hpp"
+#include "largo/measures/affine.hpp"
+#include "largo/measures/elliptical.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/measures/mixture.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/measures/product.hpp"
+#include "largo/measures/sphere.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+
+namespace largo {
+namespace {
+
+using Dimension = std::optional<std::ptrdiff_t>;
+
+Vector to_vector(const std::vector<double>& values) {
+  return Eigen::Map<const Vector>(values.data(), std::ssize(values));
+}
+
+// The keys of a law; every key must be used, so that a misspelt one is found.
+class Options {
+ public:
+  Options(std::string_view law, std::string_view text) : law_(law) {
+    // A piece without '=' continues the value before it: cov=diag:1,2,3
+    std::string* value = nullptr;
+    while (!text.empty()) {
+      const auto comma = text.find(',');
+      const std::string_view piece = text.substr(0, comma);
+      const auto equals = piece.find('=');
+      if (equals != std::string_view::npos) {
+        const std::string key(piece.substr(0, equals));
+        if (values_.contains(key)) fail("law", fmt::format("{}: '{}' is given twice", law_, key));
+        value = &values_[key];
+        *value = piece.substr(equals + 1);
+      } else if (value != nullptr) {
+        *value += fmt::format(",{}", piece);
+      } else {
+        fail("law", fmt::format("{}: '{}' must have the form key=value", law_, piece));
+      }
+      text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+    }
+  }
+
+  std::optional<std::string> text(const std::string& key) {
+    known_.push_back(key);
+    const auto at = values_.find(key);
+    return at == values_.end() ? std::nullopt : std::optional(at->second);
+  }
+  double number(const std::string& key, double otherwise) {
+    const auto value = text(key);
+    return value ? parse_number(key, *value) : otherwise;
+  }
+  std::optional<Vector> list(const std::string& key) {
+    const auto value = text(key);
+    return value ? std::optional(to_vector(parse_numbers(key, *value))) : std::nullopt;
+  }
+  void check_all_used() const {
+    for (const auto& [key, value] : values_) {
+      if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+        fail("law", fmt::format("{} has no key '{}'; it has {}", law_, key,
+                                known_.empty() ? "none" : fmt::format("{}", fmt::join(known_, ", "))));
+      }
+    }
+  }
+
+ private:
+  std::string law_;
+  std::map<std::string, std::string> values_;
+  std::vector<std::string> known_;
+};
+
+std::ptrdiff_t needed(std::string_view law, Dimension dimension) {
+  if (!dimension) fail("law", fmt::format("{} needs a dimension: give --d", law));
+  if (*dimension < 1) fail("law", "dimension", static_cast<double>(*dimension), "at least 1");
+  return *dimension;
+}
+
+MeasurePtr gaussian_law(Options& options, Dimension dimension) {
+  const auto mean = options.list("mean");
+  if (!dimension && mean) dimension = mean->size();
+  const std::string cov = options.text("cov").value_or("identity");
+  const Matrix covariance = named_matrix("cov", cov, dimension, dimension);
+  return std::make_shared<GaussianMeasure>(mean.value_or(Vector::Zero(covariance.rows())), covariance);
+}
+
+MeasurePtr elliptical_law(Options& options, Dimension dimension) {
+  const std::string base = options.text("base").value_or("gaussian");
+  if (base != "gaussian" && base != "sphere") {
+    fail("law", "base", fmt::format("'{}'", base), "gaussian or sphere");
+  }
+  const Matrix shape = named_matrix("cov", options.text("cov").value_or("identity"), dimension, dimension);
+  const auto values = options.list("values");
+  const auto weights = options.list("weights");
+  const double low = options.number("low", 0);
+  const double high = options.number("high", 1);
+  if (weights && !values) fail("law", "elliptical: weights need values");
+  const RadialLaw radial = values ? RadialLaw::discrete(*values, weights.value_or(Vector::Ones(values->size())))
+                                  : RadialLaw::uniform(low, high);
+  return std::make_shared<EllipticalMeasure>(
+      shape, base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian, radial);
+}
+
+Vector toml_vector(std::string_view where, const toml::array& array) {
+  std::vector<double> values;
+  for (const toml::node& item : array) {
+    const auto number = item.value<double>();
+    if (!number) fail("law", fmt::format("{}: shift must be an array of numbers", where));
+    values.push_back(*number);
+  }
+  return to_vector(values);
+}
+
+MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic) {
+  if (!std::filesystem::is_regular_file(file)) {
+    fail("law", fmt::format("mixture: '{}' is not a file that can be read", file));
+  }
+  toml::table table;
+  try {
+    table = toml::parse_file(file);
+  } catch (const toml::parse_error& error) {
+    fail("law", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
+  }
+  const toml::array* components = table["component"].as_array();
+  if (components == nullptr || components->empty()) {
+    fail("law", fmt::format("{}: no [[component]] with weight and law", file));
+  }
+  std::vector<double> weights;
+  std::vector<MeasurePtr> laws;
+  for (const toml::node& node : *components) {
+    const std::string where = fmt::format("{}:{}", file, node.source().begin.line);
+    const toml::table* component = node.as_table();
+    if (component == nullptr) fail("law", fmt::format("{}: component must be a table", where));
+    const auto weight = (*component)["weight"].value<double>();
+    const auto law = (*component)["law"].value<std::string>();
+    if (!weight || !law) fail("law", fmt::format("{}: a component needs a number weight and a text law", where));
+    weights.push_back(*weight);
+    const toml::array* shift = (*component)["shift"].as_array();
+    const Dimension from_shift = shift == nullptr ? dimension : Dimension(std::ssize(*shift));
+    laws.push_back(named_law(*law, from_shift, arithmetic));
+    if (shift != nullptr) {
+      laws.back() =
+          std::make_shared<AffineMeasure>(AffineMeasure::translation(toml_vector(where, *shift), laws.back()));
+    }
+  }
+  return std::make_shared<MixtureMeasure>(to_vector(weights), std::move(laws));
+}
+
+MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
+  const auto comma = text.find(",weights=");
+  const std::string file(text.substr(0, comma));
+  std::optional<Vector> weights;
+  if (comma != std::string_view::npos) {
+    const Matrix column = read_matrix(text.substr(comma + std::string_view(",weights=").size()));
+    weights = column.reshaped();
+  }
+  if (std::filesystem::path(file).extension() == ".npy") {
+    const auto array = std::make_shared<const NpyArray>(NpyArray::open(file));
+    return std::make_shared<EmpiricalMeasure>(array->view(), array, weights, arithmetic);
+  }
+  return std::make_shared<EmpiricalMeasure>(RowMatrix(read_matrix(file)), weights, arithmetic);
+}
+
+// The laws made of independent coordinates, and the round ones: all need a dimension.
+using Maker = std::function<MeasurePtr(Options&, std::ptrdiff_t)>;
+
+template <typename MakeCoordinate>
+Maker product_of(MakeCoordinate make) {
+  return [make](Options& options, std::ptrdiff_t d) -> MeasurePtr {
+    return std::make_shared<ProductMeasure>(d, make(options));
+  };
+}
+
+const std::map<std::string, Maker, std::less<>>& makers() {
+  static const std::map<std::string, Maker, std::less<>> all = {
+      {"rademacher", product_of([](Options& o) { return rademacher(o.number("scale", 1)); })},
+      {"uniform", product_of([](Options& o) { return uniform(o.number("width", 1)); })},
+      {"three-point",
+       product_of([](Options& o) { return three_point(o.number("scale", 1), o.number("mass", 0.5)); })},
+      {"bernoulli", product_of([](Options& o) { return centred_bernoulli(o.number("p", 0.5)); })},
+      {"laplace",
+       product_of([](Options& o) { return truncated_laplace(o.number("scale", 1), o.number("bound", 3)); })},
+      {"sphere",
+       [](Options& o, std::ptrdiff_t d) { return std::make_shared<SphereMeasure>(d, o.number("radius", 1)); }},
+      {"ball",
+       [](Options& o, std::ptrdiff_t d) { return std::make_shared<BallMeasure>(d, o.number("radius", 1)); }},
+  };
+  return all;
+}
+
+MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dimension, Arithmetic arithmetic) {
+  if (name == "tokens") return tokens_law(detail, arithmetic);
+  if (name == "mixture") return mixture_law(std::string(detail), dimension, arithmetic);
+  Options options(name, detail);
+  MeasurePtr law;
+  if (name == "gaussian") {
+    law = gaussian_law(options, dimension);
+  } else if (name == "elliptical") {
+    law = elliptical_law(options, dimension);
+  } else if (const auto maker = makers().find(name); maker != makers().end()) {
+    law = maker->second(options, needed(name, dimension));
+  } else {
+    fail("law", fmt::format("'{}' is not a law; there are gaussian, rademacher, uniform, three-point, bernoulli, "
+                            "laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE",
+                            name));
+  }
+  options.check_all_used();
+  return law;
+}
+
+}  // namespace
+
+MeasurePtr named_law(std::string_view text, Dimension dimension, Arithmetic arithmetic) {
+  const auto colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  MeasurePtr law = any_law(name, detail, dimension, arithmetic);
+  if (dimension) check_size("law", name, law->dimension(), *dimension);
+  return law;
+}
+
+}  // namespace largo

@@ -1,0 +1,83 @@
+#include "largo/measures/named_matrix.hpp"
+
+#include <cmath>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "largo/io/read_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "largo/sampling/streams.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::uint64_t kMatrixStream = 0x6d6174726978;  // "matrix": apart from the streams of prompts
+
+Matrix random_matrix(double seed, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  RowMatrix values(rows, columns);
+  Stream(static_cast<std::uint64_t>(seed), kMatrixStream)
+      .normals(0, {values.data(), static_cast<std::size_t>(values.size())});
+  return values / std::sqrt(static_cast<double>(columns));
+}
+
+Matrix toeplitz(double rho, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  return Matrix::NullaryExpr(rows, columns, [&](Eigen::Index i, Eigen::Index j) {
+    return std::pow(rho, static_cast<double>(std::abs(i - j)));
+  });
+}
+
+double parse_seed(std::string_view argument, std::string_view text) {
+  const double seed = parse_number(argument, text);
+  if (!(seed >= 0 && seed < 0x1p53) || seed != std::floor(seed)) {
+    fail("named_matrix", fmt::format("seed of {}", argument), seed, "a whole number between 0 and 2^53");
+  }
+  return seed;
+}
+
+Matrix without_factor(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
+                      std::optional<std::ptrdiff_t> columns) {
+  const auto colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  if (name == "diag") {
+    const std::vector<double> diagonal = parse_numbers(argument, detail);
+    return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
+  }
+  const bool sized = name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
+  if (!sized) return read_matrix(text);
+
+  if (!rows && !columns) {
+    fail("named_matrix", fmt::format("{} is '{}', whose size is not known: give --d", argument, text));
+  }
+  const std::ptrdiff_t m = rows ? *rows : *columns;
+  const std::ptrdiff_t n = columns ? *columns : *rows;
+  if ((name == "identity" || name == "zeros") && colon != std::string_view::npos) {
+    fail("named_matrix", argument, fmt::format("'{}'", text), fmt::format("'{}' without a value", name));
+  }
+  if (name == "identity") return Matrix::Identity(m, n);
+  if (name == "zeros") return Matrix::Zero(m, n);
+  if (name == "toeplitz") return toeplitz(parse_number(argument, detail), m, n);
+  return random_matrix(parse_seed(argument, detail), m, n);
+}
+
+}  // namespace
+
+Matrix named_matrix(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
+                    std::optional<std::ptrdiff_t> columns) {
+  double factor = 1;
+  std::string_view name = text;
+  const auto star = text.find('*');
+  if (star != std::string_view::npos && text.find_first_of("/\\") > star) {
+    factor = parse_number(argument, text.substr(0, star));
+    name = text.substr(star + 1);
+  }
+  const Matrix matrix = factor * without_factor(argument, name, rows, columns);
+  check_shape("named_matrix", argument, matrix.rows(), matrix.cols(), rows.value_or(matrix.rows()),
+              columns.value_or(matrix.cols()));
+  check_finite("named_matrix", argument, matrix);
+  return matrix;
+}
+
+}  // namespace largo

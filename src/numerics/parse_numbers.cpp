@@ -1,0 +1,89 @@
+#include "largo/numerics/parse_numbers.hpp"
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kWholeUpTo = 0x1p53;  // lengths beyond are not distinguishable from their neighbours
+constexpr int kMostLengths = 1'000'000;
+
+std::string_view trimmed(std::string_view text) {
+  const auto begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") - begin + 1);
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto at = text.find(separator);
+    parts.push_back(trimmed(text.substr(0, at)));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+double parse_length(std::string_view argument, std::string_view text) {
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  const double length = parse_number(argument, text);
+  if (length < 1) fail("lengths", argument, length, "at least 1");
+  return length < kWholeUpTo ? std::round(length) : length;
+}
+
+std::vector<double> log_spaced(std::string_view argument, const std::vector<std::string_view>& parts) {
+  const double first = parse_length(argument, parts[0]);
+  const double last = parse_length(argument, parts[1]);
+  const double count = parse_number(argument, parts[2]);
+  if (!std::isfinite(first) || !std::isfinite(last)) fail("lengths", argument, "infinite", "finite in a range");
+  if (!(count >= 2 && count <= kMostLengths) || count != std::floor(count)) {
+    fail("lengths", fmt::format("number of lengths in {}", argument), count, "a whole number, at least 2");
+  }
+  std::vector<double> lengths;
+  for (int k = 0; k < static_cast<int>(count); ++k) {
+    const double t = k / (count - 1);
+    const double length = std::exp((1 - t) * std::log(first) + t * std::log(last));
+    lengths.push_back(length < kWholeUpTo ? std::round(length) : length);
+  }
+  lengths.front() = first;
+  lengths.back() = last;
+  return lengths;
+}
+
+}  // namespace
+
+double parse_number(std::string_view argument, std::string_view text) {
+  std::string_view digits = trimmed(text);
+  if (digits.starts_with('+')) digits.remove_prefix(1);
+  double value = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
+    fail("options", argument, fmt::format("'{}'", text), "a finite number");
+  }
+  return value;
+}
+
+std::vector<double> parse_numbers(std::string_view argument, std::string_view text) {
+  std::vector<double> values;
+  for (const std::string_view part : split(text, ',')) values.push_back(parse_number(argument, part));
+  return values;
+}
+
+std::vector<double> parse_lengths(std::string_view argument, std::string_view text) {
+  const auto range = split(text, ':');
+  if (range.size() == 3) return log_spaced(argument, range);
+  if (range.size() != 1) fail("lengths", argument, fmt::format("'{}'", text), "a list, or FIRST:LAST:COUNT");
+  std::vector<double> lengths;
+  for (const std::string_view part : split(text, ',')) lengths.push_back(parse_length(argument, part));
+  return lengths;
+}
+
+}  // namespace largo
