@@ -21,12 +21,13 @@ RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights&
   for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
     outputs.row(q) = (weights.V * responses.col(q)).transpose();
   }
+  check_result(outputs.transpose());
   return outputs;
 }
 
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
                  const ConstRowsRef& queries, const Execution& execution) {
-  return attend(kind, prompt, weights.merged(), queries, execution);
+  return attend(kind, prompt, merge_for(prompt, weights, queries), queries, execution);
 }
 
 }  // namespace largo

@@ -20,6 +20,8 @@ MergedJacobian jacobian_at(const Response& response, const MergedWeights& weight
     }
     jacobian.V.row(k).segment(k * d, d) = response.value.transpose();
   }
+  check_result(jacobian.U);
+  check_result(jacobian.V);
   return jacobian;
 }
 
@@ -36,6 +38,8 @@ FactoredJacobian chain_rule(const MergedJacobian& merged, const FactoredWeights&
     jacobian.K.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_k.data(), gradient_k.size());
     jacobian.Q.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_q.data(), gradient_q.size());
   }
+  check_result(jacobian.K);
+  check_result(jacobian.Q);
   return jacobian;
 }
 
@@ -51,14 +55,21 @@ MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const Me
   const Matrix means = mean_responses(kind, prompt, directions, execution);
   const Matrix pulled = weights.V.transpose() * cotangents.transpose();
   const Matrix products = derivative_products(kind, prompt, directions, pulled, execution);
-  return {weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
+  MergedGradient gradient{weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
+  check_result(gradient.U);
+  check_result(gradient.V);
+  return gradient;
 }
 
 FactoredGradient attention_vjp(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
                                const ConstRowsRef& queries, const ConstRowsRef& cotangents,
                                const Execution& execution) {
-  const MergedGradient merged = attention_vjp(kind, prompt, weights.merged(), queries, cotangents, execution);
-  return {weights.Q * merged.U.transpose(), weights.K * merged.U, merged.V};
+  const MergedGradient merged =
+      attention_vjp(kind, prompt, merge_for(prompt, weights, queries), queries, cotangents, execution);
+  FactoredGradient gradient{weights.Q * merged.U.transpose(), weights.K * merged.U, merged.V};
+  check_result(gradient.K);
+  check_result(gradient.Q);
+  return gradient;
 }
 
 std::vector<MergedJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
@@ -78,8 +89,9 @@ std::vector<FactoredJacobian> attention_jacobian(AttentionKind kind, const Measu
                                                  const FactoredWeights& weights, const ConstRowsRef& queries,
                                                  const Execution& execution) {
   std::vector<FactoredJacobian> jacobians;
-  for (const MergedJacobian& merged : attention_jacobian(kind, prompt, weights.merged(), queries, execution)) {
-    jacobians.push_back(chain_rule(merged, weights));
+  const MergedWeights merged = merge_for(prompt, weights, queries);
+  for (const MergedJacobian& jacobian : attention_jacobian(kind, prompt, merged, queries, execution)) {
+    jacobians.push_back(chain_rule(jacobian, weights));
   }
   return jacobians;
 }

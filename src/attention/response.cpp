@@ -5,11 +5,15 @@
 namespace largo {
 namespace {
 
-// M h for each column h. With fewer columns than dimensions the d x d matrix is not worth forming.
+// Up to this dimension linear attention forms the d x d second moment; above, only its products. The number
+// of queries must not enter the choice: the two differ in their last bits.
+constexpr std::ptrdiff_t kDenseDimension = 32;
+
+// M h for each column h.
 Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vectors, const Execution& execution) {
   const Vector mean = prompt.mean();
   Matrix products;
-  if (vectors.cols() < prompt.dimension()) {
+  if (prompt.dimension() > kDenseDimension) {
     const Matrix untilted = Matrix::Zero(vectors.rows(), vectors.cols());
     products = prompt.tilted_covariance_products(untilted, vectors, execution);
   } else {
@@ -37,6 +41,17 @@ Matrix score_directions(const Measure& prompt, const MergedWeights& weights, con
   }
   check_finite("attention", "scale * U * query", directions);
   return directions;
+}
+
+MergedWeights merge_for(const Measure& prompt, const FactoredWeights& weights, const ConstRowsRef& queries) {
+  const Matrix& K = weights.K;
+  check_shape("attention", "K", K.rows(), K.cols(), K.rows(), prompt.dimension());
+  check_shape("attention", "Q", weights.Q.rows(), weights.Q.cols(), K.rows(), queries.cols());
+  return weights.merged();
+}
+
+void check_result(const ConstMatrixRef& result) {
+  if (!result.allFinite()) fail("attention", "a result overflows float64: scale down the weights or the tokens");
 }
 
 Matrix mean_responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,

@@ -13,6 +13,12 @@ namespace largo {
 /// Column q is scale · U z_q. Checks every shape, and that weights and queries are finite.
 Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries);
 
+/// U = KᵀQ, once K fits the tokens and Q the queries.
+MergedWeights merge_for(const Measure& prompt, const FactoredWeights& weights, const ConstRowsRef& queries);
+
+/// Throws InputError unless every entry of a result is finite: its factors were, but a product may overflow.
+void check_result(const ConstMatrixRef& result);
+
 /// Column q is r(a_q).
 Matrix mean_responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
                       const Execution& execution);

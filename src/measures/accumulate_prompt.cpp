@@ -10,10 +10,9 @@ namespace largo {
 
 SumLayout::SumLayout(TiltTask task, std::int64_t d) {
   const bool has_tokens = task == TiltTask::mean || task == TiltTask::covariance;
-  const bool has_centred = task == TiltTask::covariance || task == TiltTask::covariance_product;
   tokens = partition + 1;
   centred = tokens + (has_tokens ? d : 0);
-  pairs = centred + (has_centred ? d : 0);
+  pairs = centred + (task == TiltTask::covariance_product ? d : 0);
   products = pairs + (task == TiltTask::covariance ? d * (d + 1) / 2 : 0);
   rows = products + (task == TiltTask::covariance_product ? d : 0);
 }

@@ -46,7 +46,10 @@ Tilt AffineMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const
 std::vector<Tilt> AffineMeasure::tilts(const ConstMatrixRef& directions, TiltOrder order,
                                        const Execution& execution) const {
   check_size("tilts", "each direction", directions.rows(), dimension());
-  std::vector<Tilt> results = base_->tilts(map_.transpose() * directions, order, execution);
+  // Column by column: the last bits of a matrix product depend on the number of columns.
+  Matrix pulled(base_->dimension(), directions.cols());
+  for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) pulled.col(q) = map_.transpose() * directions.col(q);
+  std::vector<Tilt> results = base_->tilts(pulled, order, execution);
   for (std::size_t q = 0; q < results.size(); ++q) {
     results[q] = image(results[q], directions.col(static_cast<std::ptrdiff_t>(q)), order);
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -23,10 +24,10 @@ std::ptrdiff_t checked_dimension(const ArrayView& tokens) {
 }
 
 template <typename T>
-std::vector<T> interleave(const ConstMatrixRef& columns, std::int64_t groups, std::int64_t width) {
+AlignedVector<T> interleave(const ConstMatrixRef& columns, std::int64_t groups, std::int64_t width) {
   const std::int64_t d = columns.rows();
   // Lanes beyond the last direction repeat it: they cost nothing and produce no surprises.
-  std::vector<T> interleaved(static_cast<std::size_t>(groups * d * width));
+  AlignedVector<T> interleaved(static_cast<std::size_t>(groups * d * width));
   for (std::int64_t q = 0; q < groups * width; ++q) {
     const std::int64_t from = std::min<std::int64_t>(q, columns.cols() - 1);
     for (std::int64_t j = 0; j < d; ++j) {
@@ -64,15 +65,24 @@ Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::in
   return values;
 }
 
+// log of the mean of e^{score - maximum}. Near its largest value, 0, from the difference to equal scores: these
+// then give exactly 0, and Λ is their common value.
+double log_mean_weight(const WeightedSums& sums, std::int64_t row, std::int64_t length, std::int64_t q) {
+  const auto count = static_cast<double>(length);
+  const double largest = weight_of(sums.maximum(q), sums.reference(q));
+  const double ratio = sums.value(row, q) / largest / count;
+  if (ratio < 0.5) return std::log(ratio);
+  return std::log1p(sums.excess(row, q, count, largest) / (count * largest));
+}
+
 Tilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, TiltOrder order, std::int64_t length,
-                    std::int64_t d, std::int64_t q) {
+                    const Vector& centre, std::int64_t q) {
+  const std::int64_t d = centre.size();
   Tilt tilt;
-  // From the maximum, not the reference: equal scores then give their value without cancellation.
-  const double partition = sums.value(layout.partition, q) * std::exp(sums.reference(q) - sums.maximum(q));
-  tilt.log_partition = sums.maximum(q) + std::log(partition / static_cast<double>(length));
+  tilt.log_partition = sums.maximum(q) + log_mean_weight(sums, layout.partition, length, q);
   if (order >= TiltOrder::mean) tilt.mean = rows_over_partition(sums, layout.tokens, d, q);
   if (order >= TiltOrder::covariance) {
-    const Vector offset = rows_over_partition(sums, layout.centred, d, q);
+    const Vector offset = tilt.mean - centre;
     const Vector moments = rows_over_partition(sums, layout.pairs, d * (d + 1) / 2, q);
     tilt.covariance.resize(d, d);
     std::int64_t row = 0;
@@ -139,14 +149,18 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
   constexpr TiltTask kTasks[] = {TiltTask::partition, TiltTask::mean, TiltTask::covariance};
   const TiltTask task = kTasks[static_cast<int>(order)];
   const SumLayout layout(task, dimension());
+  // The centre as the kernel has it, rounded to T.
+  const std::vector<T> rounded = convert<T>(task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension()));
+  const Vector centre = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(rounded.data(), dimension())
+                            .template cast<double>();
   std::vector<Tilt> tilts;
   for (std::ptrdiff_t first = 0; first < directions.cols(); first += kDirectionsPerPass) {
     const auto count = std::min<std::ptrdiff_t>(kDirectionsPerPass, directions.cols() - first);
     auto problem = make_problem<T>(tokens_, log_weights_, task, directions.middleCols(first, count));
-    if (task == TiltTask::covariance) problem.centre = convert<T>(centre());
+    if (task == TiltTask::covariance) problem.centre = rounded;
     const WeightedSums sums = accumulate_prompt(problem, execution);
     for (std::ptrdiff_t q = 0; q < count; ++q) {
-      tilts.push_back(tilt_from_sums(sums, layout, order, length(), dimension(), q));
+      tilts.push_back(tilt_from_sums(sums, layout, order, length(), centre, q));
       if (!is_finite(tilts.back())) explain_non_finite();
     }
   }
@@ -171,7 +185,7 @@ Matrix EmpiricalMeasure::products_in(const ConstMatrixRef& directions, const Con
     auto problem = make_problem<T>(tokens_, log_weights_, TiltTask::covariance_product,
                                    directions.middleCols(first, count));
     problem.vectors = interleave<T>(vectors.middleCols(first, count), problem.groups, problem.width);
-    problem.centre = convert<T>(centre());
+    problem.centre = convert<T>(moment_centre());
     const WeightedSums sums = accumulate_prompt(problem, execution);
     for (std::ptrdiff_t q = 0; q < count; ++q) {
       const Vector offset = rows_over_partition(sums, layout.centred, dimension(), q);
@@ -183,7 +197,7 @@ Matrix EmpiricalMeasure::products_in(const ConstMatrixRef& directions, const Con
   return products;
 }
 
-Vector EmpiricalMeasure::centre() const {
+Vector EmpiricalMeasure::moment_centre() const {
   const std::int64_t count = std::min(length(), kCentreTokens);
   Vector sum = Vector::Zero(dimension());
   for (std::int64_t k = 0; k < count; ++k) {
@@ -244,6 +258,7 @@ Vector EmpiricalMeasure::softmax_weights(const ConstVectorRef& direction) const 
   for (std::int64_t l = 0; l < length(); ++l) {
     double score = log_weights_.size() > 0 ? log_weights_[l] : 0.0;
     for (std::ptrdiff_t j = 0; j < dimension(); ++j) score += tokens_(l, j) * direction[j];
+    if (std::isnan(score) || score > std::numeric_limits<double>::max()) explain_non_finite();
     scores[static_cast<std::size_t>(l)] = score;
   }
   return softmax(scores);

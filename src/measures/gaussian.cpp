@@ -23,8 +23,7 @@ GaussianMeasure GaussianMeasure::standard(std::ptrdiff_t dimension) {
 }
 
 double GaussianMeasure::log_partition(const ConstVectorRef& direction) const {
-  check_direction(direction);
-  return direction.dot(mean_) + direction.dot(covariance_ * direction) / 2;
+  return tilt(direction, TiltOrder::log_partition).log_partition;
 }
 
 Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
@@ -32,6 +31,7 @@ Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) con
   Tilt result;
   const Vector shift = covariance_ * direction;
   result.log_partition = direction.dot(mean_) + direction.dot(shift) / 2;
+  check_finite("tilt", "log-partition of a Gaussian", result.log_partition);
   if (order >= TiltOrder::mean) result.mean = mean_ + shift;
   if (order >= TiltOrder::covariance) result.covariance = covariance_;
   return result;
@@ -40,7 +40,10 @@ Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) con
 Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                            const Execution& /*execution*/) const {
   check_pairs(directions, vectors);
-  return covariance_ * vectors;
+  // Column by column: the last bits of a matrix product depend on the number of columns.
+  Matrix products(vectors.rows(), vectors.cols());
+  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) products.col(q) = covariance_ * vectors.col(q);
+  return products;
 }
 
 void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,

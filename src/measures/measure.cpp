@@ -16,7 +16,7 @@ constexpr std::array kFirstDifference = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 28
 constexpr std::array kSecondDifference = {8.0 / 5, -1.0 / 5, 8.0 / 315, -1.0 / 560};
 constexpr double kSecondDifferenceCentre = -205.0 / 72;
 // The truncation error is O(step^8) and rounding O(eps/step²), in units of the law's own length scale.
-constexpr double kRelativeStep = 0.05;
+constexpr double kRelativeStep = 0.02;
 
 struct LineDerivatives {
   double first;
@@ -97,6 +97,9 @@ Tilt Measure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
       }
     }
   }
+  // The differences reach beyond the direction, where Λ was found finite.
+  check_finite("tilt", "mean of a user-defined law", result.mean);
+  check_finite("tilt", "covariance of a user-defined law", result.covariance);
   return result;
 }
 

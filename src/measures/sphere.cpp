@@ -7,20 +7,29 @@
 #include "measures/sampling.hpp"
 
 namespace largo {
+namespace {
+
+// ‖a‖ where the squares of its entries overflow, too. (Eigen's stableNorm depends on the alignment of its
+// argument in memory, and results may not.)
+double length_of(const ConstVectorRef& direction) {
+  constexpr double kSquareOverflows = 1e150;
+  const double largest = direction.cwiseAbs().maxCoeff();
+  return largest < kSquareOverflows ? direction.norm() : largest * (direction / largest).norm();
+}
+
+}  // namespace
 
 RoundMeasure::RoundMeasure(std::ptrdiff_t dimension, double order, double radius)
-    : Measure(dimension), order_(order), radius_(radius) {
-  check_positive("RoundMeasure", "radius", radius);
-}
+    : Measure(dimension), order_(order), radius_(radius) {}
 
 double RoundMeasure::log_partition(const ConstVectorRef& direction) const {
   check_direction(direction);
-  return sphere_tilt(order_, radius_ * direction.norm()).value;
+  return sphere_tilt(order_, radius_ * length_of(direction)).value;
 }
 
 Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
-  const double norm = direction.norm();
+  const double norm = length_of(direction);
   const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
   Tilt result;
   result.log_partition = radial.value;
@@ -31,7 +40,10 @@ Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const 
     if (norm > 0) {
       const Vector unit = direction / norm;
       const double along = radius_ * radius_ * radial.second_derivative;
-      result.covariance += ((along - across) * unit) * unit.transpose();
+      // Not as (along - across) uuᵀ: on the line, d = 1, along may be far below the rounding of across.
+      const Matrix projection = unit * unit.transpose();
+      result.covariance -= across * projection;
+      result.covariance += along * projection;
     }
   }
   return result;
@@ -42,14 +54,16 @@ Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions
   check_pairs(directions, vectors);
   Matrix products(vectors.rows(), vectors.cols());
   for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
-    const double norm = directions.col(q).norm();
+    const double norm = length_of(directions.col(q));
     const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
     const double across = radius_ * radius_ * radial.derivative_over_x;
     const double along = radius_ * radius_ * radial.second_derivative;
     products.col(q) = across * vectors.col(q);
     if (norm > 0) {
       const Vector unit = directions.col(q) / norm;
-      products.col(q) += (along - across) * unit.dot(vectors.col(q)) * unit;
+      const double component = unit.dot(vectors.col(q));
+      products.col(q) -= across * component * unit;
+      products.col(q) += along * component * unit;
     }
   }
   return products;
@@ -58,7 +72,9 @@ Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions
 double RoundMeasure::sub_gaussian_constant() const { return radius_ / std::sqrt(order_); }
 
 SphereMeasure::SphereMeasure(std::ptrdiff_t dimension, double radius)
-    : RoundMeasure(dimension, static_cast<double>(dimension), radius) {}
+    : RoundMeasure(dimension, static_cast<double>(dimension), radius) {
+  check_positive("SphereMeasure", "radius", radius);
+}
 
 void SphereMeasure::sample(const Stream& stream, std::uint64_t first_token,
                            Eigen::Ref<RowMatrix> tokens) const {
@@ -67,7 +83,9 @@ void SphereMeasure::sample(const Stream& stream, std::uint64_t first_token,
 }
 
 BallMeasure::BallMeasure(std::ptrdiff_t dimension, double radius)
-    : RoundMeasure(dimension, static_cast<double>(dimension) + 2, radius) {}
+    : RoundMeasure(dimension, static_cast<double>(dimension) + 2, radius) {
+  check_positive("BallMeasure", "radius", radius);
+}
 
 void BallMeasure::sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());

@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <limits>
+#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "measures/tilt_kernel.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
-#include "hwy/aligned_allocator.h"
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
@@ -36,6 +37,7 @@ struct Lanes {
   static constexpr int kVectors = kWidth / kPerVector;
   // Accumulators of a tile stay in registers: 12 of the 16 that SSE and AVX2 have. A compensated one is
   // three vectors.
+  static constexpr int kScoreRows = HWY_MAX(1, 12 / kVectors);
   static constexpr int kTileRows =
       std::is_same_v<T, float> ? HWY_MAX(1, 12 / kVectors) : HWY_MAX(1, 4 / kVectors);
 };
@@ -62,55 +64,30 @@ HWY_INLINE void ForEachTile(std::int64_t count, const Body& body) {
   }
 }
 
-// out[t][q] = initial[t] + Σ_j z[t][j] a[j][q]
-template <typename T, int kWidth>
-HWY_NOINLINE void Scores(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count, std::int64_t dimension,
-                         const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial, T* HWY_RESTRICT out) {
-  using L = Lanes<T, kWidth>;
-  const typename L::D d;
-  ForEachTile<HWY_MAX(1, 12 / L::kVectors)>(count, [&](auto rows, std::int64_t first) HWY_ATTR {
-    constexpr int kRows = rows;
-    typename L::V sum[kRows][L::kVectors];
-    LARGO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) {
-        sum[r][v] = initial == nullptr ? hn::Zero(d) : hn::Set(d, initial[first + r]);
-      }
-    }
-    const T* HWY_RESTRICT tokens = z + first * stride;
-    for (std::int64_t j = 0; j < dimension; ++j) {
-      typename L::V direction[L::kVectors];
-      LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) direction[v] = hn::LoadU(d, a + j * kWidth + v * L::kPerVector);
-      LARGO_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const auto x = hn::Set(d, tokens[r * stride + j]);
-        LARGO_UNROLL
-        for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(x, direction[v], sum[r][v]);
-      }
-    }
-    LARGO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) {
-        hn::Store(sum[r][v], d, out + (first + r) * kWidth + v * L::kPerVector);
-      }
-    }
-  });
-}
-
-// largest[q] = max_t scores[t][q]
-template <typename T, int kWidth>
-HWY_NOINLINE void Largest(const T* HWY_RESTRICT scores, std::int64_t count, T* HWY_RESTRICT largest) {
+// sum[t][q] = initial[t] + Σ_j z[t][j] a[j][q] for a tile of tokens, in registers
+template <int kRows, typename T, int kWidth>
+HWY_INLINE void Scores(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t dimension,
+                       const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,
+                       typename Lanes<T, kWidth>::V (&sum)[kRows][Lanes<T, kWidth>::kVectors]) {
   using L = Lanes<T, kWidth>;
   const typename L::D d;
   LARGO_UNROLL
-  for (int v = 0; v < L::kVectors; ++v) {
-    const T* HWY_RESTRICT column = scores + v * L::kPerVector;
-    auto top = hn::Load(d, column);
-    for (std::int64_t t = 1; t < count; ++t) top = hn::Max(top, hn::Load(d, column + t * kWidth));
-    hn::Store(top, d, largest + v * L::kPerVector);
+  for (int r = 0; r < kRows; ++r) {
+    LARGO_UNROLL
+    for (int v = 0; v < L::kVectors; ++v) {
+      sum[r][v] = initial == nullptr ? hn::Zero(d) : hn::Set(d, initial[r]);
+    }
+  }
+  for (std::int64_t j = 0; j < dimension; ++j) {
+    typename L::V direction[L::kVectors];
+    LARGO_UNROLL
+    for (int v = 0; v < L::kVectors; ++v) direction[v] = hn::Load(d, a + j * kWidth + v * L::kPerVector);
+    LARGO_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const auto x = hn::Set(d, z[r * stride + j]);
+      LARGO_UNROLL
+      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(x, direction[v], sum[r][v]);
+    }
   }
 }
 
@@ -118,7 +95,8 @@ template <class D, class V>
 HWY_INLINE V WeightOf(D d, V score, V reference) {
   const V difference = hn::Sub(score, reference);
   if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
-    return ExpFused(d, difference);
+    // At most zero wherever the result is used: see Weigh.
+    return ExpFusedBounded(d, difference);
   } else {
     // The rounding error of the subtraction matters when many terms share it. It is NaN where the difference
     // overflowed, and irrelevant where the weight vanishes.
@@ -139,8 +117,8 @@ HWY_INLINE void AddPromoted(D /*d*/, V value, double* HWY_RESTRICT sums) {
   constexpr std::size_t kHalf = hn::MaxLanes(half);
   const auto low = hn::PromoteTo(wide, hn::LowerHalf(half, value));
   const auto high = hn::PromoteTo(wide, hn::UpperHalf(half, value));
-  hn::StoreU(hn::Add(hn::LoadU(wide, sums), low), wide, sums);
-  hn::StoreU(hn::Add(hn::LoadU(wide, sums + kHalf), high), wide, sums + kHalf);
+  hn::Store(hn::Add(hn::Load(wide, sums), low), wide, sums);
+  hn::Store(hn::Add(hn::Load(wide, sums + kHalf), high), wide, sums + kHalf);
 #endif
 }
 
@@ -153,72 +131,127 @@ HWY_INLINE void AddCompensated(V term, V& sum, V& error) {
   sum = total;
 }
 
-// scores become weights, in place, and are added to the partition sums
+// What a pass over the weights of a block leaves beside them, per direction.
+template <int kWidth>
+struct BlockTotals {
+  HWY_ALIGN double partition[kWidth] = {};
+  HWY_ALIGN double error[kWidth] = {};  // of the partition, in double arithmetic
+  double largest[kWidth];               // score
+};
+
+// w[t][q] = e^{<z_t, a_q> + initial[t] - reference[q]}, their sums and the largest scores, the scores never
+// leaving the registers. The weights are of use only if no score lies above the reference.
 template <typename T, int kWidth>
-HWY_NOINLINE void Weights(const T* HWY_RESTRICT reference, std::int64_t count, T* HWY_RESTRICT scores,
-                          double* HWY_RESTRICT sums, double* HWY_RESTRICT errors) {
+HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count, std::int64_t dimension,
+                        const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,
+                        const WeightedSums& references, std::int64_t first_direction, T* HWY_RESTRICT w,
+                        BlockTotals<kWidth>& totals) {
   using L = Lanes<T, kWidth>;
   const typename L::D d;
-  LARGO_UNROLL
-  for (int v = 0; v < L::kVectors; ++v) {
-    const int lane = v * L::kPerVector;
-    const auto base = hn::Load(d, reference + lane);
-    T* HWY_RESTRICT column = scores + lane;
-    if constexpr (std::is_same_v<T, float>) {
-      auto sum = hn::Zero(d);
-      for (std::int64_t t = 0; t < count; ++t) {
-        const auto weight = WeightOf(d, hn::Load(d, column + t * kWidth), base);
-        hn::Store(weight, d, column + t * kWidth);
-        sum = hn::Add(sum, weight);
-      }
-      AddPromoted(d, sum, sums + lane);
-    } else {
-      auto sum = hn::LoadU(d, sums + lane);
-      auto error = hn::LoadU(d, errors + lane);
-      for (std::int64_t t = 0; t < count; ++t) {
-        const auto weight = WeightOf(d, hn::Load(d, column + t * kWidth), base);
-        hn::Store(weight, d, column + t * kWidth);
-        AddCompensated(weight, sum, error);
-      }
-      hn::StoreU(sum, d, sums + lane);
-      hn::StoreU(error, d, errors + lane);
-    }
+  HWY_ALIGN T reference[kWidth];
+  for (int lane = 0; lane < kWidth; ++lane) {
+    reference[lane] = static_cast<T>(references.reference(first_direction + lane));
   }
-}
-
-// sums[f][q] += Σ_t x[t][f] w[t][q], float: one rounding chain per block, then to double.
-template <int kWidth>
-HWY_NOINLINE void Accumulate(const float* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
-                             std::int64_t features, const float* HWY_RESTRICT w, double* HWY_RESTRICT sums,
-                             double* /*errors*/) {
-  using L = Lanes<float, kWidth>;
-  const typename L::D d;
-  ForEachTile<L::kTileRows>(features, [&](auto rows, std::int64_t first) HWY_ATTR {
+  typename L::V top[L::kVectors];
+  typename L::V sum[L::kVectors];
+  typename L::V error[L::kVectors];
+  for (int v = 0; v < L::kVectors; ++v) {
+    top[v] = hn::Set(d, std::numeric_limits<T>::lowest());
+    sum[v] = hn::Zero(d);
+    error[v] = hn::Zero(d);
+  }
+  ForEachTile<L::kScoreRows>(count, [&](auto rows, std::int64_t first) HWY_ATTR {
     constexpr int kRows = rows;
-    typename L::V sum[kRows][L::kVectors];
-    LARGO_UNROLL
-    for (int r = 0; r < kRows; ++r) {
-      LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::Zero(d);
-    }
-    const float* HWY_RESTRICT feature = x + first;
-    for (std::int64_t t = 0; t < count; ++t) {
-      typename L::V weight[L::kVectors];
-      LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) weight[v] = hn::Load(d, w + t * kWidth + v * L::kPerVector);
-      LARGO_UNROLL
-      for (int r = 0; r < kRows; ++r) {
-        const auto value = hn::Set(d, feature[t * stride + r]);
-        LARGO_UNROLL
-        for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(value, weight[v], sum[r][v]);
-      }
-    }
+    typename L::V score[kRows][L::kVectors];
+    Scores<kRows, T, kWidth>(z + first * stride, stride, dimension, a,
+                             initial == nullptr ? nullptr : initial + first, score);
     LARGO_UNROLL
     for (int r = 0; r < kRows; ++r) {
       LARGO_UNROLL
       for (int v = 0; v < L::kVectors; ++v) {
-        AddPromoted(d, sum[r][v], sums + (first + r) * kWidth + v * L::kPerVector);
+        top[v] = hn::Max(top[v], score[r][v]);
+        const auto weight = WeightOf(d, score[r][v], hn::Load(d, reference + v * L::kPerVector));
+        hn::Store(weight, d, w + (first + r) * kWidth + v * L::kPerVector);
+        if constexpr (std::is_same_v<T, float>) {
+          sum[v] = hn::Add(sum[v], weight);
+        } else {
+          AddCompensated(weight, sum[v], error[v]);
+        }
       }
+    }
+  });
+  HWY_ALIGN T largest[kWidth];
+  for (int v = 0; v < L::kVectors; ++v) {
+    hn::Store(top[v], d, largest + v * L::kPerVector);
+    if constexpr (std::is_same_v<T, float>) {
+      AddPromoted(d, sum[v], totals.partition + v * L::kPerVector);
+    } else {
+      hn::Store(sum[v], d, totals.partition + v * L::kPerVector);
+      hn::Store(error[v], d, totals.error + v * L::kPerVector);
+    }
+  }
+  for (int lane = 0; lane < kWidth; ++lane) totals.largest[lane] = static_cast<double>(largest[lane]);
+}
+
+// sums[f][q] += Σ_t x[t][f] w[t][q] for a tile of features, float: one rounding chain per block, then to
+// double. With a factor, w[t][q] factor[t] takes the place of w and is left in `scaled` for the other tiles.
+template <int kRows, int kWidth, bool kScaled>
+HWY_INLINE void AccumulateTile(const float* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
+                               const float* HWY_RESTRICT w, const float* HWY_RESTRICT factor,
+                               float* HWY_RESTRICT scaled, double* HWY_RESTRICT sums) {
+  using L = Lanes<float, kWidth>;
+  const typename L::D d;
+  typename L::V sum[kRows][L::kVectors];
+  LARGO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    LARGO_UNROLL
+    for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::Zero(d);
+  }
+  for (std::int64_t t = 0; t < count; ++t) {
+    typename L::V weight[L::kVectors];
+    LARGO_UNROLL
+    for (int v = 0; v < L::kVectors; ++v) {
+      const std::int64_t at = t * kWidth + v * L::kPerVector;
+      weight[v] = hn::Load(d, w + at);
+      if constexpr (kScaled) {
+        weight[v] = hn::Mul(weight[v], hn::Set(d, factor[t * stride]));
+        hn::Store(weight[v], d, scaled + at);
+      }
+    }
+    LARGO_UNROLL
+    for (int r = 0; r < kRows; ++r) {
+      const auto value = hn::Set(d, x[t * stride + r]);
+      LARGO_UNROLL
+      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(value, weight[v], sum[r][v]);
+    }
+  }
+  LARGO_UNROLL
+  for (int r = 0; r < kRows; ++r) {
+    LARGO_UNROLL
+    for (int v = 0; v < L::kVectors; ++v) AddPromoted(d, sum[r][v], sums + r * kWidth + v * L::kPerVector);
+  }
+}
+
+template <int kWidth>
+HWY_NOINLINE void Accumulate(const float* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
+                             std::int64_t features, const float* HWY_RESTRICT w, double* HWY_RESTRICT sums,
+                             double* /*errors*/) {
+  ForEachTile<Lanes<float, kWidth>::kTileRows>(features, [&](auto rows, std::int64_t first) HWY_ATTR {
+    AccumulateTile<rows, kWidth, false>(x + first, stride, count, w, nullptr, nullptr, sums + first * kWidth);
+  });
+}
+
+// sums[f][q] += Σ_t x[t][f] x[t][0] w[t][q]: one row of second moments. `scratch` holds a block of weights.
+template <int kWidth>
+HWY_NOINLINE void AccumulatePairs(const float* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
+                                  std::int64_t features, const float* HWY_RESTRICT w, float* HWY_RESTRICT scratch,
+                                  double* HWY_RESTRICT sums, double* /*errors*/) {
+  ForEachTile<Lanes<float, kWidth>::kTileRows>(features, [&](auto rows, std::int64_t first) HWY_ATTR {
+    if (first == 0) {
+      AccumulateTile<rows, kWidth, true>(x, stride, count, w, x, scratch, sums);
+    } else {
+      AccumulateTile<rows, kWidth, false>(x + first, stride, count, scratch, nullptr, nullptr,
+                                          sums + first * kWidth);
     }
   });
 }
@@ -239,8 +272,8 @@ HWY_NOINLINE void Accumulate(const double* HWY_RESTRICT x, std::int64_t stride, 
     for (int r = 0; r < kRows; ++r) {
       LARGO_UNROLL
       for (int v = 0; v < L::kVectors; ++v) {
-        sum[r][v] = hn::LoadU(d, sums + (first + r) * kWidth + v * L::kPerVector);
-        error[r][v] = hn::LoadU(d, errors + (first + r) * kWidth + v * L::kPerVector);
+        sum[r][v] = hn::Load(d, sums + (first + r) * kWidth + v * L::kPerVector);
+        error[r][v] = hn::Load(d, errors + (first + r) * kWidth + v * L::kPerVector);
       }
     }
     const double* HWY_RESTRICT feature = x + first;
@@ -263,27 +296,44 @@ HWY_NOINLINE void Accumulate(const double* HWY_RESTRICT x, std::int64_t stride, 
     for (int r = 0; r < kRows; ++r) {
       LARGO_UNROLL
       for (int v = 0; v < L::kVectors; ++v) {
-        hn::StoreU(sum[r][v], d, sums + (first + r) * kWidth + v * L::kPerVector);
-        hn::StoreU(error[r][v], d, errors + (first + r) * kWidth + v * L::kPerVector);
+        hn::Store(sum[r][v], d, sums + (first + r) * kWidth + v * L::kPerVector);
+        hn::Store(error[r][v], d, errors + (first + r) * kWidth + v * L::kPerVector);
       }
     }
   });
 }
 
-// out[t][q] = w[t][q] x[t]
+template <int kWidth>
+HWY_NOINLINE void AccumulatePairs(const double* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
+                                  std::int64_t features, const double* HWY_RESTRICT w,
+                                  double* HWY_RESTRICT scratch, double* HWY_RESTRICT sums,
+                                  double* HWY_RESTRICT errors) {
+  for (std::int64_t t = 0; t < count; ++t) {
+    for (int lane = 0; lane < kWidth; ++lane) scratch[t * kWidth + lane] = w[t * kWidth + lane] * x[t * stride];
+  }
+  Accumulate<kWidth>(x, stride, count, features, scratch, sums, errors);
+}
+
+// out[t][q] = w[t][q] <h_q, x_t>
 template <typename T, int kWidth>
-HWY_NOINLINE void Scale(const T* HWY_RESTRICT w, const T* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
-                        T* HWY_RESTRICT out) {
+HWY_NOINLINE void ScaleByProducts(const T* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
+                                  std::int64_t dimension, const T* HWY_RESTRICT h, const T* HWY_RESTRICT w,
+                                  T* HWY_RESTRICT out) {
   using L = Lanes<T, kWidth>;
   const typename L::D d;
-  for (std::int64_t t = 0; t < count; ++t) {
-    const auto factor = hn::Set(d, x[t * stride]);
+  ForEachTile<L::kScoreRows>(count, [&](auto rows, std::int64_t first) HWY_ATTR {
+    constexpr int kRows = rows;
+    typename L::V product[kRows][L::kVectors];
+    Scores<kRows, T, kWidth>(x + first * stride, stride, dimension, h, nullptr, product);
     LARGO_UNROLL
-    for (int v = 0; v < L::kVectors; ++v) {
-      const std::int64_t at = t * kWidth + v * L::kPerVector;
-      hn::Store(hn::Mul(hn::Load(d, w + at), factor), d, out + at);
+    for (int r = 0; r < kRows; ++r) {
+      LARGO_UNROLL
+      for (int v = 0; v < L::kVectors; ++v) {
+        const std::int64_t at = (first + r) * kWidth + v * L::kPerVector;
+        hn::Store(hn::Mul(product[r][v], hn::Load(d, w + at)), d, out + at);
+      }
     }
-  }
+  });
 }
 
 // Rows of a block copied to scratch start an odd number of cache lines apart: at a power of two they would
@@ -294,15 +344,15 @@ constexpr std::int64_t PaddedStride(std::int64_t dimension) {
   return ((dimension + line - 1) / line | 1) * line;
 }
 
-// Scratch of one segment, aligned for any level.
+// Scratch of one segment.
 template <typename T>
 struct Scratch {
-  explicit Scratch(std::int64_t dimension, std::int64_t directions)
-      : tokens(hwy::AllocateAligned<T>(static_cast<std::size_t>(kBlock * PaddedStride<T>(dimension)))),
-        centred(hwy::AllocateAligned<T>(static_cast<std::size_t>(kBlock * PaddedStride<T>(dimension)))),
-        weights(hwy::AllocateAligned<T>(static_cast<std::size_t>(kBlock * directions))),
-        products(hwy::AllocateAligned<T>(static_cast<std::size_t>(kBlock * directions))) {}
-  hwy::AlignedFreeUniquePtr<T[]> tokens, centred, weights, products;
+  Scratch(std::int64_t dimension, std::int64_t width)
+      : tokens(static_cast<std::size_t>(kBlock * PaddedStride<T>(dimension))),
+        centred(tokens.size()),
+        weights(static_cast<std::size_t>(kBlock * width)),
+        products(weights.size()) {}
+  AlignedVector<T> tokens, centred, weights, products;
 };
 
 template <typename T, int kWidth>
@@ -313,31 +363,36 @@ class Segment {
         sums_(sums),
         layout_(problem.task, problem.dimension()),
         centred_stride_(PaddedStride<T>(problem.dimension())),
-        scratch_(problem.dimension(), problem.groups * kWidth) {}
+        scratch_(problem.dimension(), kWidth) {}
 
   void Run(std::int64_t begin, std::int64_t end) {
-    for (std::int64_t first = begin; first < end; first += kBlock) Block(first, HWY_MIN(kBlock, end - first));
+    // Whatever is larger should stay in cache: the block of tokens while the groups take turns, or, with
+    // second moments, the sums of a group while the blocks pass by.
+    const std::int64_t together = problem_.task == TiltTask::covariance ? 1 : problem_.groups;
+    for (std::int64_t group = 0; group < problem_.groups; group += together) {
+      for (std::int64_t first = begin; first < end; first += kBlock) {
+        Block(first, HWY_MIN(kBlock, end - first), group, group + together);
+      }
+    }
   }
 
  private:
-  void Block(std::int64_t first, std::int64_t count) {
+  void Block(std::int64_t first, std::int64_t count, std::int64_t group_begin, std::int64_t group_end) {
     const std::int64_t dimension = problem_.dimension();
     LoadTokens(first, count);
-    for (std::int64_t g = 0; g < problem_.groups; ++g) GroupWeights(g, first, count);
-
-    if (layout_.centred > layout_.tokens) {
-      for (std::int64_t g = 0; g < problem_.groups; ++g) {
-        Sum(g, layout_.tokens, tokens_, stride_, count, dimension, WeightsOf(g));
+    const T* HWY_RESTRICT centred = scratch_.centred.data();
+    for (std::int64_t g = group_begin; g < group_end; ++g) {
+      ComputeWeights(g, first, count);
+      const T* weights = scratch_.weights.data();
+      if (problem_.task == TiltTask::mean || problem_.task == TiltTask::covariance) {
+        Sum(g, layout_.tokens, tokens_, stride_, count, dimension, weights);
+      }
+      if (problem_.task == TiltTask::covariance) SumPairs(g, count);
+      if (problem_.task == TiltTask::covariance_product) {
+        Sum(g, layout_.centred, centred, centred_stride_, count, dimension, weights);
+        SumProducts(g, count);
       }
     }
-    if (layout_.rows == layout_.centred) return;
-
-    const T* HWY_RESTRICT centred = scratch_.centred.get();
-    for (std::int64_t g = 0; g < problem_.groups; ++g) {
-      Sum(g, layout_.centred, centred, centred_stride_, count, dimension, WeightsOf(g));
-    }
-    if (problem_.task == TiltTask::covariance) SumPairs(count);
-    if (problem_.task == TiltTask::covariance_product) SumProducts(count);
   }
 
   // Points tokens_ at the block: in place when the prompt is contiguous and of type T, else a packed copy.
@@ -350,7 +405,7 @@ class Segment {
       tokens_ = static_cast<const T*>(view.data) + first * view.row_stride;
       stride_ = view.row_stride;
     } else {
-      T* HWY_RESTRICT packed = scratch_.tokens.get();
+      T* HWY_RESTRICT packed = scratch_.tokens.data();
       if (view.scalar == Scalar::float32) {
         Pack(static_cast<const float*>(view.data), first, count, packed);
       } else {
@@ -360,7 +415,7 @@ class Segment {
       stride_ = PaddedStride<T>(dimension);
     }
     if (!problem_.centre.empty()) {
-      T* HWY_RESTRICT centred = scratch_.centred.get();
+      T* HWY_RESTRICT centred = scratch_.centred.data();
       for (std::int64_t t = 0; t < count; ++t) {
         for (std::int64_t j = 0; j < dimension; ++j) {
           centred[t * centred_stride_ + j] = tokens_[t * stride_ + j] - problem_.centre[static_cast<std::size_t>(j)];
@@ -388,57 +443,50 @@ class Segment {
     }
   }
 
-  void GroupWeights(std::int64_t g, std::int64_t first, std::int64_t count) {
+  void ComputeWeights(std::int64_t g, std::int64_t first, std::int64_t count) {
     const std::int64_t dimension = problem_.dimension();
     T initial[kBlock];
     if (problem_.log_weights != nullptr) {
       for (std::int64_t t = 0; t < count; ++t) initial[t] = static_cast<T>(problem_.log_weights[first + t]);
     }
-    T* HWY_RESTRICT scores = WeightsOf(g);
-    Scores<T, kWidth>(tokens_, stride_, count, dimension,
-                      problem_.directions.data() + static_cast<std::size_t>(g * dimension * kWidth),
-                      problem_.log_weights == nullptr ? nullptr : initial, scores);
-    HWY_ALIGN T largest[kWidth];
-    Largest<T, kWidth>(scores, count, largest);
-    HWY_ALIGN T reference[kWidth];
-    for (int lane = 0; lane < kWidth; ++lane) {
-      sums_.raise(g * kWidth + lane, static_cast<double>(largest[lane]));
-      reference[lane] = static_cast<T>(sums_.reference(g * kWidth + lane));
+    // A score above the reference is rare after the first block: then once more, with the reference raised.
+    for (bool above = true; above;) {
+      BlockTotals<kWidth> totals;
+      Weigh<T, kWidth>(tokens_, stride_, count, dimension,
+                       problem_.directions.data() + static_cast<std::size_t>(g * dimension * kWidth),
+                       problem_.log_weights == nullptr ? nullptr : initial, sums_, g * kWidth,
+                       scratch_.weights.data(), totals);
+      above = false;
+      for (int lane = 0; lane < kWidth; ++lane) {
+        above = above || totals.largest[lane] > sums_.reference(g * kWidth + lane);
+      }
+      for (int lane = 0; lane < kWidth; ++lane) sums_.raise(g * kWidth + lane, totals.largest[lane]);
+      if (!above) sums_.add_row(layout_.partition, g, totals.partition, totals.error);
     }
-    double* errors = sums_.errors(g);
-    Weights<T, kWidth>(reference, count, scores, sums_.sums(g) + layout_.partition * kWidth,
-                       errors == nullptr ? nullptr : errors + layout_.partition * kWidth);
   }
 
   // Row i of the pairs: the weights times x_i, summed against x_j for j >= i.
-  void SumPairs(std::int64_t count) {
+  void SumPairs(std::int64_t g, std::int64_t count) {
     const std::int64_t dimension = problem_.dimension();
-    const T* HWY_RESTRICT centred = scratch_.centred.get();
-    for (std::int64_t g = 0; g < problem_.groups; ++g) {
-      std::int64_t row = layout_.pairs;
-      for (std::int64_t i = 0; i < dimension; ++i) {
-        Scale<T, kWidth>(WeightsOf(g), centred + i, centred_stride_, count, scratch_.products.get());
-        Sum(g, row, centred + i, centred_stride_, count, dimension - i, scratch_.products.get());
-        row += dimension - i;
-      }
+    const T* HWY_RESTRICT centred = scratch_.centred.data();
+    std::int64_t row = layout_.pairs;
+    for (std::int64_t i = 0; i < dimension; ++i) {
+      double* errors = sums_.errors(g);
+      AccumulatePairs<kWidth>(centred + i, centred_stride_, count, dimension - i, scratch_.weights.data(),
+                              scratch_.products.data(), sums_.sums(g) + row * kWidth,
+                              errors == nullptr ? nullptr : errors + row * kWidth);
+      row += dimension - i;
     }
   }
 
-  // Weights times <h,x>, then summed against x.
-  void SumProducts(std::int64_t count) {
+  void SumProducts(std::int64_t g, std::int64_t count) {
     const std::int64_t dimension = problem_.dimension();
-    for (std::int64_t g = 0; g < problem_.groups; ++g) {
-      T* HWY_RESTRICT products = scratch_.products.get();
-      Scores<T, kWidth>(scratch_.centred.get(), centred_stride_, count, dimension,
-                        problem_.vectors.data() + static_cast<std::size_t>(g * dimension * kWidth), nullptr,
-                        products);
-      const T* HWY_RESTRICT weights = WeightsOf(g);
-      for (std::int64_t i = 0; i < count * kWidth; ++i) products[i] *= weights[i];
-      Sum(g, layout_.products, scratch_.centred.get(), centred_stride_, count, dimension, products);
-    }
+    const T* HWY_RESTRICT centred = scratch_.centred.data();
+    ScaleByProducts<T, kWidth>(centred, centred_stride_, count, dimension,
+                               problem_.vectors.data() + static_cast<std::size_t>(g * dimension * kWidth),
+                               scratch_.weights.data(), scratch_.products.data());
+    Sum(g, layout_.products, centred, centred_stride_, count, dimension, scratch_.products.data());
   }
-
-  T* WeightsOf(std::int64_t g) { return scratch_.weights.get() + g * kBlock * kWidth; }
 
   void Sum(std::int64_t g, std::int64_t row, const T* x, std::int64_t stride, std::int64_t count,
            std::int64_t features, const T* weights) {
@@ -455,6 +503,11 @@ class Segment {
   const T* tokens_ = nullptr;
   std::int64_t stride_ = 0;
 };
+
+double WeightOfOne(double score, double reference) {
+  const hn::CappedTag<double, 1> d;
+  return hn::GetLane(WeightOf(d, hn::Set(d, score), hn::Set(d, reference)));
+}
 
 void SegmentFloat(const TiltProblem<float>& problem, std::int64_t begin, std::int64_t end, WeightedSums& sums) {
   if (problem.width == 8) return Segment<float, 8>(problem, sums).Run(begin, end);
@@ -476,7 +529,13 @@ namespace largo {
 namespace {
 HWY_EXPORT(SegmentFloat);
 HWY_EXPORT(SegmentDouble);
+HWY_EXPORT(WeightOfOne);
 }  // namespace
+
+double weight_of(double score, double reference) {
+  ensure_simd_level();
+  return HWY_DYNAMIC_DISPATCH(WeightOfOne)(score, reference);
+}
 
 void accumulate_segment(const TiltProblem<float>& problem, std::int64_t begin, std::int64_t end,
                         WeightedSums& sums) {

@@ -20,6 +20,7 @@
 #include "largo/numerics/array_view.hpp"
 #include "largo/numerics/execution.hpp"
 #include "measures/weighted_sums.hpp"
+#include "numerics/aligned_vector.hpp"
 
 namespace largo {
 
@@ -27,11 +28,11 @@ namespace largo {
 enum class TiltTask : std::uint8_t {
   partition,
   mean,               ///< Σ w z
-  covariance,         ///< Σ w z, Σ w x and Σ w x_i x_j (i <= j), with x = z - centre
+  covariance,         ///< Σ w z and Σ w x_i x_j (i <= j), with x = z - centre
   covariance_product  ///< Σ w x and Σ w <h,x> x
 };
 
-inline constexpr std::int64_t kBlock = 256;
+inline constexpr std::int64_t kBlock = 96;
 inline constexpr std::int64_t kSegment = 8192;
 /// Directions handled in one pass over the prompt; more of them take several passes.
 inline constexpr std::int64_t kDirectionsPerPass = 64;
@@ -50,9 +51,9 @@ struct TiltProblem {
   TiltTask task = TiltTask::partition;
   std::int64_t groups = 0;
   std::int64_t width = 0;
-  std::vector<T> directions;  ///< [group][coordinate][lane]
-  std::vector<T> vectors;     ///< h, the same layout; for covariance_product
-  std::vector<T> centre;      ///< near the tokens; for covariance and covariance_product
+  AlignedVector<T> directions;  ///< [group][coordinate][lane]
+  AlignedVector<T> vectors;     ///< h, the same layout; for covariance_product
+  std::vector<T> centre;        ///< near the tokens; for covariance and covariance_product
 
   std::int64_t dimension() const { return tokens.columns; }
   std::int64_t rows() const;  ///< sums per direction
@@ -78,6 +79,9 @@ void accumulate_segment(const TiltProblem<float>& problem, std::int64_t begin, s
                         WeightedSums& sums);
 void accumulate_segment(const TiltProblem<double>& problem, std::int64_t begin, std::int64_t end,
                         WeightedSums& sums);
+
+/// e^{score - reference}, with the bits that the float64 kernel gives it.
+double weight_of(double score, double reference);
 
 /// The sums of the whole prompt. Memory: a few WeightedSums per thread.
 template <typename T>

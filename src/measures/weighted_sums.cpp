@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 
+#include "largo/numerics/double_double.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
 #include "largo/numerics/simd_math.hpp"
 
@@ -35,6 +36,13 @@ double WeightedSums::value(std::int64_t row, std::int64_t direction) const {
   return errors_.empty() ? sums_[index] : sums_[index] + errors_[index];
 }
 
+double WeightedSums::excess(std::int64_t row, std::int64_t direction, double count, double term) const {
+  const std::size_t index = at(row, direction);
+  const double product = count * term;
+  const double remainder = (sums_[index] - product) - std::fma(count, term, -product);
+  return errors_.empty() ? remainder : remainder + errors_[index];
+}
+
 void WeightedSums::raise(std::int64_t direction, double score) {
   const auto q = static_cast<std::size_t>(direction);
   maximum_[q] = std::max(maximum_[q], score);
@@ -52,6 +60,15 @@ void WeightedSums::rescale(std::int64_t direction, double factor) {
       errors_[index] = errors_[index] * factor + std::fma(sums_[index], factor, -product);
     }
     sums_[index] = product;
+  }
+}
+
+void WeightedSums::add_row(std::int64_t row, std::int64_t group, const double* terms, const double* errors) {
+  for (std::int64_t lane = 0; lane < width_; ++lane) {
+    const std::size_t index = at(row, group * width_ + lane);
+    const double sum = sums_[index] + terms[lane];
+    if (!errors_.empty()) errors_[index] += two_sum_error(sums_[index], terms[lane], sum) + errors[lane];
+    sums_[index] = sum;
   }
 }
 
@@ -74,9 +91,7 @@ void WeightedSums::merge(const WeightedSums& next) {
         const double other = next.sums_[index] * factor[lane];
         const double sum = sums_[index] + other;
         if (!errors_.empty()) {
-          const double shifted = sum - sums_[index];
-          const double lost = (sums_[index] - (sum - shifted)) + (other - shifted);
-          errors_[index] += lost + next.errors_[index] * factor[lane] +
+          errors_[index] += two_sum_error(sums_[index], other, sum) + next.errors_[index] * factor[lane] +
                             std::fma(next.sums_[index], factor[lane], -other);
         }
         sums_[index] = sum;

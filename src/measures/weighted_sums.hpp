@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "numerics/aligned_vector.hpp"
+
 namespace largo {
 
 class WeightedSums {
@@ -29,11 +31,16 @@ class WeightedSums {
   }
 
   double value(std::int64_t row, std::int64_t direction) const;
+  /// The sum less count · term, when it is at least half of it: with the rounding errors of both.
+  double excess(std::int64_t row, std::int64_t direction, double count, double term) const;
   double maximum(std::int64_t direction) const { return maximum_[static_cast<std::size_t>(direction)]; }
   double reference(std::int64_t direction) const { return reference_[static_cast<std::size_t>(direction)]; }
 
   /// Takes note of a score, and moves the reference up when it lies above.
   void raise(std::int64_t direction, double score);
+
+  /// Adds to one row of a group; the errors count only for compensated sums.
+  void add_row(std::int64_t row, std::int64_t group, const double* terms, const double* errors);
 
   /// Adds the sums of the piece that follows this one.
   void merge(const WeightedSums& next);
@@ -48,8 +55,8 @@ class WeightedSums {
   std::int64_t width_;
   std::vector<double> reference_;
   std::vector<double> maximum_;
-  std::vector<double> sums_;
-  std::vector<double> errors_;
+  AlignedVector<double> sums_;
+  AlignedVector<double> errors_;
 };
 
 }  // namespace largo

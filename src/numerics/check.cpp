@@ -97,7 +97,10 @@ void check_weights(std::string_view function, std::string_view argument, const C
   for (std::ptrdiff_t i = 0; i < weights.size(); ++i) {
     check_nonnegative(function, entry(argument, i), weights[i]);
   }
-  if (!(weights.sum() > 0)) fail(function, fmt::format("sum of {}", argument), weights.sum(), "positive");
+  const double sum = weights.sum();
+  if (!(sum > 0) || !std::isfinite(sum)) {
+    fail(function, fmt::format("sum of {}", argument), sum, "positive and finite");
+  }
 }
 
 }  // namespace largo

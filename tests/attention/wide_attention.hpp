@@ -1,8 +1,9 @@
 // Attention in 100 digits, written from nothing but the log-partition Λ of a law: the reference of these tests.
 //   softmax   T = V ∇Λ(a)
 //   linear    T = V M a,  M = ∇²e^Λ(0)
-// Derivatives are central differences of step 1e-10, with an error of about 1e-20: up to three of them are
-// nested, and each costs 10 digits to rounding (log-partitions that are 0/0 at 0 cost 20 more). Nothing of the library's tilts enters.
+// Derivatives are central differences of step 1e-10, with an error of about 1e-20. Up to three of them are
+// nested, and each costs 10 digits to rounding; log-partitions that are 0/0 at the origin cost 20 more there.
+// Nothing of the library's tilts enters.
 #pragma once
 
 #include <algorithm>

@@ -12,14 +12,14 @@ namespace {
 
 namespace mp = boost::multiprecision;
 using Wide = mp::number<mp::mpfr_float_backend<50, mp::allocate_stack>, mp::et_off>;
-using Wider = mp::number<mp::mpfr_float_backend<100, mp::allocate_stack>, mp::et_off>;
 using Column = Eigen::Matrix<Wide, Eigen::Dynamic, 1>;
 using Square = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
 
 // Legendre nodes integrate e^{kx} on an interval of length w to 50 digits when k w < 100 or so: every
 // integrand below is entire, and directions are chosen within that.
 constexpr int kNodes = 90;
-// The trapezoidal rule for a Gaussian integrand errs by e^{-2π²/h²} = 1e-54 at h = 0.4, its range by e^{-16²/2}.
+// The trapezoidal rule for a Gaussian integrand errs by e^{-2π²/h²} = 1e-54 at h = 0.4, its range by
+// e^{-16²/2}.
 constexpr double kGaussianStep = 0.4;
 constexpr double kGaussianRange = 16;
 
@@ -109,6 +109,14 @@ void accumulate(Moments& total, const Wide& weight, const Moments& part) {
   total.mass += weight * part.mass;
   total.first += weight * part.first;
   total.second += weight * part.second;
+}
+
+/// The moments of z + b from those of z.
+Moments translated(const Moments& z, const Column& a, const Column& b) {
+  const Square cross = z.first * b.transpose();
+  const Wide factor = exp(a.dot(b));
+  return {factor * z.mass, factor * (z.first + z.mass * b),
+          factor * (z.second + cross + cross.transpose() + z.mass * (b * b.transpose()))};
 }
 
 /// Moments of one coordinate t of an isotropic x in R^d under e^{rho t}, and of a coordinate across it:
@@ -233,8 +241,9 @@ OraclePtr independent(const std::vector<Line>& coordinates) {
 }
 
 OraclePtr gaussian(const Vector& mean, const Matrix& covariance) {
-  return affine(Matrix::Identity(mean.size(), mean.size()), mean,
-                elliptical_gaussian(covariance, {{{1, 1}}, {}}));
+  return define([=](const Column& a) {
+    return translated(isotropic_image(covariance.cast<Wide>(), a, 1, gaussian_ray), a, mean.cast<Wide>());
+  });
 }
 
 OraclePtr sphere(std::ptrdiff_t dimension, double radius) {
@@ -259,14 +268,8 @@ OraclePtr elliptical_sphere(const Matrix& shape, const Line& radial) {
 OraclePtr affine(const Matrix& map, const Vector& offset, const OraclePtr& base) {
   return define([=](const Column& a) {
     const Square m = map.cast<Wide>();
-    const Column b = offset.cast<Wide>();
     const Moments z = base->moments({m.transpose() * a});
-    const Column image = m * z.first;
-    const Square cross = image * b.transpose();
-    const Wide factor = exp(a.dot(b));
-    return Moments{factor * z.mass, factor * (image + z.mass * b),
-                   factor * (m * z.second * m.transpose() + cross + cross.transpose() +
-                             z.mass * (b * b.transpose()))};
+    return translated({z.mass, m * z.first, m * z.second * m.transpose()}, a, offset.cast<Wide>());
   });
 }
 
@@ -279,35 +282,6 @@ OraclePtr mixture(const Vector& weights, const std::vector<OraclePtr>& component
     }
     return total;
   });
-}
-
-// With y = x², e^{Λ_n} = F(y) = Σ_k (y/4)^k / (k! (n/2)_k), whose terms are all positive.
-SphereReference sphere_reference(double n, double x) {
-  const Wider wide_x = x;
-  if (n == 1) {
-    const Wider cosh_x = cosh(wide_x);
-    const Wider tanh_x = tanh(wide_x);
-    return {static_cast<double>(log(cosh_x)), static_cast<double>(tanh_x),
-            static_cast<double>(1 / (cosh_x * cosh_x)), x > 0 ? static_cast<double>(tanh_x / wide_x) : 1};
-  }
-  const Wider y = wide_x * wide_x;
-  Wider coefficient = 1;  // of y^k, times y^{k-2}
-  Wider f = 1;
-  Wider f_y = 0;
-  Wider f_yy = 0;
-  Wider power = 1;  // y^{k-1}
-  Wider previous_power = 0;
-  for (int k = 1; k < 3 || coefficient * power * y > f * Wider(1e-110); ++k) {
-    coefficient /= 4 * Wider(k) * (Wider(n) / 2 + (k - 1));
-    f += coefficient * power * y;
-    f_y += k * coefficient * power;
-    if (k > 1) f_yy += Wider(k) * (k - 1) * coefficient * previous_power;
-    previous_power = power;
-    power *= y;
-  }
-  const Wider slope = f_y / f;
-  return {static_cast<double>(log(f)), static_cast<double>(2 * wide_x * slope),
-          static_cast<double>(2 * slope + 4 * y * (f_yy / f - slope * slope)), static_cast<double>(2 * slope)};
 }
 
 }  // namespace largo::testing

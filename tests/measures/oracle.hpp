@@ -1,6 +1,6 @@
-// Tilts from their definition, in 50 digits: ∫ (1, z, zzᵀ) e^{<a,z>} dμ(z) as a sum over atoms or a quadrature
-// in one or two real variables. Nothing is shared with the library, neither code nor closed forms. MPFR stays
-// inside oracle.cpp: results come out rounded to double.
+// Tilts from their definition, in 50 digits: ∫ (1, z, zzᵀ) e^{<a,z>} dμ(z) as a sum over atoms or a
+// quadrature in one or two real variables. Nothing is shared with the library, neither code nor closed forms.
+// MPFR stays inside oracle.cpp: results come out rounded to double.
 #pragma once
 
 #include <functional>
@@ -54,7 +54,8 @@ OraclePtr gaussian(const Vector& mean, const Matrix& covariance);
 OraclePtr sphere(std::ptrdiff_t dimension, double radius);
 OraclePtr ball(std::ptrdiff_t dimension, double radius);
 
-/// √W Γ^{1/2} x: W has atoms or is uniform (one piece of rate 0), x is Gaussian or on the sphere of radius √d.
+/// √W Γ^{1/2} x: W has atoms or is uniform (one piece of rate 0), x is Gaussian or on the sphere of radius
+/// √d.
 OraclePtr elliptical_gaussian(const Matrix& shape, const Line& radial);
 OraclePtr elliptical_sphere(const Matrix& shape, const Line& radial);
 

@@ -57,7 +57,7 @@ class EmpiricalMeasure final : public Measure {
   template <typename T>
   Matrix products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                      const Execution& execution) const;
-  Vector centre() const;
+  Vector moment_centre() const;
   [[noreturn]] void explain_non_finite() const;
 
   ArrayView tokens_;

@@ -8,7 +8,7 @@
 // Laws are immutable, hence safe to share between threads; composite laws hold their parts by MeasurePtr.
 //
 // To define a law of your own, derive and provide log_partition(); everything else has a default:
-//   tilt                   8th-order differences of log_partition, step 0.05 of the law's own length scale:
+//   tilt                   8th-order differences of log_partition, step 0.02 of the law's own length scale:
 //                          about 1e-12 (mean) and 1e-9 (covariance) relative to the spread of the law
 //   tilts                  tilt() for each direction, in parallel
 //   mean, covariance       tilt(0)

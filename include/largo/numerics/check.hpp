@@ -48,7 +48,7 @@ void check_finite(std::string_view function, std::string_view argument, const Co
 /// factored: see symmetric_root in factor.hpp.)
 void check_symmetric(std::string_view function, std::string_view argument, const ConstMatrixRef& values);
 
-/// Non-negative, at least one positive, every entry finite. Weights need not sum to one.
+/// Non-negative and finite, with a positive and finite sum, which need not be one.
 void check_weights(std::string_view function, std::string_view argument, const ConstVectorRef& weights);
 
 }  // namespace largo

@@ -1,0 +1,99 @@
+// Sub-Gaussian constants: Λ(a) - <a,m> ≤ σ²‖a‖²/2 everywhere, with near equality somewhere for the laws whose
+// header says that σ is the smallest possible.
+#include <algorithm>
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "largo/measures/coordinate_law.hpp"
+#include "largo/measures/product.hpp"
+#include "measures/catalogue.hpp"
+
+namespace largo {
+namespace {
+
+using testing::Case;
+
+constexpr double kSlack = 1e-12;     // relative: rounding of Λ where equality holds for every a (Gaussian)
+constexpr double kRounding = 4e-15;  // Λ and <a,m> are rounded relative to their own sizes
+constexpr double kAttained = 0.99;   // share of σ² reached on a grid whose sizes grow by a tenth
+// The grid: 1/300 to 300 standard directions; small ones for the limit at zero, large ones for elliptical
+// laws.
+constexpr double kSmallest = 1.0 / 300;
+constexpr double kLargest = 300;
+constexpr double kGrowth = 1.1;
+
+class SubGaussian : public ::testing::TestWithParam<Case> {};
+INSTANTIATE_TEST_SUITE_P(Laws, SubGaussian, ::testing::ValuesIn(testing::catalogue()), testing::case_name);
+
+/// Random directions, the axes and the principal axes, with both signs; unit length.
+std::vector<Vector> unit_directions(const Measure& law) {
+  const std::ptrdiff_t d = law.dimension();
+  std::vector<Vector> all;
+  const Eigen::SelfAdjointEigenSolver<Matrix> principal(law.covariance());
+  for (std::ptrdiff_t i = 0; i < d; ++i) {
+    all.emplace_back(Vector::Unit(d, i));
+    all.emplace_back(principal.eigenvectors().col(i));
+  }
+  for (std::uint64_t id = 200; id < 210; ++id) all.push_back(testing::random_matrix(id, d, 1).normalized());
+  const std::size_t count = all.size();
+  for (std::size_t i = 0; i < count; ++i) all.push_back(-all[i]);
+  return all;
+}
+
+TEST_P(SubGaussian, BoundsEveryScoreAndIsAttainedWhereItIsTheSmallest) {
+  const Measure& law = *GetParam().law;
+  const double sigma = law.sub_gaussian_constant();
+  const double proxy = sigma * sigma;
+  const Vector mean = law.mean();
+  double largest = 0;
+  for (const Vector& along : unit_directions(law)) {
+    for (double size = kSmallest; size <= kLargest; size *= kGrowth) {
+      const double value = law.log_partition(size * along);
+      const double linear = size * along.dot(mean);
+      const double rounding = kRounding * (1 + std::abs(value) + std::abs(linear));
+      ASSERT_LE(value - linear, proxy * size * size / 2 * (1 + kSlack) + rounding)
+          << "size " << size << " along " << along.transpose();
+      if (size > 0.01) largest = std::max(largest, 2 * (value - linear) / (size * size));
+    }
+  }
+  if (GetParam().constant == testing::Constant::smallest) {
+    EXPECT_GE(largest, kAttained * proxy);
+  }
+}
+
+TEST(SubGaussianConstant, ClosedForms) {
+  EXPECT_DOUBLE_EQ(rademacher(2)->sub_gaussian_constant(), 2);
+  EXPECT_DOUBLE_EQ(uniform(3)->sub_gaussian_constant(), std::sqrt(3.0));
+  EXPECT_DOUBLE_EQ(centred_bernoulli(0.5)->sub_gaussian_constant(), 0.5);
+  // Kearns and Saul's formula and its series meet at |p - 1/2| = 1e-4.
+  EXPECT_NEAR(centred_bernoulli(0.5 + 0.99e-4)->sub_gaussian_constant(),
+              centred_bernoulli(0.5 + 1.01e-4)->sub_gaussian_constant(), 1e-9);
+  // Mass at least 1/3: the kurtosis is at most 3 and σ² is the variance.
+  EXPECT_NEAR(three_point(2, 0.5)->sub_gaussian_constant(), std::sqrt(2.0), 1e-12);
+  // A truncated Laplace law without truncation in sight is still bounded, hence sub-Gaussian, and more than
+  // its variance asks for.
+  const CoordinateLawPtr laplace = truncated_laplace(1, 50);
+  EXPECT_GT(laplace->sub_gaussian_constant(), 1.1 * std::sqrt(laplace->cumulants(0).curvature));
+  EXPECT_LE(laplace->sub_gaussian_constant(), 50);
+}
+
+// The supremum inside: a fine scan of 2λ/a² finds no more than the constant says, and finds it.
+TEST(SubGaussianConstant, IsTheSupremumOnTheLine) {
+  for (const CoordinateLawPtr& law :
+       {three_point(1, 0.3), three_point(3, 0.01), three_point(1, 1e-6), truncated_laplace(1, 2),
+        truncated_laplace(0.3, 20), centred_bernoulli(0.01), centred_bernoulli(0.9)}) {
+    const double sigma = law->sub_gaussian_constant();
+    double largest = 0;
+    for (double a = 1e-2; a < 1e4; a *= 1.002) {
+      for (const double sign : {-1.0, 1.0}) {
+        largest = std::max(largest, 2 * law->cumulants(sign * a).value / (a * a));
+      }
+    }
+    EXPECT_LE(largest, sigma * sigma * (1 + 1e-10));
+    EXPECT_GE(largest, sigma * sigma * (1 - 1e-3));
+  }
+}
+
+}  // namespace
+}  // namespace largo
