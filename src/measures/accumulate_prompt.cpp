@@ -29,7 +29,7 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
   const std::int64_t segments = (length + kSegment - 1) / kSegment;
   const std::int64_t per_task = std::max<std::int64_t>(1, execution.chunk / kSegment);
   const auto empty = [&] {
-    return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding());
+    return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding(), kScoreUnit<T>);
   };
   const auto segment_sums = [&](std::int64_t segment) {
     WeightedSums sums = empty();

@@ -47,7 +47,7 @@ TiltProblem<T> make_problem(const ArrayView& tokens, const Vector& log_weights, 
   problem.task = task;
   problem.width = group_width<T>(directions.cols());
   problem.groups = (directions.cols() + problem.width - 1) / problem.width;
-  problem.directions = interleave<T>(directions, problem.groups, problem.width);
+  problem.directions = interleave<T>(directions / kScoreUnit<T>, problem.groups, problem.width);
   return problem;
 }
 
@@ -69,7 +69,7 @@ Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::in
 // then give exactly 0, and Λ is their common value.
 double log_mean_weight(const WeightedSums& sums, std::int64_t row, std::int64_t length, std::int64_t q) {
   const auto count = static_cast<double>(length);
-  const double largest = weight_of(sums.maximum(q), sums.reference(q));
+  const double largest = weight_of(sums.unit() * sums.maximum(q), sums.unit() * sums.reference(q));
   const double ratio = sums.value(row, q) / largest / count;
   if (ratio < 0.5) return std::log(ratio);
   return std::log1p(sums.excess(row, q, count, largest) / (count * largest));
@@ -79,7 +79,7 @@ Tilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, TiltOrder
                     const Vector& centre, std::int64_t q) {
   const std::int64_t d = centre.size();
   Tilt tilt;
-  tilt.log_partition = sums.maximum(q) + log_mean_weight(sums, layout.partition, length, q);
+  tilt.log_partition = sums.unit() * sums.maximum(q) + log_mean_weight(sums, layout.partition, length, q);
   if (order >= TiltOrder::mean) tilt.mean = rows_over_partition(sums, layout.tokens, d, q);
   if (order >= TiltOrder::covariance) {
     const Vector offset = tilt.mean - centre;

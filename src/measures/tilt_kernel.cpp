@@ -95,8 +95,7 @@ template <class D, class V>
 HWY_INLINE V WeightOf(D d, V score, V reference) {
   const V difference = hn::Sub(score, reference);
   if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
-    // At most zero wherever the result is used: see Weigh.
-    return ExpFusedBounded(d, difference);
+    return Exp2Fused(d, difference);  // at most zero wherever the result is used: see Weigh
   } else {
     // The rounding error of the subtraction matters when many terms share it. It is NaN where the difference
     // overflowed, and irrelevant where the weight vanishes.
@@ -139,7 +138,7 @@ struct BlockTotals {
   double largest[kWidth];               // score
 };
 
-// w[t][q] = e^{<z_t, a_q> + initial[t] - reference[q]}, their sums and the largest scores, the scores never
+// w[t][q] = b^{<z_t, a_q> + initial[t] - reference[q]} in the base b of the kernel, their sums and the largest scores, the scores never
 // leaving the registers. The weights are of use only if no score lies above the reference.
 template <typename T, int kWidth>
 HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count, std::int64_t dimension,
@@ -447,7 +446,7 @@ class Segment {
     const std::int64_t dimension = problem_.dimension();
     T initial[kBlock];
     if (problem_.log_weights != nullptr) {
-      for (std::int64_t t = 0; t < count; ++t) initial[t] = static_cast<T>(problem_.log_weights[first + t]);
+      for (std::int64_t t = 0; t < count; ++t) initial[t] = static_cast<T>(problem_.log_weights[first + t] / kScoreUnit<T>);
     }
     // A score above the reference is rare after the first block: then once more, with the reference raised.
     for (bool above = true; above;) {

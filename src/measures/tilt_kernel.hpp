@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <numbers>
 #include <type_traits>
 #include <vector>
 
@@ -37,6 +38,10 @@ inline constexpr std::int64_t kSegment = 8192;
 /// Directions handled in one pass over the prompt; more of them take several passes.
 inline constexpr std::int64_t kDirectionsPerPass = 64;
 
+/// Scores are in units of this: float arithmetic works in base 2, where an exponential costs a third less.
+template <typename T>
+inline constexpr double kScoreUnit = std::is_same_v<T, float> ? std::numbers::ln2 : 1.0;
+
 /// Directions interleaved for the kernel, in groups: two AVX2 vectors, one of AVX-512, four of SSE.
 template <typename T>
 constexpr std::int64_t group_width(std::int64_t directions) {
@@ -51,7 +56,7 @@ struct TiltProblem {
   TiltTask task = TiltTask::partition;
   std::int64_t groups = 0;
   std::int64_t width = 0;
-  AlignedVector<T> directions;  ///< [group][coordinate][lane]
+  AlignedVector<T> directions;  ///< a / kScoreUnit, as [group][coordinate][lane]
   AlignedVector<T> vectors;     ///< h, the same layout; for covariance_product
   std::vector<T> centre;        ///< near the tokens; for covariance and covariance_product
 

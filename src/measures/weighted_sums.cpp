@@ -15,17 +15,13 @@ namespace {
 // Finite, so that a score of -∞ (a token of weight zero) minus it is -∞ and not NaN.
 constexpr double kNoScoreYet = std::numeric_limits<double>::lowest();
 
-double scale_between(double from, double to) {
-  double factor = from - to;
-  simd::exp(std::span<const double>(&factor, 1), std::span<double>(&factor, 1));
-  return factor;
-}
-
 }  // namespace
 
-WeightedSums::WeightedSums(std::int64_t rows, std::int64_t groups, std::int64_t width, Rounding rounding)
+WeightedSums::WeightedSums(std::int64_t rows, std::int64_t groups, std::int64_t width, Rounding rounding,
+                           double unit)
     : rows_(rows),
       width_(width),
+      unit_(unit),
       reference_(static_cast<std::size_t>(groups * width), kNoScoreYet),
       maximum_(static_cast<std::size_t>(groups * width), kNoScoreYet),
       sums_(static_cast<std::size_t>(rows * groups * width), 0.0),
@@ -50,6 +46,12 @@ void WeightedSums::raise(std::int64_t direction, double score) {
   const double raised = score_reference(score);
   if (reference_[q] != kNoScoreYet) rescale(direction, scale_between(reference_[q], raised));
   reference_[q] = raised;
+}
+
+double WeightedSums::scale_between(double from, double to) const {
+  double factor = unit_ * (from - to);
+  simd::exp(std::span<const double>(&factor, 1), std::span<double>(&factor, 1));
+  return factor;
 }
 
 void WeightedSums::rescale(std::int64_t direction, double factor) {

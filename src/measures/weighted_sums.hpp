@@ -1,4 +1,5 @@
-// Sums Σ_l w_l f(z_l) over a piece of a prompt for a batch of directions, with w_l = e^{score_l - reference}.
+// Sums Σ_l w_l f(z_l) over a piece of a prompt for a batch of directions, with w_l = e^{unit (score_l -
+// reference)}: scores are in the unit of the kernel that makes the weights.
 //
 // The reference of a direction is its largest score so far, rounded up to a multiple of kScoreGrid. Pieces
 // with different references are brought to the larger one before they are added. As the grid is coarse this
@@ -18,7 +19,7 @@ class WeightedSums {
   /// `rows` sums for each direction; directions come in groups of `width`, interleaved for the kernel.
   /// `compensated` sums carry a second double each, for their rounding errors.
   enum class Rounding : std::uint8_t { plain, compensated };
-  WeightedSums(std::int64_t rows, std::int64_t groups, std::int64_t width, Rounding rounding);
+  WeightedSums(std::int64_t rows, std::int64_t groups, std::int64_t width, Rounding rounding, double unit);
 
   std::int64_t rows() const { return rows_; }
   std::int64_t width() const { return width_; }
@@ -33,6 +34,7 @@ class WeightedSums {
   double value(std::int64_t row, std::int64_t direction) const;
   /// The sum less count · term, when it is at least half of it: with the rounding errors of both.
   double excess(std::int64_t row, std::int64_t direction, double count, double term) const;
+  double unit() const { return unit_; }
   double maximum(std::int64_t direction) const { return maximum_[static_cast<std::size_t>(direction)]; }
   double reference(std::int64_t direction) const { return reference_[static_cast<std::size_t>(direction)]; }
 
@@ -50,9 +52,11 @@ class WeightedSums {
     return static_cast<std::size_t>(((direction / width_) * rows_ + row) * width_ + direction % width_);
   }
   void rescale(std::int64_t direction, double factor);
+  double scale_between(double from, double to) const;
 
   std::int64_t rows_;
   std::int64_t width_;
+  double unit_;
   std::vector<double> reference_;
   std::vector<double> maximum_;
   AlignedVector<double> sums_;

@@ -21,6 +21,8 @@ using testing::WideVector;
 constexpr double kGradientTolerance = 1e-10;
 // The two routes to a gradient share the tilt and differ in the order of a few sums.
 constexpr double kRouteTolerance = 1e-12;
+// One token has no covariance: what is left is the square of an ulp of its mean.
+constexpr double kNoCovariance = 1e-29;
 
 constexpr std::ptrdiff_t kTokenSize = 3;
 constexpr std::ptrdiff_t kQuerySize = 4;
@@ -39,6 +41,10 @@ MergedWeights random_merged(unsigned seed) {
 
 std::string title(AttentionKind kind, const KnownLaw& known) {
   return (kind == AttentionKind::softmax ? "softmax, " : "linear, ") + known.name;
+}
+
+bool has_no_covariance(AttentionKind kind, const KnownLaw& known) {
+  return kind == AttentionKind::softmax && known.name == "prompt of 1";
 }
 
 TEST(AttentionGradient, MergedJacobianMatchesAHundredDigits) {
@@ -60,8 +66,8 @@ TEST(AttentionGradient, MergedJacobianMatchesAHundredDigits) {
           return wide_attention(kind, known.log_partition, U, x, weights.scale, z);
         };
         ASSERT_EQ(jacobian.V.cols(), static_cast<std::ptrdiff_t>(V.size()));
-        if (known.name == "prompt of 1" && kind == AttentionKind::softmax) {
-          EXPECT_EQ(jacobian.U, Matrix::Zero(kOutputSize, kTokenSize * kQuerySize));
+        if (has_no_covariance(kind, known)) {
+          EXPECT_LE(jacobian.U.cwiseAbs().maxCoeff(), kNoCovariance);
         } else {
           const double error = relative_error(jacobian.U, differences(of_u, U));
           EXPECT_LE(error, kGradientTolerance) << title(kind, known);
@@ -80,7 +86,7 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
   double worst = 0;
   for (const AttentionKind kind : kKinds) {
     for (unsigned seed = 1; const KnownLaw& known : testing::known_laws(6)) {
-      if (known.name == "prompt of 1") continue;  // K and Q do not matter there
+      if (has_no_covariance(kind, known)) continue;
       const FactoredWeights weights = random_factored(++seed);
       const RowMatrix queries = random_matrix(1, kQuerySize, seed + 100);
       const WideVector z = wide(queries.row(0).transpose());
@@ -138,8 +144,10 @@ TEST(AttentionGradient, VectorJacobianProductIsTheJacobianContracted) {
         const MergedGradient in_u = attention_vjp(kind, *known.law, weights.merged(), queries, cotangents);
         EXPECT_LE(distance(value.V, expected.V), kRouteTolerance) << title(kind, known);
         EXPECT_LE(distance(in_u.V, expected.V), kRouteTolerance) << title(kind, known);
-        if (expected.K.isZero(0)) {
-          EXPECT_TRUE(value.K.isZero(0) && value.Q.isZero(0) && in_u.U.isZero(0)) << title(kind, known);
+        if (has_no_covariance(kind, known)) {
+          EXPECT_LE(value.K.cwiseAbs().maxCoeff(), kNoCovariance);
+          EXPECT_LE(value.Q.cwiseAbs().maxCoeff(), kNoCovariance);
+          EXPECT_LE(in_u.U.cwiseAbs().maxCoeff(), kNoCovariance);
           continue;
         }
         EXPECT_LE(distance(value.K, expected.K), kRouteTolerance) << title(kind, known);
