@@ -39,8 +39,8 @@ void tilts(benchmark::State& state, TiltOrder order) {
 
   // Multiply-adds: scores and first moments, and for the covariance d(d+1)/2 products. One exponential per
   // score is not counted.
-  double per_score = order == TiltOrder::covariance ? 2.0 * d + 0.5 * d * (d + 1) : 2.0 * d;
-  state.counters["flops"] = benchmark::Counter(2 * per_score * static_cast<double>(L * queries),
+  const std::int64_t per_score = 2 * d + (order == TiltOrder::covariance ? d * (d + 1) / 2 : 0);
+  state.counters["flops"] = benchmark::Counter(2 * static_cast<double>(per_score * L * queries),
                                                benchmark::Counter::kIsIterationInvariantRate);
   state.counters["bytes_read"] = benchmark::Counter(static_cast<double>(L * d) * sizeof(T),
                                                     benchmark::Counter::kIsIterationInvariantRate);

@@ -1,9 +1,9 @@
 // largo attention: softmax and linear attention, and their gradients, on a law or on a prompt.
 #include <cmath>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include <fmt/core.h>
@@ -39,8 +39,9 @@ using Weights = std::variant<MergedWeights, FactoredWeights>;
 // "1,0,-1", several queries separated by semicolons, or a matrix by name or from a file.
 RowMatrix read_queries(const std::string& text, std::ptrdiff_t dimension) {
   if (text.find_first_not_of("0123456789+-.eE,; ") != std::string::npos) {
-    const bool one_random = text.find("random:") != std::string::npos || text.find("zeros") != std::string::npos;
-    return named_matrix("--query", text, one_random ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
+    const std::string_view name = std::string_view(text).substr(text.find('*') + 1);
+    const bool one = name.starts_with("random:") || name == "zeros";
+    return named_matrix("--query", text, one ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
   }
   std::vector<double> all;
   std::ptrdiff_t rows = 0;
@@ -82,7 +83,8 @@ std::ptrdiff_t query_dimension(const Weights& weights) {
 // The law itself for L = inf, else a prompt drawn from it.
 MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
   const std::vector<double> lengths = parse_lengths("--L", options.length);
-  if (lengths.size() != 1) fail("attention", "--L", fmt::format("'{}'", options.length), "one length, or inf");
+  if (lengths.size() != 1)
+    fail("attention", "--L", fmt::format("'{}'", options.length), "one length, or inf");
   if (std::isinf(lengths[0])) return law;
   constexpr double kMostEntries = 1e12;
   if (lengths[0] * static_cast<double>(law->dimension()) > kMostEntries) {
@@ -93,10 +95,11 @@ MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
                                             std::nullopt, options.arithmetic());
 }
 
-Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights, const RowMatrix& queries,
-                    const Execution& execution) {
+Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights,
+                    const RowMatrix& queries, const Execution& execution) {
   Json json;
-  const auto add = [&](const char* name, const Matrix& jacobian, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  const auto add = [&](const char* name, const Matrix& jacobian, std::ptrdiff_t rows,
+                       std::ptrdiff_t columns) {
     Json outputs = Json::array();
     for (std::ptrdiff_t k = 0; k < jacobian.rows(); ++k) {
       outputs.push_back(to_json(jacobian.row(k).transpose(), rows, columns));
@@ -119,11 +122,15 @@ Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& we
   return json;
 }
 
-void write_outputs(const std::string& file, const RowMatrix& outputs) {
-  const std::string extension = std::filesystem::path(file).extension();
-  if (extension == ".npy") return write_npy(file, outputs);
-  if (extension == ".csv") return write_csv(file, {}, outputs);
+// Before the work, which may be long.
+void check_out(const std::string& file) {
+  if (file.empty() || file.ends_with(".npy") || file.ends_with(".csv")) return;
   fail("attention", "--out", fmt::format("'{}'", file), "a .npy or .csv file");
+}
+
+void write_outputs(const std::string& file, const RowMatrix& outputs) {
+  if (file.ends_with(".npy")) return write_npy(file, outputs);
+  write_csv(file, {}, outputs);
 }
 
 void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& linear) {
@@ -139,6 +146,7 @@ void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& li
 }
 
 void run_attention(const AttentionOptions& options) {
+  check_out(options.out);
   const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
   const Weights weights = read_weights(options, law->dimension());
   const RowMatrix queries = read_queries(options.query, query_dimension(weights));
@@ -164,6 +172,7 @@ void run_attention(const AttentionOptions& options) {
     const Json linearised = jacobians_json(AttentionKind::linear, *prompt, weights, queries, execution);
     for (const auto& [name, value] : linearised.items()) json["linear_gradient_" + name] = value;
   }
+  check_numbers(json);
   if (!options.out.empty()) write_outputs(options.out, softmax);
   if (options.json) {
     print_json(json);
@@ -176,23 +185,33 @@ void run_attention(const AttentionOptions& options) {
 
 void add_attention_command(CLI::App& app) {
   auto options = std::make_shared<AttentionOptions>();
+  // An empty text, from a shell variable that is not set, say, is a mistake and not the default.
+  const auto given = [](const std::string& text) {
+    return std::string(text.empty() ? "must not be empty" : "");
+  };
   CLI::App* command = app.add_subcommand("attention", "Softmax and linear attention on a law or a prompt");
-  command->add_option("--law", options->law, "token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
-                      "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
+  command
+      ->add_option(
+          "--law", options->law,
+          "token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
+          "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
       ->required();
-  command->add_option("--d", options->dimension, "dimension, where the law does not say it");
-  command->add_option("--U", options->U, "score matrix, d x e (identity)");
-  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U");
-  command->add_option("--Q", options->Q, "query matrix r x e");
-  command->add_option("--V", options->V, "value matrix, o x d (identity)");
+  command->add_option("--d", options->dimension, "dimension, where the law does not say it")
+      ->check(given, "");
+  command->add_option("--U", options->U, "score matrix, d x e (identity)")->check(given, "");
+  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U")->check(given, "");
+  command->add_option("--Q", options->Q, "query matrix r x e")->check(given, "");
+  command->add_option("--V", options->V, "value matrix, o x d (identity)")->check(given, "");
   command->add_option("--scale", options->scale, "factor of the scores, or auto for 1/sqrt(key dimension)")
       ->capture_default_str();
   command->add_option("--query", options->query, "queries: 1,0,-1 or 1,0,-1;0,1,2 or a file with one per row")
       ->required();
-  command->add_option("--L", options->length, "draw a prompt of this length from the law; inf is the law itself")
+  command
+      ->add_option("--L", options->length, "draw a prompt of this length from the law; inf is the law itself")
       ->capture_default_str();
   command->add_flag("--gradients", options->gradients, "full Jacobians in (U, V) or (K, Q, V)");
-  command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file");
+  command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file")
+      ->check(given, "");
   add_common_options(*command, *options);
   command->footer(
       "Matrices: identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, a .npy, .csv or .safetensors file,\n"

@@ -2,13 +2,13 @@
 #include <chrono>
 #include <memory>
 
-#include <CLI/CLI.hpp>
-#include <Eigen/Core>
-#include <boost/version.hpp>
 #include <fmt/core.h>
 #include <hwy/highway.h>
 #include <oneapi/tbb/info.h>
 #include <oneapi/tbb/version.h>
+#include <CLI/CLI.hpp>
+#include <Eigen/Core>
+#include <boost/version.hpp>
 
 #include "command.hpp"
 #include "largo/attention/lemma.hpp"
@@ -59,7 +59,8 @@ void run_doctor(const CommonOptions& options) {
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
   const bool healthy = lemma.worst_error <= kSelfCheckBound &&
                        lemma.distances[1].mean_squared_distance < lemma.distances[0].mean_squared_distance;
-  json["self_check"] = {{"passed", healthy}, {"worst_error", lemma.worst_error}, {"seconds", elapsed.count()}};
+  json["self_check"] = {
+      {"passed", healthy}, {"worst_error", lemma.worst_error}, {"seconds", elapsed.count()}};
 
   if (options.json) {
     print_json(json);
@@ -68,13 +69,15 @@ void run_doctor(const CommonOptions& options) {
                json["assertions"].get<bool>() ? "on" : "off");
     fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
                json["simd_available"].dump());
-    fmt::print("threads   {}\nMPI       not in this build\nCUDA      not in this build\nPython    not in this build\n",
-               json["threads"].get<int>());
+    fmt::print(
+        "threads   {}\nMPI       not in this build\nCUDA      not in this build\nPython    not in this "
+        "build\n",
+        json["threads"].get<int>());
     for (const auto& [name, version] : json["libraries"].items()) {
       fmt::print("{:<9} {}\n", name, version.get<std::string>());
     }
-    fmt::print("self-check {} ({} Gaussian laws, worst error {:.1e}, {:.2f} s)\n", healthy ? "passed" : "FAILED",
-               lemma.cases, lemma.worst_error, elapsed.count());
+    fmt::print("self-check {} ({} Gaussian laws, worst error {:.1e}, {:.2f} s)\n",
+               healthy ? "passed" : "FAILED", lemma.cases, lemma.worst_error, elapsed.count());
   }
   if (!healthy) throw CLI::RuntimeError(1);
 }

@@ -1,16 +1,30 @@
 // The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input.
+#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 
 #include <fmt/core.h>
 
 #include "command.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/simd_level.hpp"
 #include "largo/version.hpp"
 
 namespace largo {
+namespace {
+
+// CLI11 would read -1 and 2^64 as some large seed.
+std::string check_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  const bool whole = error == std::errc() && end == text.data() + text.size();
+  return whole ? "" : fmt::format("'{}' is not a whole number between 0 and 2^64 - 1", text);
+}
+
+}  // namespace
 
 Arithmetic CommonOptions::arithmetic() const {
   if (precision == "float32") return Arithmetic::float32;
@@ -20,7 +34,9 @@ Arithmetic CommonOptions::arithmetic() const {
 
 void add_common_options(CLI::App& command, CommonOptions& options) {
   command.add_flag("--json", options.json, "print one JSON object and nothing else");
-  command.add_option("--seed", options.seed, "seed of everything random")->capture_default_str();
+  command.add_option("--seed", options.seed, "seed of everything random")
+      ->check(check_seed, "")
+      ->capture_default_str();
   command.add_option("--threads", options.threads, "threads to use; 0 means all cores")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -40,20 +56,29 @@ int report(std::string message, int code) {
 }
 
 int run(int argc, char** argv) {
-  CLI::App app("The large-prompt limit of softmax attention: attention on measures, finite and infinite prompts.",
-               "largo");
+  CLI::App app(
+      "The large-prompt limit of softmax attention: attention on measures, finite and infinite prompts.",
+      "largo");
   app.set_version_flag("--version", fmt::format("largo {}", kVersion));
   app.require_subcommand(1);
-  app.footer("Example: largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --query 1,0,-1\n"
-             "largo COMMAND --help explains a command.");
+  app.footer(
+      "Example: largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --query 1,0,-1\n"
+      "largo COMMAND --help explains a command.");
   add_attention_command(app);
   add_reproduce_command(app);
   add_doctor_command(app);
+  // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.
+  app.parse_complete_callback([] { ensure_simd_level(); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
     return app.exit(success);
+  } catch (const CLI::RuntimeError&) {  // a verdict that was not as expected; for CLI11 a kind of ParseError
+    throw;
   } catch (const CLI::ParseError& error) {
+    if (argc > 1 && app.get_subcommands().empty()) {
+      return report(fmt::format("'{}' is not a command (largo --help lists them)", argv[1]), 2);
+    }
     return report(fmt::format("{} (largo --help lists the options)", error.what()), 2);
   }
   return std::fflush(stdout) == 0 ? 0 : report("standard output could not be written", 1);

@@ -6,18 +6,19 @@
 #include <fmt/core.h>
 
 namespace largo {
-namespace {
 
 void check_numbers(const Json& json) {
   if (json.is_number_float() && !std::isfinite(json.get<double>())) {
-    throw std::runtime_error("a result is not finite; nothing was printed");
+    throw std::runtime_error("a result is not finite; nothing was written");
   }
   if (json.is_structured()) {
     for (const Json& item : json) check_numbers(item);
   }
 }
 
-}  // namespace
+std::string to_text(const Json& json, int indent) {
+  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
 
 Json to_json(const ConstMatrixRef& matrix) {
   Json rows = Json::array();
@@ -35,7 +36,7 @@ Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t c
 
 void print_json(const Json& json) {
   check_numbers(json);
-  fmt::print("{}\n", json.dump());
+  fmt::print("{}\n", to_text(json));
 }
 
 std::string short_list(const ConstVectorRef& values) {

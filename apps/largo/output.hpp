@@ -16,9 +16,16 @@ Json to_json(const ConstMatrixRef& matrix);
 /// Entries of a row-major vector as a rows x columns array.
 Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
-/// One object, and nothing else, on standard output. nlohmann-json writes NaN as null, so finiteness is
-/// checked first: a number that is not finite is an error, not an answer.
+/// nlohmann-json writes NaN as null: a number that is not finite is an error, not an answer. Call it before
+/// anything is written.
+void check_numbers(const Json& json);
+
+/// One object, and nothing else, on standard output, after check_numbers.
 void print_json(const Json& json);
+
+/// The text of an object: on one line, or indented. Bytes that are not UTF-8 (in the name of a file) become
+/// U+FFFD.
+std::string to_text(const Json& json, int indent = -1);
 
 /// "(1.25, -0.5, …)", six significant digits, at most eight entries.
 std::string short_list(const ConstVectorRef& values);

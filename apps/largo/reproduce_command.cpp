@@ -30,12 +30,13 @@ Json lemma_claim(const LemmaReport& lemma) {
   Json claim;
   claim["id"] = "lemma";
   claim["statement"] =
-      "Softmax attention over an infinite prompt of Gaussian tokens N(m, G) is the affine map z -> V m + V G U z, "
+      "Softmax attention over an infinite prompt of Gaussian tokens N(m, G) is the affine map z -> V m + V G "
+      "U z, "
       "and attention over finite prompts converges to it.";
-  claim["computed"] =
-      fmt::format("{} random Gaussians (d up to 32, {} singular): closed form against the defining integrals; then "
-                  "prompts of growing length in d = 4.",
-                  lemma.cases, lemma.singular_cases);
+  claim["computed"] = fmt::format(
+      "{} random Gaussians (d up to 32, {} singular): closed form against the defining integrals; then "
+      "prompts of growing length in d = 4.",
+      lemma.cases, lemma.singular_cases);
   claim["worst_error"] = lemma.worst_error;
   claim["worst_error_bound"] = kLemmaBound;
   for (const auto& at : lemma.distances) {
@@ -45,13 +46,15 @@ Json lemma_claim(const LemmaReport& lemma) {
   }
   claim["slope"] = {{"value", lemma.slope}, {"error", lemma.slope_error}};
   claim["slope_range"] = {kSlopeLow, kSlopeHigh};
-  const bool holds = lemma.worst_error <= kLemmaBound && lemma.slope >= kSlopeLow && lemma.slope <= kSlopeHigh;
+  const bool holds =
+      lemma.worst_error <= kLemmaBound && lemma.slope >= kSlopeLow && lemma.slope <= kSlopeHigh;
   claim["verdict"] = holds ? "holds" : "fails";
   return claim;
 }
 
 void print_claim(const Json& claim) {
-  fmt::print("Lemma: {}\n  {}\n", claim["statement"].get<std::string>(), claim["computed"].get<std::string>());
+  fmt::print("Lemma: {}\n  {}\n", claim["statement"].get<std::string>(),
+             claim["computed"].get<std::string>());
   fmt::print("  largest relative difference {:.1e} (bound {:.0e})\n", claim["worst_error"].get<double>(),
              claim["worst_error_bound"].get<double>());
   fmt::print("  {:>8}  {:>22}  {:>14}\n", "L", "E|T[prompt]-T[law]|^2", "standard error");
@@ -59,8 +62,9 @@ void print_claim(const Json& claim) {
     fmt::print("  {:>8}  {:>22.4e}  {:>14.1e}\n", at["L"].get<std::int64_t>(),
                at["mean_squared_distance"].get<double>(), at["standard_error"].get<double>());
   }
-  fmt::print("  slope {:.3f} ± {:.3f} (expected -1, between {} and {})\n", claim["slope"]["value"].get<double>(),
-             claim["slope"]["error"].get<double>(), kSlopeLow, kSlopeHigh);
+  fmt::print("  slope {:.3f} ± {:.3f} (expected -1, between {} and {})\n",
+             claim["slope"]["value"].get<double>(), claim["slope"]["error"].get<double>(), kSlopeLow,
+             kSlopeHigh);
   fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
 }
 
@@ -79,12 +83,13 @@ void run_reproduce(const ReproduceOptions& options) {
   report["note"] =
       "This version checks the Lemma. The other claims of the paper come with the parts of largo they need.";
 
+  check_numbers(report);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
   if (error) fail("reproduce", "--out", fmt::format("'{}'", options.out), "a folder that can be written");
   const std::filesystem::path file = std::filesystem::path(options.out) / "report.json";
   AtomicFile target("reproduce", file);
-  target.write(report.dump(2) + "\n");
+  target.write(to_text(report, 2) + "\n");
   target.commit();
 
   if (options.json) {
@@ -100,7 +105,8 @@ void run_reproduce(const ReproduceOptions& options) {
 
 void add_reproduce_command(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
-  CLI::App* command = app.add_subcommand("reproduce", "Check the claims of the paper (in this version: the Lemma)");
+  CLI::App* command =
+      app.add_subcommand("reproduce", "Check the claims of the paper (in this version: the Lemma)");
   command->add_flag("--quick", options->quick, "shorter prompts only");
   command->add_flag("--full", options->full, "eight times as many prompts");
   command->add_option("--out", options->out, "folder for the report")->capture_default_str();

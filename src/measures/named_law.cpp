@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <system_error>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -25,6 +26,10 @@ namespace largo {
 namespace {
 
 using Dimension = std::optional<std::ptrdiff_t>;
+
+constexpr int kMostNested = 16;  // mixtures in mixtures; a file that names itself would never end
+
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, int depth);
 
 Vector to_vector(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), std::ssize(values));
@@ -50,7 +55,9 @@ class Options {
       } else {
         fail("law", fmt::format("{}: '{}' must have the form key=value", law_, piece));
       }
-      text = comma == std::string_view::npos ? "" : text.substr(comma + 1);
+      if (comma == std::string_view::npos) break;
+      text.remove_prefix(comma + 1);
+      if (text.empty()) fail("law", fmt::format("{}: nothing follows the last comma", law_));
     }
   }
 
@@ -59,6 +66,7 @@ class Options {
     const auto at = values_.find(key);
     return at == values_.end() ? std::nullopt : std::optional(at->second);
   }
+  bool has(const std::string& key) const { return values_.contains(key); }
   double number(const std::string& key, double otherwise) {
     const auto value = text(key);
     return value ? parse_number(key, *value) : otherwise;
@@ -84,7 +92,6 @@ class Options {
 
 std::ptrdiff_t needed(std::string_view law, Dimension dimension) {
   if (!dimension) fail("law", fmt::format("{} needs a dimension: give --d", law));
-  if (*dimension < 1) fail("law", "dimension", static_cast<double>(*dimension), "at least 1");
   return *dimension;
 }
 
@@ -107,15 +114,21 @@ MeasurePtr elliptical_law(Options& options, Dimension dimension) {
   const double low = options.number("low", 0);
   const double high = options.number("high", 1);
   if (weights && !values) fail("law", "elliptical: weights need values");
-  const RadialLaw radial = values ? RadialLaw::discrete(*values, weights.value_or(Vector::Ones(values->size())))
-                                  : RadialLaw::uniform(low, high);
+  if (values && (options.has("low") || options.has("high")))
+    fail("law", "elliptical: give either low and high or values and weights");
+  const RadialLaw radial = values
+                               ? RadialLaw::discrete(*values, weights.value_or(Vector::Ones(values->size())))
+                               : RadialLaw::uniform(low, high);
   return std::make_shared<EllipticalMeasure>(
       shape, base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian, radial);
 }
 
-Vector toml_vector(std::string_view where, const toml::array& array) {
+Vector toml_vector(std::string_view where, const toml::node& node) {
   std::vector<double> values;
-  for (const toml::node& item : array) {
+  const toml::array* const array = node.as_array();
+  if (array == nullptr || array->empty())
+    fail("law", fmt::format("{}: shift must be an array of numbers", where));
+  for (const toml::node& item : *array) {
     const auto number = item.value<double>();
     if (!number) fail("law", fmt::format("{}: shift must be an array of numbers", where));
     values.push_back(*number);
@@ -123,8 +136,38 @@ Vector toml_vector(std::string_view where, const toml::array& array) {
   return to_vector(values);
 }
 
-MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic) {
-  if (!std::filesystem::is_regular_file(file)) {
+struct Component {
+  double weight;
+  MeasurePtr law;
+};
+
+Component toml_component(const std::string& file, const toml::node& node, Dimension dimension,
+                         Arithmetic arithmetic, int depth) {
+  const std::string where = fmt::format("{}:{}", file, node.source().begin.line);
+  const toml::table* const table = node.as_table();
+  if (table == nullptr) fail("law", fmt::format("{}: component must be a table", where));
+  for (const auto& [key, value] : *table) {
+    const std::string_view name = key;
+    if (name != "weight" && name != "law" && name != "shift") {
+      fail("law", fmt::format("{}: a component has no key '{}'; it has weight, law, shift", where, name));
+    }
+  }
+  const auto weight = (*table)["weight"].value<double>();
+  const auto law = (*table)["law"].value<std::string>();
+  if (!weight || !law)
+    fail("law", fmt::format("{}: a component needs a number weight and a text law", where));
+  const toml::node* const shift = table->get("shift");
+  if (shift == nullptr) return {*weight, nested_law(*law, dimension, arithmetic, depth)};
+  const Vector by = toml_vector(where, *shift);
+  const MeasurePtr unshifted = nested_law(*law, by.size(), arithmetic, depth);
+  return {*weight, std::make_shared<AffineMeasure>(AffineMeasure::translation(by, unshifted))};
+}
+
+MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic, int depth) {
+  if (depth > kMostNested)
+    fail("law", fmt::format("{}: mixtures are nested more than {} deep", file, kMostNested));
+  std::error_code ignored;
+  if (!std::filesystem::is_regular_file(file, ignored)) {
     fail("law", fmt::format("mixture: '{}' is not a file that can be read", file));
   }
   toml::table table;
@@ -140,20 +183,9 @@ MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic 
   std::vector<double> weights;
   std::vector<MeasurePtr> laws;
   for (const toml::node& node : *components) {
-    const std::string where = fmt::format("{}:{}", file, node.source().begin.line);
-    const toml::table* component = node.as_table();
-    if (component == nullptr) fail("law", fmt::format("{}: component must be a table", where));
-    const auto weight = (*component)["weight"].value<double>();
-    const auto law = (*component)["law"].value<std::string>();
-    if (!weight || !law) fail("law", fmt::format("{}: a component needs a number weight and a text law", where));
-    weights.push_back(*weight);
-    const toml::array* shift = (*component)["shift"].as_array();
-    const Dimension from_shift = shift == nullptr ? dimension : Dimension(std::ssize(*shift));
-    laws.push_back(named_law(*law, from_shift, arithmetic));
-    if (shift != nullptr) {
-      laws.back() =
-          std::make_shared<AffineMeasure>(AffineMeasure::translation(toml_vector(where, *shift), laws.back()));
-    }
+    const Component component = toml_component(file, node, dimension, arithmetic, depth);
+    weights.push_back(component.weight);
+    laws.push_back(component.law);
   }
   return std::make_shared<MixtureMeasure>(to_vector(weights), std::move(laws));
 }
@@ -192,17 +224,18 @@ const std::map<std::string, Maker, std::less<>>& makers() {
       {"bernoulli", product_of([](Options& o) { return centred_bernoulli(o.number("p", 0.5)); })},
       {"laplace",
        product_of([](Options& o) { return truncated_laplace(o.number("scale", 1), o.number("bound", 3)); })},
-      {"sphere",
-       [](Options& o, std::ptrdiff_t d) { return std::make_shared<SphereMeasure>(d, o.number("radius", 1)); }},
+      {"sphere", [](Options& o,
+                    std::ptrdiff_t d) { return std::make_shared<SphereMeasure>(d, o.number("radius", 1)); }},
       {"ball",
        [](Options& o, std::ptrdiff_t d) { return std::make_shared<BallMeasure>(d, o.number("radius", 1)); }},
   };
   return all;
 }
 
-MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dimension, Arithmetic arithmetic) {
+MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dimension, Arithmetic arithmetic,
+                   int depth) {
   if (name == "tokens") return tokens_law(detail, arithmetic);
-  if (name == "mixture") return mixture_law(std::string(detail), dimension, arithmetic);
+  if (name == "mixture") return mixture_law(std::string(detail), dimension, arithmetic, depth + 1);
   Options options(name, detail);
   MeasurePtr law;
   if (name == "gaussian") {
@@ -212,23 +245,29 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
   } else if (const auto maker = makers().find(name); maker != makers().end()) {
     law = maker->second(options, needed(name, dimension));
   } else {
-    fail("law", fmt::format("'{}' is not a law; there are gaussian, rademacher, uniform, three-point, bernoulli, "
-                            "laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE",
-                            name));
+    fail("law",
+         fmt::format("'{}' is not a law; there are gaussian, rademacher, uniform, three-point, bernoulli, "
+                     "laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE",
+                     name));
   }
   options.check_all_used();
+  return law;
+}
+
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, int depth) {
+  if (dimension && *dimension < 1) fail("law", "dimension", static_cast<double>(*dimension), "at least 1");
+  const auto colon = text.find(':');
+  const std::string_view name = text.substr(0, colon);
+  const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
+  MeasurePtr law = any_law(name, detail, dimension, arithmetic, depth);
+  if (dimension) check_size("law", fmt::format("tokens of {}", name), law->dimension(), *dimension);
   return law;
 }
 
 }  // namespace
 
 MeasurePtr named_law(std::string_view text, Dimension dimension, Arithmetic arithmetic) {
-  const auto colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  MeasurePtr law = any_law(name, detail, dimension, arithmetic);
-  if (dimension) check_size("law", name, law->dimension(), *dimension);
-  return law;
+  return nested_law(text, dimension, arithmetic, 0);
 }
 
 }  // namespace largo

@@ -1,7 +1,9 @@
 #include "largo/measures/named_matrix.hpp"
 
 #include <cmath>
+#include <filesystem>
 #include <string>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -36,6 +38,13 @@ double parse_seed(std::string_view argument, std::string_view text) {
   return seed;
 }
 
+// A misspelt name gets the list of names, a file or a folder what is wrong with it.
+bool looks_like_a_file(std::string_view text) {
+  std::error_code ignored;
+  return text.find_first_of("./\\") != std::string_view::npos ||
+         std::filesystem::exists(std::filesystem::path(text), ignored);
+}
+
 Matrix without_factor(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
                       std::optional<std::ptrdiff_t> columns) {
   const auto colon = text.find(':');
@@ -46,7 +55,11 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
     return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
   }
   const bool sized = name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
-  if (!sized) return read_matrix(text);
+  if (!sized && looks_like_a_file(text)) return read_matrix(text);
+  if (!sized) {
+    fail("named_matrix", argument, fmt::format("'{}'", text),
+         "identity, zeros, toeplitz:RHO, diag:LIST, random:SEED, or a .npy, .csv or .safetensors file");
+  }
 
   if (!rows && !columns) {
     fail("named_matrix", fmt::format("{} is '{}', whose size is not known: give --d", argument, text));

@@ -9,8 +9,8 @@ namespace {
 using testing::random_covariance;
 using testing::random_matrix;
 
-// Odd and even sizes, below and above the widths of the kernel: the last bits of a matrix product may depend on
-// where a column lies and on how many there are.
+// Odd and even sizes, below and above the widths of the kernel: the last bits of a matrix product may depend
+// on where a column lies and on how many there are.
 std::vector<MeasurePtr> laws_on(std::ptrdiff_t d) {
   const RowMatrix tokens = random_matrix(700, d, 1);
   const auto gaussian = std::make_shared<GaussianMeasure>(random_matrix(d, 1, 2), random_covariance(d, 3));

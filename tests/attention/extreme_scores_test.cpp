@@ -22,7 +22,7 @@ namespace {
 
 using testing::Wide;
 
-constexpr double kMaxUlp = 4;         // the promise for scores given exactly
+constexpr double kMaxUlp = 4;              // the promise for scores given exactly
 constexpr double kSumOfWeights = 0x1p-52;  // each weight is rounded, their exact sum is not rounded again
 
 /// |value - exact| in units in the last place of `exact`.
@@ -45,7 +45,9 @@ class Checker {
   Checker() = default;
   Checker(const Checker&) = delete;
   Checker& operator=(const Checker&) = delete;
-  ~Checker() { std::printf("  max error of the log-partition %.2f ulp, of the mean %.2f ulp\n", partition_, mean_); }
+  ~Checker() {
+    std::printf("  max error of the log-partition %.2f ulp, of the mean %.2f ulp\n", partition_, mean_);
+  }
 
   void expect_accurate(const std::string& name, const Measure& prompt, const Exact& exact) {
     const Tilt tilt = prompt.tilt(Vector::Unit(prompt.dimension(), 0), TiltOrder::mean);
@@ -133,7 +135,8 @@ TEST(ExtremeScores, AMaximumAndTenMillionTinyTerms) {
     for (const std::ptrdiff_t place : {std::ptrdiff_t{0}, kTiny / 2, kTiny}) {
       scores(place, 0) = 0;
       const EmpiricalMeasure prompt(view_of(scores));
-      checker.expect_accurate("maximum at " + std::to_string(place) + ", 1e7 of " + std::to_string(tiny), prompt, exact);
+      checker.expect_accurate("maximum at " + std::to_string(place) + ", 1e7 of " + std::to_string(tiny),
+                              prompt, exact);
       if (place == kTiny / 2) {
         const Vector weights = prompt.softmax_weights(Vector::Ones(1));
         EXPECT_LE(ulp_error(weights[place], 1 / (1 + rest)), kMaxUlp);
@@ -152,14 +155,16 @@ TEST(ExtremeScores, AMaximumAndABillionTinyTermsByWeight) {
     const RowMatrix tokens = with_values({0, tiny});
     const Vector weights = (Vector(2) << 1, 1e9).finished();
     checker.expect_accurate("1 and 1e9 of " + std::to_string(tiny), EmpiricalMeasure(tokens, weights),
-                    exact_answer(tokens, weights));
+                            exact_answer(tokens, weights));
   }
 }
 
-/// A billion equal numbers in 64 MiB: one piece of memory mapped again and again, with a first number of its own.
+/// A billion equal numbers in 64 MiB: one piece of memory mapped again and again, with a first number of its
+/// own.
 class RepeatedMemory {
  public:
-  RepeatedMemory(std::int64_t count, double first, double others) : bytes_((count * 8 / kPiece + 1) * kPiece) {
+  RepeatedMemory(std::int64_t count, double first, double others)
+      : bytes_((count * 8 / kPiece + 1) * kPiece) {
     const int file = memfd_create("tokens", 0);
     std::vector<double> piece(kPiece / 8, others);
     if (file < 0 || write(file, piece.data(), kPiece) != kPiece) std::abort();
@@ -208,12 +213,14 @@ TEST(ExtremeScores, Ascending) {
       term *= ratio;
     }
     const Exact exact{log(partition / kLength), sum / partition};
-    checker.expect_accurate("ascending to " + std::to_string(step * kLength), EmpiricalMeasure(scores), exact);
+    checker.expect_accurate("ascending to " + std::to_string(step * kLength), EmpiricalMeasure(scores),
+                            exact);
     const Vector weights = EmpiricalMeasure(scores).softmax_weights(Vector::Ones(1));
     EXPECT_LE(ulp_error(weights[kLength - 1], term / ratio / partition), kMaxUlp);
     EXPECT_LE(std::abs(exact_sum({weights.data(), kLength}) - 1), kSumOfWeights);
     const RowMatrix descending = scores.colwise().reverse();
-    checker.expect_accurate("descending from " + std::to_string(step * kLength), EmpiricalMeasure(descending), exact);
+    checker.expect_accurate("descending from " + std::to_string(step * kLength), EmpiricalMeasure(descending),
+                            exact);
   }
 }
 
@@ -226,7 +233,7 @@ TEST(ExtremeScores, AllEqual) {
       Wide sum = 0;
       for (std::ptrdiff_t l = 0; l < length; ++l) sum += tokens(l, 1);
       checker.expect_accurate(std::to_string(length) + " of " + std::to_string(score), prompt,
-                      {Wide(score), sum / length});
+                              {Wide(score), sum / length});
       EXPECT_EQ(prompt.softmax_weights(Vector::Unit(2, 0)),
                 Vector::Constant(length, 1 / static_cast<double>(length)));
     }

@@ -17,7 +17,8 @@ using testing::wide;
 using testing::wide_attention;
 using testing::WideVector;
 
-// The promise, of the largest entry: tilts are right to a few 1e-15 of the spread, and W by quadrature to 1e-12.
+// The promise, of the largest entry: tilts are right to a few 1e-15 of the spread, and W by quadrature to
+// 1e-12.
 constexpr double kGradientTolerance = 1e-10;
 // The two routes to a gradient share the tilt and differ in the order of a few sums.
 constexpr double kRouteTolerance = 1e-12;
@@ -36,7 +37,8 @@ FactoredWeights random_factored(unsigned seed) {
 }
 
 MergedWeights random_merged(unsigned seed) {
-  return {random_matrix(kTokenSize, kQuerySize, seed), random_matrix(kOutputSize, kTokenSize, seed + 1), 1.25};
+  return {random_matrix(kTokenSize, kQuerySize, seed), random_matrix(kOutputSize, kTokenSize, seed + 1),
+          1.25};
 }
 
 std::string title(AttentionKind kind, const KnownLaw& known) {
@@ -95,7 +97,8 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
       const WideVector Q = flat(weights.Q);
       const WideVector V = flat(weights.V);
       const auto output = [&](const WideVector& k, const WideVector& q, const WideVector& v) {
-        return wide_attention(kind, known.log_partition, testing::wide_product(k, q, kRank), v, weights.scale, z);
+        return wide_attention(kind, known.log_partition, testing::wide_product(k, q, kRank), v, weights.scale,
+                              z);
       };
       const double errors[] = {
           relative_error(jacobian.K, differences([&](const WideVector& x) { return output(x, Q, V); }, K)),
@@ -111,7 +114,8 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
 }
 
 // The gradient of <cotangent, T> from one row of a Jacobian per output, as a matrix of the parameter's shape.
-Matrix contract(const Matrix& jacobian, const Vector& cotangent, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+Matrix contract(const Matrix& jacobian, const Vector& cotangent, std::ptrdiff_t rows,
+                std::ptrdiff_t columns) {
   const Vector entries = jacobian.transpose() * cotangent;
   return Eigen::Map<const RowMatrix>(entries.data(), rows, columns);
 }

@@ -23,14 +23,16 @@ void expect_message(const std::function<void()>& call, const std::string& part) 
     call();
     ADD_FAILURE() << "no error, expected: " << part;
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find(part), std::string::npos) << error.what() << "\nexpected: " << part;
+    EXPECT_NE(std::string(error.what()).find(part), std::string::npos)
+        << error.what() << "\nexpected: " << part;
     EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
   }
 }
 
 RowMatrix some_tokens(std::ptrdiff_t length) {
   RowMatrix tokens(length, 3);
-  for (std::ptrdiff_t i = 0; i < tokens.size(); ++i) tokens.data()[i] = 0.01 * static_cast<double>(i % 97) + 0.1;
+  for (std::ptrdiff_t i = 0; i < tokens.size(); ++i)
+    tokens.data()[i] = 0.01 * static_cast<double>(i % 97) + 0.1;
   return tokens;
 }
 
@@ -128,7 +130,8 @@ TEST_F(AttentionInput, FactorsThatDoNotMatch) {
     for (const bool token_side : {true, false}) {
       factored.K = Matrix::Ones(2, token_side ? 5 : 3);
       factored.Q = Matrix::Ones(2, token_side ? 4 : 5);
-      const auto* part = token_side ? "shape of K is 2 x 5, must be 2 x 3" : "shape of Q is 2 x 5, must be 2 x 4";
+      const auto* part =
+          token_side ? "shape of K is 2 x 5, must be 2 x 3" : "shape of Q is 2 x 5, must be 2 x 4";
       expect_message([&] { attend(kind, prompt_, factored, queries_); }, part);
       expect_message([&] { attention_vjp(kind, prompt_, factored, queries_, cotangents_); }, part);
       expect_message([&] { attention_jacobian(kind, prompt_, factored, queries_); }, part);
@@ -191,7 +194,9 @@ TEST(PromptInput, NoTokens) {
 
 TEST(PromptInput, Weights) {
   const RowMatrix tokens = some_tokens(4);
-  const auto with = [&](const Vector& weights) { return [&, weights] { EmpiricalMeasure(tokens, weights); }; };
+  const auto with = [&](const Vector& weights) {
+    return [&, weights] { EmpiricalMeasure(tokens, weights); };
+  };
   expect_message(with(Vector::Ones(3)), "EmpiricalMeasure: size of weights is 3, must be 4");
   expect_message(with((Vector(4) << 1, -0.5, 1, 1).finished()), "weights[1] is -0.5");
   expect_message(with((Vector(4) << 1, 1, kNaN, 1).finished()), "weights[2] is nan");

@@ -108,9 +108,8 @@ inline KnownLaw known_product() {
 }
 
 inline KnownLaw known_sphere() {
-  return {"sphere", std::make_shared<SphereMeasure>(3, 1.5), [](const WideVector& a) -> Wide {
-            return log(sphere_partition(Wide(1.5) * sqrt(dot(a, a))));
-          }};
+  return {"sphere", std::make_shared<SphereMeasure>(3, 1.5),
+          [](const WideVector& a) -> Wide { return log(sphere_partition(Wide(1.5) * sqrt(dot(a, a)))); }};
 }
 
 inline KnownLaw known_ball() {
@@ -135,7 +134,8 @@ inline KnownLaw known_elliptical_sphere(unsigned seed) {
   const Vector values = (Vector(2) << 0.25, 2.25).finished();
   const Vector weights = (Vector(2) << 3, 1).finished();
   return {"elliptical, spherical base, discrete W",
-          std::make_shared<EllipticalMeasure>(shape, EllipticalBase::sphere, RadialLaw::discrete(values, weights)),
+          std::make_shared<EllipticalMeasure>(shape, EllipticalBase::sphere,
+                                              RadialLaw::discrete(values, weights)),
           [shape](const WideVector& a) -> Wide {
             const Wide x = sqrt(3 * quadratic(shape, a));
             return log((3 * sphere_partition(x / 2) + sphere_partition(x * 3 / 2)) / 4);

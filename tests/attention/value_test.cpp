@@ -88,9 +88,9 @@ TEST(AttentionValue, EveryLawMatchesAHundredDigits) {
       const RowMatrix queries = random_matrix(3, 4, ++seed);
       const RowMatrix outputs = attend(kind, *known.law, weights, queries);
       for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
-        const WideVector exact = testing::wide_attention(kind, known.log_partition, flat(weights.U),
-                                                         flat(weights.V), weights.scale,
-                                                         wide(queries.row(q).transpose()));
+        const WideVector exact =
+            testing::wide_attention(kind, known.log_partition, flat(weights.U), flat(weights.V),
+                                    weights.scale, wide(queries.row(q).transpose()));
         const double error = testing::relative_error(outputs.row(q).transpose(), {exact});
         EXPECT_LE(error, kLawTolerance) << known.name << (kind == AttentionKind::linear ? ", linear" : "");
         worst = std::max(worst, error);
@@ -106,7 +106,8 @@ TEST(AttentionValue, AGaussianGivesAnAffineMap) {
     const std::ptrdiff_t e = 1 + seed % 4;
     const Vector mean = random_matrix(d, 1, seed);
     const Matrix covariance = random_covariance(d, seed + 100);
-    const MergedWeights weights{random_matrix(d, e, seed + 200), random_matrix(1 + seed % 3, d, seed + 300), 0.5};
+    const MergedWeights weights{random_matrix(d, e, seed + 200), random_matrix(1 + seed % 3, d, seed + 300),
+                                0.5};
     const RowMatrix queries = 10 * random_matrix(6, e, seed + 400);
     const GaussianMeasure law(mean, covariance);
     const Matrix& V = weights.V;
@@ -136,8 +137,8 @@ TEST(AttentionValue, FactoredWeightsAreTheirProduct) {
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     for (const KnownLaw& known : testing::known_laws(12)) {
       for (const std::ptrdiff_t rank : {1, 2, 6}) {
-        const FactoredWeights weights{random_matrix(rank, 3, 1), random_matrix(rank, 5, 2), random_matrix(2, 3, 3),
-                                      1 / std::sqrt(static_cast<double>(rank))};
+        const FactoredWeights weights{random_matrix(rank, 3, 1), random_matrix(rank, 5, 2),
+                                      random_matrix(2, 3, 3), 1 / std::sqrt(static_cast<double>(rank))};
         const RowMatrix queries = random_matrix(4, 5, 4);
         const MergedWeights merged{weights.K.transpose() * weights.Q, weights.V, weights.scale};
         EXPECT_EQ(attend(kind, *known.law, weights, queries), attend(kind, *known.law, merged, queries));

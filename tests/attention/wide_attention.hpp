@@ -1,4 +1,5 @@
-// Attention in 100 digits, written from nothing but the log-partition Λ of a law: the reference of these tests.
+// Attention in 100 digits, written from nothing but the log-partition Λ of a law: the reference of these
+// tests.
 //   softmax   T = V ∇Λ(a)
 //   linear    T = V M a,  M = ∇²e^Λ(0)
 // Derivatives are central differences of step 1e-10, with an error of about 1e-20. Up to three of them are
@@ -46,7 +47,8 @@ inline WideVector scaled(const Wide& factor, WideVector x) {
 }
 
 /// Column j is (f(x + h e_j) - f(x - h e_j)) / 2h.
-inline std::vector<WideVector> differences(const std::function<WideVector(const WideVector&)>& f, WideVector x) {
+inline std::vector<WideVector> differences(const std::function<WideVector(const WideVector&)>& f,
+                                           WideVector x) {
   const Wide h = difference_step();
   std::vector<WideVector> columns;
   for (Wide& entry : x) {

@@ -1,0 +1,92 @@
+"""The commands around `largo attention`: help, version, doctor, reproduce."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from largo_cli import BINARY, CliTest
+
+
+class Help(CliTest):
+    def test_help_has_an_example(self):
+        for command in ([], ["attention"], ["doctor"], ["reproduce"]):
+            for flag in ("--help", "-h"):
+                with self.subTest(command=command, flag=flag):
+                    out = self.succeed(*command, flag)
+                    self.assertIn("Example", out)
+                    self.assertIn("largo " + " ".join(command), out)
+
+    def test_the_main_help_lists_every_command(self):
+        out = self.succeed("--help")
+        for command in ("attention", "doctor", "reproduce"):
+            self.assertIn(f"\n  {command} ", out)
+
+    def test_every_command_has_the_common_options(self):
+        for command in ("attention", "doctor", "reproduce"):
+            out = self.succeed(command, "--help")
+            for option in ("--json", "--seed", "--threads", "--precision", "--help"):
+                self.assertIn(option, out)
+
+    def test_version(self):
+        version = self.json("doctor")["version"]
+        self.assertEqual(self.succeed("--version"), f"largo {version}\n")
+
+
+class Doctor(CliTest):
+    def test_json(self):
+        got = self.json("doctor")
+        self.assertLessEqual({"version", "simd", "simd_available", "threads", "mpi", "cuda", "python", "libraries"},
+                             set(got))
+        self.assertIs(got["self_check"]["passed"], True)
+        self.assertIn(got["simd"], got["simd_available"])
+        self.assertGreaterEqual(got["threads"], 1)
+        for part in ("mpi", "cuda", "python"):
+            self.assertIsInstance(got[part], bool)
+        self.assertTrue(got["libraries"] and all(got["libraries"].values()))
+        self.assertEqual(self.json("doctor", "--threads", "3")["threads"], 3)
+
+    def test_table(self):
+        out = self.succeed("doctor")
+        self.assertIn("self-check passed", out)
+        self.assertIn("SIMD", out)
+
+
+class Reproduce(CliTest):
+    def test_report(self):
+        out = self.succeed("reproduce", "--quick", "--out", "a/b")
+        self.assertIn("verdict: holds", out)
+        self.assertIn(os.path.join("a", "b", "report.json"), out)
+        with open(self.path("a/b/report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertTrue(report["claims"])
+        for claim in report["claims"]:
+            self.assertEqual(claim["verdict"], "holds")
+            self.assertLessEqual(claim["worst_error"], claim["worst_error_bound"])
+        # A second run replaces the report, and gives the same whatever the number of threads.
+        printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
+        self.assertEqual(printed, report)
+        self.assertEqual(os.listdir(self.path("a/b")), ["report.json"])
+
+    def test_out_that_cannot_be_written(self):
+        self.write("file", "")
+        for out in ("file", "file/below"):
+            result = self.run_largo("reproduce", "--quick", "--out", out)
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            self.assertTrue(result.err.startswith("largo: ") and result.err.count("\n") == 1, result)
+            self.assertIn("--out", result.err)
+        self.assertEqual(os.listdir(self.folder), ["file"])
+
+
+class StandardOutput(CliTest):
+    @unittest.skipUnless(os.path.exists("/dev/full"), "needs /dev/full")
+    def test_a_full_disk_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            for arguments in (["doctor", "--json"], ["attention", "--law", "gaussian", "--d", "2", "--query", "1,1"]):
+                completed = subprocess.run([BINARY, *arguments], stdout=full, stderr=subprocess.PIPE, check=False)
+                self.assertEqual(completed.returncode, 1)
+                self.assertIn(b"standard output", completed.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
