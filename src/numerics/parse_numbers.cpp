@@ -35,8 +35,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 double parse_length(std::string_view argument, std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   const double length = parse_number(argument, text);
-  if (length < 1) fail("lengths", argument, length, "at least 1");
-  return length < kWholeUpTo ? std::round(length) : length;
+  if (length < 1 || length != std::floor(length)) fail("lengths", argument, length, "a whole number, at least 1");
+  return length;
 }
 
 std::vector<double> log_spaced(std::string_view argument, const std::vector<std::string_view>& parts) {

@@ -161,6 +161,9 @@ def run_documentation(source, largo):
     pages = [os.path.join(source, "README.md"), *sorted(glob.glob(os.path.join(source, "docs", "*.md")))]
     for path in pages:
         page = os.path.relpath(path, source)
+        if not os.path.isfile(path):
+            print(f"{page} is missing")
+            return 1
         with open(path, encoding="utf-8") as file:
             text = file.read()
         run, problems = run_page(page, text, largo, os.path.join(source, "examples", "data"))

@@ -10,7 +10,8 @@
 //   sphere, ball      radius=1
 //   elliptical        base=gaussian|sphere, cov=MATRIX, and the law of W: low=0,high=1 (uniform)
 //                     or values=LIST,weights=LIST
-//   mixture:FILE.toml an array of tables [[component]] with weight, law, and optionally shift = [...]
+//   mixture:FILE.toml an array of tables [[component]] with weight, law, and optionally shift = [...]; files
+//                     it names are relative to the current folder
 //   tokens:FILE       a prompt, one token per row: .npy (mapped, not read), .csv, .safetensors[:NAME];
 //                     weights=FILE for unequal weights
 #pragma once
