@@ -17,7 +17,8 @@ void float32_multiply_adds(benchmark::State& state) {
   using Vector = float __attribute__((vector_size(4 * kLanes)));
   Vector chain[kChains];
   for (int c = 0; c < kChains; ++c) {
-    for (int lane = 0; lane < kLanes; ++lane) chain[c][lane] = 1.0F + 0.01F * static_cast<float>(c * kLanes + lane);
+    for (int lane = 0; lane < kLanes; ++lane)
+      chain[c][lane] = 1.0F + 0.01F * static_cast<float>(c * kLanes + lane);
   }
   Vector factor = chain[0] * 0 + 0.999F;
   Vector term = chain[0] * 0 + 0.001F;

@@ -83,7 +83,8 @@ LemmaReport::AtLength distance_at(const Case& c, const Stream& stream, std::int6
   const RowMatrix limit = attend(AttentionKind::softmax, law, c.weights, c.query);
   Vector squares(prompts);
   parallel_for(prompts, execution, [&](std::ptrdiff_t k) {
-    const EmpiricalMeasure prompt(sample_prompt(law, stream.substream(static_cast<std::uint64_t>(k)), length));
+    const EmpiricalMeasure prompt(
+        sample_prompt(law, stream.substream(static_cast<std::uint64_t>(k)), length));
     const RowMatrix output = attend(AttentionKind::softmax, prompt, c.weights, c.query, Execution{1, 0});
     squares[k] = (output - limit).squaredNorm();
   });
@@ -127,7 +128,8 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   // Every third case has half the rank; in one dimension, none at all.
   const auto rank_of = [&](std::ptrdiff_t k) { return k % 3 == 2 ? dimension_of(k) / 2 : dimension_of(k); };
   parallel_for(settings.cases, execution, [&](std::ptrdiff_t k) {
-    errors[k] = case_error(draw_case(cases.substream(static_cast<std::uint64_t>(k)), dimension_of(k), rank_of(k)));
+    errors[k] =
+        case_error(draw_case(cases.substream(static_cast<std::uint64_t>(k)), dimension_of(k), rank_of(k)));
   });
   for (std::ptrdiff_t k = 0; k < settings.cases; ++k) report.singular_cases += rank_of(k) < dimension_of(k);
   report.worst_error = errors.maxCoeff();
@@ -136,8 +138,8 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   Case convergence = draw_case(prompts, 4, 4);
   convergence.weights.scale = 0.5;  // scores of moderate size, where the rate 1/L sets in early
   for (std::size_t k = 0; k < settings.lengths.size(); ++k) {
-    report.distances.push_back(distance_at(convergence, prompts.substream(1 + k), settings.lengths[k],
-                                           settings.prompts, execution));
+    report.distances.push_back(
+        distance_at(convergence, prompts.substream(1 + k), settings.lengths[k], settings.prompts, execution));
   }
   if (report.distances.size() >= 2) fit_slope(report);
   return report;

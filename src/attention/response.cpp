@@ -10,7 +10,8 @@ namespace {
 constexpr std::ptrdiff_t kDenseDimension = 32;
 
 // M h for each column h.
-Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vectors, const Execution& execution) {
+Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vectors,
+                              const Execution& execution) {
   const Vector mean = prompt.mean();
   Matrix products;
   if (prompt.dimension() > kDenseDimension) {
@@ -51,7 +52,8 @@ MergedWeights merge_for(const Measure& prompt, const FactoredWeights& weights, c
 }
 
 void check_result(const ConstMatrixRef& result) {
-  if (!result.allFinite()) fail("attention", "a result overflows float64: scale down the weights or the tokens");
+  if (!result.allFinite())
+    fail("attention", "a result overflows float64: scale down the weights or the tokens");
 }
 
 Matrix mean_responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,

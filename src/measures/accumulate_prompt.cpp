@@ -66,11 +66,10 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
     race_detector::task_ends();
   };
   run_with_threads(execution, [&] {
-    tbb::parallel_pipeline(
-        static_cast<std::size_t>(2 * threads),
-        tbb::make_filter<void, std::int64_t>(tbb::filter_mode::serial_in_order, hand_out) &
-            tbb::make_filter<std::int64_t, Sums>(tbb::filter_mode::parallel, compute) &
-            tbb::make_filter<Sums, void>(tbb::filter_mode::serial_in_order, merge));
+    tbb::parallel_pipeline(static_cast<std::size_t>(2 * threads),
+                           tbb::make_filter<void, std::int64_t>(tbb::filter_mode::serial_in_order, hand_out) &
+                               tbb::make_filter<std::int64_t, Sums>(tbb::filter_mode::parallel, compute) &
+                               tbb::make_filter<Sums, void>(tbb::filter_mode::serial_in_order, merge));
   });
   return total;
 }

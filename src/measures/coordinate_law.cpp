@@ -19,7 +19,8 @@ double largest_proxy(const CoordinateLaw& law, double bound) {
     const double a = std::exp(log_a);
     return -2 * law.cumulants(a).value / (a * a);
   };
-  // Below 1e-3/bound rounding hides the difference from the variance; beyond 1e6/bound the proxy is ~ 2 bound/a.
+  // Below 1e-3/bound rounding hides the difference from the variance; beyond 1e6/bound the proxy is ~ 2
+  // bound/a.
   const auto best = boost::math::tools::brent_find_minima(negative_proxy, std::log(1e-3 / bound),
                                                           std::log(1e6 / bound), 40);
   return std::sqrt(std::max(variance, -best.second));

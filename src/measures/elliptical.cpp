@@ -101,7 +101,8 @@ void EllipticalMeasure::sample(const Stream& stream, std::uint64_t first_token,
     sample_sphere(stream, first_token, std::sqrt(static_cast<double>(dimension())), sphere);
     // A singular Γ has a root of fewer columns; by rotation invariance any coordinates of x will do.
     for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
-      const std::span<const double> x(sphere.row(i).data(), static_cast<std::size_t>(root_transposed_.rows()));
+      const std::span<const double> x(sphere.row(i).data(),
+                                      static_cast<std::size_t>(root_transposed_.rows()));
       linear_image(x, root_transposed_, Vector::Zero(dimension()), tokens.row(i));
     }
   }

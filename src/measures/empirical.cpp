@@ -65,8 +65,8 @@ Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::in
   return values;
 }
 
-// log of the mean of e^{score - maximum}. Near its largest value, 0, from the difference to equal scores: these
-// then give exactly 0, and Λ is their common value.
+// log of the mean of e^{score - maximum}. Near its largest value, 0, from the difference to equal scores:
+// these then give exactly 0, and Λ is their common value.
 double log_mean_weight(const WeightedSums& sums, std::int64_t row, std::int64_t length, std::int64_t q) {
   const auto count = static_cast<double>(length);
   const double largest = weight_of(sums.unit() * sums.maximum(q), sums.unit() * sums.reference(q));
@@ -115,7 +115,8 @@ EmpiricalMeasure::EmpiricalMeasure(ArrayView tokens, std::shared_ptr<const void>
   log_weights_ = (probabilities_ * static_cast<double>(length())).array().log();
 }
 
-EmpiricalMeasure::EmpiricalMeasure(RowMatrix tokens, const std::optional<Vector>& weights, Arithmetic arithmetic)
+EmpiricalMeasure::EmpiricalMeasure(RowMatrix tokens, const std::optional<Vector>& weights,
+                                   Arithmetic arithmetic)
     : EmpiricalMeasure(
           [&] {
             auto held = std::make_shared<const RowMatrix>(std::move(tokens));
@@ -150,7 +151,8 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
   const TiltTask task = kTasks[static_cast<int>(order)];
   const SumLayout layout(task, dimension());
   // The centre as the kernel has it, rounded to T.
-  const std::vector<T> rounded = convert<T>(task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension()));
+  const std::vector<T> rounded =
+      convert<T>(task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension()));
   const Vector centre = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(rounded.data(), dimension())
                             .template cast<double>();
   std::vector<Tilt> tilts;
@@ -216,9 +218,10 @@ void EmpiricalMeasure::explain_non_finite() const {
       }
     }
   }
-  fail("EmpiricalMeasure", arithmetic_ == Arithmetic::float32
-                               ? "a score or a moment overflows float32: use float64 arithmetic, or scale down U"
-                               : "a score or a moment overflows float64: scale down U or the tokens");
+  fail("EmpiricalMeasure",
+       arithmetic_ == Arithmetic::float32
+           ? "a score or a moment overflows float32: use float64 arithmetic, or scale down U"
+           : "a score or a moment overflows float64: scale down U or the tokens");
 }
 
 double EmpiricalMeasure::sub_gaussian_constant() const {

@@ -12,7 +12,8 @@ namespace largo {
 GaussianMeasure::GaussianMeasure(Vector mean, Matrix covariance)
     : Measure(mean.size()), mean_(std::move(mean)), covariance_(std::move(covariance)) {
   check_finite("GaussianMeasure", "mean", mean_);
-  check_shape("GaussianMeasure", "covariance", covariance_.rows(), covariance_.cols(), dimension(), dimension());
+  check_shape("GaussianMeasure", "covariance", covariance_.rows(), covariance_.cols(), dimension(),
+              dimension());
   const CovarianceRoot factor = covariance_root("GaussianMeasure", "covariance", covariance_);
   root_transposed_ = factor.root.transpose();
   sub_gaussian_ = std::sqrt(factor.largest);
@@ -37,8 +38,9 @@ Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) con
   return result;
 }
 
-Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
-                                           const Execution& /*execution*/) const {
+Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
+                                                   const ConstMatrixRef& vectors,
+                                                   const Execution& /*execution*/) const {
   check_pairs(directions, vectors);
   // Column by column: the last bits of a matrix product depend on the number of columns.
   Matrix products(vectors.rows(), vectors.cols());

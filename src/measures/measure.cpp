@@ -42,7 +42,8 @@ double length_scale(const Measure& law) {
   double variance = 0;
   for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
     const Vector offset = kProbe * Vector::Unit(law.dimension(), i);
-    variance = std::max(variance, (law.log_partition(offset) + law.log_partition(-offset)) / (kProbe * kProbe));
+    variance =
+        std::max(variance, (law.log_partition(offset) + law.log_partition(-offset)) / (kProbe * kProbe));
   }
   return variance > 0 && std::isfinite(variance) ? std::sqrt(variance) : 1.0;
 }
@@ -107,8 +108,9 @@ std::vector<Tilt> Measure::tilts(const ConstMatrixRef& directions, TiltOrder ord
                                  const Execution& execution) const {
   check_size("tilts", "each direction", directions.rows(), dimension_);
   std::vector<Tilt> results(static_cast<std::size_t>(directions.cols()));
-  parallel_for(directions.cols(), execution,
-               [&](std::ptrdiff_t q) { results[static_cast<std::size_t>(q)] = tilt(directions.col(q), order); });
+  parallel_for(directions.cols(), execution, [&](std::ptrdiff_t q) {
+    results[static_cast<std::size_t>(q)] = tilt(directions.col(q), order);
+  });
   return results;
 }
 
@@ -125,7 +127,9 @@ Matrix Measure::tilted_covariance_products(const ConstMatrixRef& directions, con
 
 Vector Measure::mean() const { return tilt(Vector::Zero(dimension_), TiltOrder::mean).mean; }
 
-Matrix Measure::covariance() const { return tilt(Vector::Zero(dimension_), TiltOrder::covariance).covariance; }
+Matrix Measure::covariance() const {
+  return tilt(Vector::Zero(dimension_), TiltOrder::covariance).covariance;
+}
 
 double Measure::sub_gaussian_constant() const {
   const Vector centre = mean();

@@ -16,8 +16,8 @@ ProductMeasure::ProductMeasure(std::vector<CoordinateLawPtr> coordinates)
 }
 
 ProductMeasure::ProductMeasure(std::ptrdiff_t dimension, const CoordinateLawPtr& coordinate)
-    : ProductMeasure(
-          std::vector<CoordinateLawPtr>(static_cast<std::size_t>(std::max<std::ptrdiff_t>(dimension, 0)), coordinate)) {}
+    : ProductMeasure(std::vector<CoordinateLawPtr>(
+          static_cast<std::size_t>(std::max<std::ptrdiff_t>(dimension, 0)), coordinate)) {}
 
 double ProductMeasure::log_partition(const ConstVectorRef& direction) const {
   return tilt(direction, TiltOrder::log_partition).log_partition;
@@ -37,13 +37,15 @@ Tilt ProductMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) cons
   return result;
 }
 
-Matrix ProductMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
-                                           const Execution& /*execution*/) const {
+Matrix ProductMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
+                                                  const ConstMatrixRef& vectors,
+                                                  const Execution& /*execution*/) const {
   check_pairs(directions, vectors);
   Matrix products(vectors.rows(), vectors.cols());
   for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
     for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
-      const double variance = coordinates_[static_cast<std::size_t>(j)]->cumulants(directions(j, q)).curvature;
+      const double variance =
+          coordinates_[static_cast<std::size_t>(j)]->cumulants(directions(j, q)).curvature;
       products(j, q) = variance * vectors(j, q);
     }
   }

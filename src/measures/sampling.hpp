@@ -17,15 +17,16 @@ inline constexpr std::ptrdiff_t kSampleBlock = 1024;  // tokens; bounds the scra
 /// Calls body(first row, scratch) over blocks of rows; scratch holds `per_token` draws for each row of the
 /// block, taken from the stream by `draw(first_index, span)` at index token number * per_token.
 template <typename Draw, typename Body>
-void for_each_block(std::uint64_t first_token, std::ptrdiff_t rows, std::ptrdiff_t per_token, const Draw& draw,
-                    const Body& body) {
+void for_each_block(std::uint64_t first_token, std::ptrdiff_t rows, std::ptrdiff_t per_token,
+                    const Draw& draw, const Body& body) {
   std::vector<double> scratch(static_cast<std::size_t>(std::min(rows, kSampleBlock) * per_token));
   for (std::ptrdiff_t begin = 0; begin < rows; begin += kSampleBlock) {
     const std::ptrdiff_t count = std::min(kSampleBlock, rows - begin);
     const std::span<double> draws(scratch.data(), static_cast<std::size_t>(count * per_token));
     draw((first_token + static_cast<std::uint64_t>(begin)) * static_cast<std::uint64_t>(per_token), draws);
     for (std::ptrdiff_t i = 0; i < count; ++i) {
-      body(begin + i, draws.subspan(static_cast<std::size_t>(i * per_token), static_cast<std::size_t>(per_token)));
+      body(begin + i,
+           draws.subspan(static_cast<std::size_t>(i * per_token), static_cast<std::size_t>(per_token)));
     }
   }
 }

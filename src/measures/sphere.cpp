@@ -49,8 +49,9 @@ Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const 
   return result;
 }
 
-Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
-                                           const Execution& /*execution*/) const {
+Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
+                                                const ConstMatrixRef& vectors,
+                                                const Execution& /*execution*/) const {
   check_pairs(directions, vectors);
   Matrix products(vectors.rows(), vectors.cols());
   for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
@@ -87,7 +88,8 @@ BallMeasure::BallMeasure(std::ptrdiff_t dimension, double radius)
   check_positive("BallMeasure", "radius", radius);
 }
 
-void BallMeasure::sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const {
+void BallMeasure::sample(const Stream& stream, std::uint64_t first_token,
+                         Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
   sample_sphere(stream, first_token, radius(), tokens);
   const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <limits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "measures/tilt_kernel.cpp"
@@ -138,11 +137,12 @@ struct BlockTotals {
   double largest[kWidth];               // score
 };
 
-// w[t][q] = b^{<z_t, a_q> + initial[t] - reference[q]} in the base b of the kernel, their sums and the largest scores, the scores never
-// leaving the registers. The weights are of use only if no score lies above the reference.
+// w[t][q] = b^{<z_t, a_q> + initial[t] - reference[q]} in the base b of the kernel, their sums and the
+// largest scores, the scores never leaving the registers. The weights are of use only if no score lies above
+// the reference.
 template <typename T, int kWidth>
-HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count, std::int64_t dimension,
-                        const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,
+HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count,
+                        std::int64_t dimension, const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,
                         const WeightedSums& references, std::int64_t first_direction, T* HWY_RESTRICT w,
                         BlockTotals<kWidth>& totals) {
   using L = Lanes<T, kWidth>;
@@ -243,8 +243,9 @@ HWY_NOINLINE void Accumulate(const float* HWY_RESTRICT x, std::int64_t stride, s
 // sums[f][q] += Σ_t x[t][f] x[t][0] w[t][q]: one row of second moments. `scratch` holds a block of weights.
 template <int kWidth>
 HWY_NOINLINE void AccumulatePairs(const float* HWY_RESTRICT x, std::int64_t stride, std::int64_t count,
-                                  std::int64_t features, const float* HWY_RESTRICT w, float* HWY_RESTRICT scratch,
-                                  double* HWY_RESTRICT sums, double* /*errors*/) {
+                                  std::int64_t features, const float* HWY_RESTRICT w,
+                                  float* HWY_RESTRICT scratch, double* HWY_RESTRICT sums,
+                                  double* /*errors*/) {
   ForEachTile<Lanes<float, kWidth>::kTileRows>(features, [&](auto rows, std::int64_t first) HWY_ATTR {
     if (first == 0) {
       AccumulateTile<rows, kWidth, true>(x, stride, count, w, x, scratch, sums);
@@ -308,7 +309,8 @@ HWY_NOINLINE void AccumulatePairs(const double* HWY_RESTRICT x, std::int64_t str
                                   double* HWY_RESTRICT scratch, double* HWY_RESTRICT sums,
                                   double* HWY_RESTRICT errors) {
   for (std::int64_t t = 0; t < count; ++t) {
-    for (int lane = 0; lane < kWidth; ++lane) scratch[t * kWidth + lane] = w[t * kWidth + lane] * x[t * stride];
+    for (int lane = 0; lane < kWidth; ++lane)
+      scratch[t * kWidth + lane] = w[t * kWidth + lane] * x[t * stride];
   }
   Accumulate<kWidth>(x, stride, count, features, scratch, sums, errors);
 }
@@ -417,7 +419,8 @@ class Segment {
       T* HWY_RESTRICT centred = scratch_.centred.data();
       for (std::int64_t t = 0; t < count; ++t) {
         for (std::int64_t j = 0; j < dimension; ++j) {
-          centred[t * centred_stride_ + j] = tokens_[t * stride_ + j] - problem_.centre[static_cast<std::size_t>(j)];
+          centred[t * centred_stride_ + j] =
+              tokens_[t * stride_ + j] - problem_.centre[static_cast<std::size_t>(j)];
         }
       }
     }
@@ -446,7 +449,8 @@ class Segment {
     const std::int64_t dimension = problem_.dimension();
     T initial[kBlock];
     if (problem_.log_weights != nullptr) {
-      for (std::int64_t t = 0; t < count; ++t) initial[t] = static_cast<T>(problem_.log_weights[first + t] / kScoreUnit<T>);
+      for (std::int64_t t = 0; t < count; ++t)
+        initial[t] = static_cast<T>(problem_.log_weights[first + t] / kScoreUnit<T>);
     }
     // A score above the reference is rare after the first block: then once more, with the reference raised.
     for (bool above = true; above;) {
@@ -508,12 +512,14 @@ double WeightOfOne(double score, double reference) {
   return hn::GetLane(WeightOf(d, hn::Set(d, score), hn::Set(d, reference)));
 }
 
-void SegmentFloat(const TiltProblem<float>& problem, std::int64_t begin, std::int64_t end, WeightedSums& sums) {
+void SegmentFloat(const TiltProblem<float>& problem, std::int64_t begin, std::int64_t end,
+                  WeightedSums& sums) {
   if (problem.width == 8) return Segment<float, 8>(problem, sums).Run(begin, end);
   Segment<float, 16>(problem, sums).Run(begin, end);
 }
 
-void SegmentDouble(const TiltProblem<double>& problem, std::int64_t begin, std::int64_t end, WeightedSums& sums) {
+void SegmentDouble(const TiltProblem<double>& problem, std::int64_t begin, std::int64_t end,
+                   WeightedSums& sums) {
   if (problem.width == 4) return Segment<double, 4>(problem, sums).Run(begin, end);
   Segment<double, 8>(problem, sums).Run(begin, end);
 }

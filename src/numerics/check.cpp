@@ -9,9 +9,7 @@ namespace {
 
 constexpr double kSymmetryTolerance = 1e-12;  // of the largest entry; documented in check.hpp
 
-std::string entry(std::string_view argument, std::ptrdiff_t i) {
-  return fmt::format("{}[{}]", argument, i);
-}
+std::string entry(std::string_view argument, std::ptrdiff_t i) { return fmt::format("{}[{}]", argument, i); }
 
 std::string entry(std::string_view argument, std::ptrdiff_t i, std::ptrdiff_t j) {
   return fmt::format("{}({},{})", argument, i, j);

@@ -35,7 +35,8 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 double parse_length(std::string_view argument, std::string_view text) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   const double length = parse_number(argument, text);
-  if (length < 1 || length != std::floor(length)) fail("lengths", argument, length, "a whole number, at least 1");
+  if (length < 1 || length != std::floor(length))
+    fail("lengths", argument, length, "a whole number, at least 1");
   return length;
 }
 
@@ -43,7 +44,8 @@ std::vector<double> log_spaced(std::string_view argument, const std::vector<std:
   const double first = parse_length(argument, parts[0]);
   const double last = parse_length(argument, parts[1]);
   const double count = parse_number(argument, parts[2]);
-  if (!std::isfinite(first) || !std::isfinite(last)) fail("lengths", argument, "infinite", "finite in a range");
+  if (!std::isfinite(first) || !std::isfinite(last))
+    fail("lengths", argument, "infinite", "finite in a range");
   if (!(count >= 2 && count <= kMostLengths) || count != std::floor(count)) {
     fail("lengths", fmt::format("number of lengths in {}", argument), count, "a whole number, at least 2");
   }

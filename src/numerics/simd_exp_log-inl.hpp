@@ -64,7 +64,6 @@ struct ExpConstants<double> {
   static constexpr double kLn2High = 0x1.62e42fefa3000p-1;  // 41 bits: times n is exact
   static constexpr double kLn2Low = 0x1.3de6af278ece6p-42;
   static constexpr double kZeroBelow = -746, kInfinityAbove = 710;  // the scaling rounds what lies between
-  static constexpr double kFusedZeroBelow = -708.396, kFusedInfinityAbove = 709.436;
   static constexpr int kMantissaBits = 52;
   static constexpr std::uint64_t kOneBits = 0x3ff0000000000000;
   // (exp(r) - 1 - r)/r^2 on |r| <= log(2)/2, error of exp 2^-57.6
@@ -81,7 +80,6 @@ struct ExpConstants<float> {
   static constexpr float kLn2High = 0.693145751953125F;  // 15 bits
   static constexpr float kLn2Low = 1.428606765330187e-06F;
   static constexpr float kZeroBelow = -104, kInfinityAbove = 89;
-  static constexpr float kFusedZeroBelow = -87.336F, kFusedInfinityAbove = 88.376F;
   static constexpr int kMantissaBits = 23;
   static constexpr std::uint32_t kOneBits = 0x3f800000;
   // as above, error 2^-28.0
@@ -133,31 +131,9 @@ HWY_INLINE V Exp(D d, V x) {
   return ExpSum(d, x, hn::Zero(d));
 }
 
-/// exp(x), float or double, with fused multiply-adds: bits depend on the level. Error <= 2 ulp.
-/// Results below the smallest normal number are 0 (x < -87.336, -708.396); infinity is returned from
-/// x > 88.376 (709.436) on, up to 0.35 before the true overflow. exp(NaN) = NaN. Cost: about 20 operations.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V ExpFused(D d, V x) {
-  using T = hn::TFromD<D>;
-  using C = ExpConstants<T>;
-  const hn::RebindToUnsigned<D> du;
-  const V round = hn::Set(d, C::kRound);
-  const V n_bits = hn::MulAdd(x, hn::Set(d, C::kLog2E), round);
-  const V n = hn::Sub(n_bits, round);
-  const V r = hn::NegMulAdd(n, hn::Set(d, C::kLn2Low), hn::NegMulAdd(n, hn::Set(d, C::kLn2High), x));
-  const V q = Polynomial<Fused>(d, r, C::kPolynomial);
-  const V exp_minus_one = hn::MulAdd(hn::Mul(r, r), q, r);
-  const V scale = hn::BitCast(d, hn::Add(hn::ShiftLeft<C::kMantissaBits>(hn::BitCast(du, n_bits)),
-                                         hn::Set(du, C::kOneBits)));
-  const V y = hn::MulAdd(scale, exp_minus_one, scale);
-  const V flushed = hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, C::kFusedZeroBelow)), y);
-  return hn::IfThenElse(hn::Gt(x, hn::Set(d, C::kFusedInfinityAbove)),
-                        hn::Set(d, std::numeric_limits<T>::infinity()), flushed);
-}
-
 /// 2^x for x <= 0, float, with fused multiply-adds: bits depend on the level. Error <= 1.5 ulp.
-/// Results below the smallest normal number are 0 (x < -126). 2^NaN = NaN, 2^-inf = 0. For x > 0 the result is
-/// meaningless beyond the overflow at 128. The cheapest exponential here: about 15 operations.
+/// Results below the smallest normal number are 0 (x < -126). 2^NaN = NaN, 2^-inf = 0. For x > 0 the result
+/// is meaningless beyond the overflow at 128. The cheapest exponential here: about 15 operations.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2Fused(D d, V x) {
   const hn::RebindToUnsigned<D> du;

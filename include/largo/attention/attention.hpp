@@ -3,9 +3,9 @@
 //   softmax   T[μ](z)     = ∫ e^{<z',a>} V z' dμ / ∫ e^{<z',a>} dμ = V mean(ν_a),   a = scale · U z
 //   linear    T_lin[μ](z) = V ∫ <z',a> z' dμ = V (cov μ + m mᵀ) a
 //
-// A law is an infinite prompt, an EmpiricalMeasure a finite one: the calls are the same. Gradients follow from
-// the tilt, ∂T/∂U_ij = scale · V cov(ν_a) e_i z_j and ∂T_k/∂V_ij = δ_ki mean(ν_a)_j, and for factored weights
-// from U = KᵀQ by the chain rule.
+// A law is an infinite prompt, an EmpiricalMeasure a finite one: the calls are the same. Gradients follow
+// from the tilt, ∂T/∂U_ij = scale · V cov(ν_a) e_i z_j and ∂T_k/∂V_ij = δ_ki mean(ν_a)_j, and for factored
+// weights from U = KᵀQ by the chain rule.
 //
 // Shapes: tokens in R^d, queries in R^e, outputs in R^o; U is d x e, V is o x d, K is r x d, Q is r x e.
 // Queries and outputs are rows. The result for a query does not depend on the others in the call.
@@ -37,8 +37,8 @@ struct FactoredWeights {
   MergedWeights merged() const;
 };
 
-/// One output per row for one query per row. Cost: one tilt per query to first order; for a prompt of L tokens,
-/// L (d + d) multiply-adds per query and one pass over the tokens for 64 queries.
+/// One output per row for one query per row. Cost: one tilt per query to first order; for a prompt of L
+/// tokens, L (d + d) multiply-adds per query and one pass over the tokens for 64 queries.
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
                  const ConstRowsRef& queries, const Execution& execution = {});
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,

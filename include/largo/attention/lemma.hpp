@@ -32,8 +32,8 @@ struct LemmaReport {
     double standard_error;
   };
   std::vector<AtLength> distances;
-  double slope = 0;           ///< of log distance against log L, by least squares
-  double slope_error = 0;     ///< its standard error
+  double slope = 0;        ///< of log distance against log L, by least squares
+  double slope_error = 0;  ///< its standard error
 };
 
 LemmaReport check_lemma(const LemmaSettings& settings, const Execution& execution = {});

@@ -49,8 +49,8 @@ class EmpiricalMeasure final : public Measure {
   Vector softmax_weights(const ConstVectorRef& direction) const;
 
  private:
-  EmpiricalMeasure(std::pair<ArrayView, std::shared_ptr<const void>> held, const std::optional<Vector>& weights,
-                   Arithmetic arithmetic);
+  EmpiricalMeasure(std::pair<ArrayView, std::shared_ptr<const void>> held,
+                   const std::optional<Vector>& weights, Arithmetic arithmetic);
   template <typename T>
   std::vector<Tilt> tilts_in(const ConstMatrixRef& directions, TiltOrder order,
                              const Execution& execution) const;

@@ -8,8 +8,8 @@
 namespace largo {
 
 struct CovarianceRoot {
-  Matrix root;           ///< d x rank, root * rootᵀ = covariance
-  double largest = 0;    ///< largest eigenvalue
+  Matrix root;         ///< d x rank, root * rootᵀ = covariance
+  double largest = 0;  ///< largest eigenvalue
 };
 
 /// A root of a symmetric positive semi-definite matrix, from its eigenvalues; directions of variance below
