@@ -9,7 +9,9 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 
-# Random123 is header-only and ships no CMake package.
-find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
-add_library(largo_random123 INTERFACE IMPORTED)
-target_include_directories(largo_random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
+# The tests compare our vectorised Philox with Random123's, which is header-only and has no CMake package.
+if(LARGO_BUILD_TESTS)
+  find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+  add_library(largo_random123 INTERFACE IMPORTED)
+  target_include_directories(largo_random123 SYSTEM INTERFACE ${RANDOM123_INCLUDE_DIR})
+endif()

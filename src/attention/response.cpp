@@ -1,5 +1,7 @@
 #include "attention/response.hpp"
 
+#include <utility>
+
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -9,16 +11,22 @@ namespace {
 // of queries must not enter the choice: the two differ in their last bits.
 constexpr std::ptrdiff_t kDenseDimension = 32;
 
+// Mean and covariance of the law itself, on the threads of the call.
+Tilt untilted(const Measure& prompt, TiltOrder order, const Execution& execution) {
+  return std::move(prompt.tilts(Matrix::Zero(prompt.dimension(), 1), order, execution).front());
+}
+
 // M h for each column h.
 Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vectors,
                               const Execution& execution) {
-  const Vector mean = prompt.mean();
+  const bool dense = prompt.dimension() <= kDenseDimension;
+  const auto [log_partition, mean, covariance] =
+      untilted(prompt, dense ? TiltOrder::covariance : TiltOrder::mean, execution);
   Matrix products;
-  if (prompt.dimension() > kDenseDimension) {
-    const Matrix untilted = Matrix::Zero(vectors.rows(), vectors.cols());
-    products = prompt.tilted_covariance_products(untilted, vectors, execution);
+  if (!dense) {
+    const Matrix zero = Matrix::Zero(vectors.rows(), vectors.cols());
+    products = prompt.tilted_covariance_products(zero, vectors, execution);
   } else {
-    const Matrix covariance = prompt.covariance();
     products.resize(vectors.rows(), vectors.cols());
     for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) products.col(q) = covariance * vectors.col(q);
   }
@@ -79,8 +87,8 @@ std::vector<Response> responses(AttentionKind kind, const Measure& prompt, const
       results.push_back({std::move(tilt.mean), std::move(tilt.covariance)});
     }
   } else {
-    const Vector mean = prompt.mean();
-    const Matrix moment = prompt.covariance() + mean * mean.transpose();
+    const Tilt law = untilted(prompt, TiltOrder::covariance, execution);
+    const Matrix moment = law.covariance + law.mean * law.mean.transpose();
     for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
       results.push_back({moment * directions.col(q), moment});
     }

@@ -27,7 +27,8 @@ template <typename T>
 WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& execution) {
   const std::int64_t length = problem.tokens.rows;
   const std::int64_t segments = (length + kSegment - 1) / kSegment;
-  const std::int64_t per_task = std::max<std::int64_t>(1, execution.chunk / kSegment);
+  // A task holds the sums of all its segments: more than a few would only cost memory.
+  const std::int64_t per_task = std::clamp<std::int64_t>(execution.chunk / kSegment, 1, 8);
   const auto empty = [&] {
     return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding(), kScoreUnit<T>);
   };

@@ -56,6 +56,22 @@ std::vector<Tilt> AffineMeasure::tilts(const ConstMatrixRef& directions, TiltOrd
   return results;
 }
 
+Matrix AffineMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
+                                                 const ConstMatrixRef& vectors,
+                                                 const Execution& execution) const {
+  check_pairs(directions, vectors);
+  Matrix base_directions(base_->dimension(), directions.cols());
+  Matrix base_vectors(base_->dimension(), vectors.cols());
+  for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
+    base_directions.col(q) = map_.transpose() * directions.col(q);
+    base_vectors.col(q) = map_.transpose() * vectors.col(q);
+  }
+  const Matrix base = base_->tilted_covariance_products(base_directions, base_vectors, execution);
+  Matrix products(dimension(), directions.cols());
+  for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) products.col(q) = map_ * base.col(q);
+  return products;
+}
+
 double AffineMeasure::sub_gaussian_constant() const {
   const double norm = Eigen::JacobiSVD<Matrix>(map_).singularValues()[0];
   return norm * base_->sub_gaussian_constant();

@@ -39,8 +39,8 @@ double EllipticalMeasure::log_partition(const ConstVectorRef& direction) const {
   return tilt(direction, TiltOrder::log_partition).log_partition;
 }
 
-// Given W = w the tilt has mean g Γa and covariance g Γ + h uuᵀ, with ρ = √w s, u = Γa/s,
-// g = w ψ'(ρ)/ρ and h = w (ψ''(ρ) - ψ'(ρ)/ρ); then the law of total covariance over w.
+// Given W = w the tilt has mean g Γa and covariance g (Γ - uuᵀ) + h uuᵀ, with ρ = √w s, u = Γa/s,
+// g = w ψ'(ρ)/ρ and h = w ψ''(ρ); then the law of total covariance over w.
 Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
   const Vector shifted = shape_ * direction;
@@ -59,7 +59,7 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
   }
   Tilt result;
   result.log_partition = log_sum_exp(scores);
-  if (order == TiltOrder::log_partition) return result;
+  if (order == TiltOrder::log_partition) return finite(std::move(result));
 
   const Vector responsibility = softmax(scores);
   double mean_g = 0;
@@ -68,10 +68,10 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
     const auto at = static_cast<std::ptrdiff_t>(k);
     const double weight = responsibility[at] * nodes.values[at];
     mean_g += weight * parts[k].derivative_over_rho;
-    mean_h += weight * (parts[k].second_derivative - parts[k].derivative_over_rho);
+    mean_h += weight * parts[k].second_derivative;
   }
   result.mean = mean_g * shifted;
-  if (order == TiltOrder::mean) return result;
+  if (order == TiltOrder::mean) return finite(std::move(result));
 
   double variance_g = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -82,9 +82,12 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
   result.covariance = mean_g * shape_;
   if (s > 0) {
     const Vector u = shifted / s;
-    result.covariance += ((mean_h + s * s * variance_g) * u) * u.transpose();
+    const Matrix projection = u * u.transpose();
+    result.covariance -=
+        mean_g * projection;  // apart from the next term: along u, g may be far larger than h
+    result.covariance += (mean_h + s * s * variance_g) * projection;
   }
-  return result;
+  return finite(std::move(result));
 }
 
 double EllipticalMeasure::sub_gaussian_constant() const {

@@ -11,6 +11,7 @@
 #include "largo/numerics/log_sum_exp.hpp"
 #include "measures/sampling.hpp"
 #include "measures/tilt_kernel.hpp"
+#include "numerics/parallel.hpp"
 
 namespace largo {
 namespace {
@@ -58,6 +59,32 @@ std::vector<T> convert(const Vector& values) {
   return converted;
 }
 
+template <typename T>
+Vector widen(const std::vector<T>& values) {
+  return Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(values.data(), std::ssize(values))
+      .template cast<double>();
+}
+
+// Calls pass(first, count, execution) over batches of directions. A prompt too short to occupy the threads
+// leaves them to the batches.
+template <typename Pass>
+void for_each_pass(std::ptrdiff_t directions, std::int64_t rows, std::int64_t length,
+                   const Execution& execution, const Pass& pass) {
+  // The sums of a batch, times a few per thread, are all the memory there is beside the prompt.
+  constexpr std::int64_t kMostSums = 1 << 20;
+  std::ptrdiff_t per_pass = kDirectionsPerPass;
+  while (per_pass > 8 && rows * per_pass > kMostSums) per_pass /= 2;
+  const std::ptrdiff_t passes = (directions + per_pass - 1) / per_pass;
+  const auto run = [&](std::ptrdiff_t k, const Execution& how) {
+    pass(k * per_pass, std::min(per_pass, directions - k * per_pass), how);
+  };
+  if (length / kSegment < thread_count(execution)) {
+    parallel_for(passes, execution, [&](std::ptrdiff_t k) { run(k, Execution{1, execution.chunk}); });
+  } else {
+    for (std::ptrdiff_t k = 0; k < passes; ++k) run(k, execution);
+  }
+}
+
 Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::int64_t count, std::int64_t q) {
   const double partition = sums.value(0, q);
   Vector values(count);
@@ -75,26 +102,41 @@ double log_mean_weight(const WeightedSums& sums, std::int64_t row, std::int64_t 
   return std::log1p(sums.excess(row, q, count, largest) / (count * largest));
 }
 
-Tilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, TiltOrder order, std::int64_t length,
-                    const Vector& centre, std::int64_t q) {
-  const std::int64_t d = centre.size();
+struct CentredTilt {
   Tilt tilt;
+  double cancellation = 1;  // second moment around the centre over the covariance it leaves
+};
+
+CentredTilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, TiltOrder order,
+                           std::int64_t length, const Vector& centre, std::int64_t q) {
+  const std::int64_t d = centre.size();
+  CentredTilt result;
+  Tilt& tilt = result.tilt;
   tilt.log_partition = sums.unit() * sums.maximum(q) + log_mean_weight(sums, layout.partition, length, q);
   if (order >= TiltOrder::mean) tilt.mean = rows_over_partition(sums, layout.tokens, d, q);
-  if (order >= TiltOrder::covariance) {
-    const Vector offset = tilt.mean - centre;
-    const Vector moments = rows_over_partition(sums, layout.pairs, d * (d + 1) / 2, q);
-    tilt.covariance.resize(d, d);
-    std::int64_t row = 0;
-    for (std::int64_t i = 0; i < d; ++i) {
-      for (std::int64_t j = i; j < d; ++j) {
-        tilt.covariance(i, j) = moments[row++] - offset[i] * offset[j];
-        tilt.covariance(j, i) = tilt.covariance(i, j);
-      }
+  if (order < TiltOrder::covariance) return result;
+  const Vector offset = tilt.mean - centre;
+  const Vector moments = rows_over_partition(sums, layout.pairs, d * (d + 1) / 2, q);
+  tilt.covariance.resize(d, d);
+  double before = 0;
+  std::int64_t row = 0;
+  for (std::int64_t i = 0; i < d; ++i) {
+    before += moments[row];
+    for (std::int64_t j = i; j < d; ++j) {
+      tilt.covariance(i, j) = moments[row++] - offset[i] * offset[j];
+      tilt.covariance(j, i) = tilt.covariance(i, j);
     }
+    tilt.covariance(i, i) = std::max(0.0, tilt.covariance(i, i));  // rounding may leave a variance below zero
   }
-  return tilt;
+  const double after = tilt.covariance.trace();
+  if (before > 0) result.cancellation = after > 0 ? before / after : std::numeric_limits<double>::infinity();
+  return result;
 }
+
+// Beyond this the covariance is computed again around the tilted mean: softmax has concentrated on few
+// tokens, far from the centre of the prompt.
+template <typename T>
+constexpr double kMostCancellation = std::is_same_v<T, float> ? 10 : 1000;
 
 bool is_finite(const Tilt& tilt) {
   return std::isfinite(tilt.log_partition) && tilt.mean.allFinite() && tilt.covariance.allFinite();
@@ -112,6 +154,7 @@ EmpiricalMeasure::EmpiricalMeasure(ArrayView tokens, std::shared_ptr<const void>
   check_size("EmpiricalMeasure", "weights", weights->size(), length());
   check_weights("EmpiricalMeasure", "weights", *weights);
   probabilities_ = *weights / weights->sum();
+  cumulative_ = cumulative_sum(probabilities_);
   log_weights_ = (probabilities_ * static_cast<double>(length())).array().log();
 }
 
@@ -149,23 +192,35 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
                                              const Execution& execution) const {
   constexpr TiltTask kTasks[] = {TiltTask::partition, TiltTask::mean, TiltTask::covariance};
   const TiltTask task = kTasks[static_cast<int>(order)];
+  // A bad token shows in the mean, but a score of -∞ would go unnoticed in the partition alone.
+  if (task == TiltTask::partition) check_tokens<T>();
   const SumLayout layout(task, dimension());
-  // The centre as the kernel has it, rounded to T.
-  const std::vector<T> rounded =
-      convert<T>(task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension()));
-  const Vector centre = Eigen::Map<const Eigen::Matrix<T, Eigen::Dynamic, 1>>(rounded.data(), dimension())
-                            .template cast<double>();
-  std::vector<Tilt> tilts;
-  for (std::ptrdiff_t first = 0; first < directions.cols(); first += kDirectionsPerPass) {
-    const auto count = std::min<std::ptrdiff_t>(kDirectionsPerPass, directions.cols() - first);
-    auto problem = make_problem<T>(tokens_, log_weights_, task, directions.middleCols(first, count));
-    if (task == TiltTask::covariance) problem.centre = rounded;
-    const WeightedSums sums = accumulate_prompt(problem, execution);
-    for (std::ptrdiff_t q = 0; q < count; ++q) {
-      tilts.push_back(tilt_from_sums(sums, layout, order, length(), centre, q));
-      if (!is_finite(tilts.back())) explain_non_finite();
+  const auto pass = [&](const ConstMatrixRef& some, const Vector& around, const Execution& how) {
+    auto problem = make_problem<T>(tokens_, log_weights_, task, some);
+    const std::vector<T> centre = convert<T>(around);
+    if (task == TiltTask::covariance) problem.centre = centre;
+    const WeightedSums sums = accumulate_prompt(problem, how);
+    std::vector<CentredTilt> results;
+    for (std::ptrdiff_t q = 0; q < some.cols(); ++q) {
+      results.push_back(tilt_from_sums(sums, layout, order, length(), widen(centre), q));
+      if (!is_finite(results.back().tilt)) explain_non_finite();
     }
-  }
+    return results;
+  };
+
+  const Vector centre = task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension());
+  std::vector<Tilt> tilts(static_cast<std::size_t>(directions.cols()));
+  for_each_pass(directions.cols(), layout.rows, length(), execution,
+                [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& how) {
+                  auto results = pass(directions.middleCols(first, count), centre, how);
+                  for (std::ptrdiff_t q = 0; q < count; ++q) {
+                    CentredTilt& result = results[static_cast<std::size_t>(q)];
+                    if (result.cancellation > kMostCancellation<T>) {
+                      result = std::move(pass(directions.col(first + q), result.tilt.mean, how).front());
+                    }
+                    tilts[static_cast<std::size_t>(first + q)] = std::move(result.tilt);
+                  }
+                });
   return tilts;
 }
 
@@ -182,19 +237,30 @@ Matrix EmpiricalMeasure::products_in(const ConstMatrixRef& directions, const Con
                                      const Execution& execution) const {
   const SumLayout layout(TiltTask::covariance_product, dimension());
   Matrix products(dimension(), directions.cols());
-  for (std::ptrdiff_t first = 0; first < directions.cols(); first += kDirectionsPerPass) {
-    const auto count = std::min<std::ptrdiff_t>(kDirectionsPerPass, directions.cols() - first);
+  // Fills columns [first, first + count) and returns those that cancelled, with their tilted means.
+  const auto pass = [&](std::ptrdiff_t first, std::ptrdiff_t count, const Vector& around,
+                        const Execution& how) {
     auto problem = make_problem<T>(tokens_, log_weights_, TiltTask::covariance_product,
                                    directions.middleCols(first, count));
     problem.vectors = interleave<T>(vectors.middleCols(first, count), problem.groups, problem.width);
-    problem.centre = convert<T>(moment_centre());
-    const WeightedSums sums = accumulate_prompt(problem, execution);
+    problem.centre = convert<T>(around);
+    const WeightedSums sums = accumulate_prompt(problem, how);
+    std::vector<std::pair<std::ptrdiff_t, Vector>> cancelled;
     for (std::ptrdiff_t q = 0; q < count; ++q) {
       const Vector offset = rows_over_partition(sums, layout.centred, dimension(), q);
       const Vector moment = rows_over_partition(sums, layout.products, dimension(), q);
       products.col(first + q) = moment - offset * offset.dot(vectors.col(first + q));
+      if (moment.norm() > kMostCancellation<T> * products.col(first + q).norm()) {
+        cancelled.emplace_back(first + q, widen(problem.centre) + offset);
+      }
     }
-  }
+    return cancelled;
+  };
+  const Vector centre = moment_centre();
+  for_each_pass(directions.cols(), layout.rows, length(), execution,
+                [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& how) {
+                  for (const auto& [q, mean] : pass(first, count, centre, how)) pass(q, 1, mean, how);
+                });
   if (!products.allFinite()) explain_non_finite();
   return products;
 }
@@ -211,17 +277,23 @@ Vector EmpiricalMeasure::moment_centre() const {
 
 // Tokens are not checked beforehand, as that would be a pass of its own; a bad one shows in the result.
 void EmpiricalMeasure::explain_non_finite() const {
-  for (std::int64_t l = 0; l < length(); ++l) {
-    for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
-      if (!std::isfinite(tokens_(l, j))) {
-        fail("EmpiricalMeasure", fmt::format("token {}, coordinate {}", l, j), tokens_(l, j), "finite");
-      }
-    }
-  }
+  check_tokens<double>();
   fail("EmpiricalMeasure",
        arithmetic_ == Arithmetic::float32
            ? "a score or a moment overflows float32: use float64 arithmetic, or scale down U"
            : "a score or a moment overflows float64: scale down U or the tokens");
+}
+
+template <typename T>
+void EmpiricalMeasure::check_tokens() const {
+  for (std::int64_t l = 0; l < length(); ++l) {
+    for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
+      if (!(std::abs(tokens_(l, j)) <= static_cast<double>(std::numeric_limits<T>::max()))) {
+        fail("EmpiricalMeasure", fmt::format("token {}, coordinate {}", l, j), tokens_(l, j),
+             std::is_same_v<T, float> ? "finite in float32" : "finite");
+      }
+    }
+  }
 }
 
 double EmpiricalMeasure::sub_gaussian_constant() const {
@@ -243,14 +315,12 @@ void EmpiricalMeasure::sample(const Stream& stream, std::uint64_t first_token,
                               Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
   const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
-  const std::vector<double> cumulative =
-      probabilities_.size() > 0 ? cumulative_sum(probabilities_) : std::vector<double>{};
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     const double u = uniforms[static_cast<std::size_t>(i)];
     const std::int64_t l =
-        cumulative.empty()
+        cumulative_.empty()
             ? std::min(length() - 1, static_cast<std::int64_t>(u * static_cast<double>(length())))
-            : pick(cumulative, u);
+            : pick(cumulative_, u);
     for (std::ptrdiff_t j = 0; j < dimension(); ++j) tokens(i, j) = tokens_(l, j);
   }
 }

@@ -32,10 +32,9 @@ Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) con
   Tilt result;
   const Vector shift = covariance_ * direction;
   result.log_partition = direction.dot(mean_) + direction.dot(shift) / 2;
-  check_finite("tilt", "log-partition of a Gaussian", result.log_partition);
   if (order >= TiltOrder::mean) result.mean = mean_ + shift;
   if (order >= TiltOrder::covariance) result.covariance = covariance_;
-  return result;
+  return finite(std::move(result));
 }
 
 Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions,

@@ -1,5 +1,6 @@
 #include "largo/measures/measure.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -37,15 +38,27 @@ LineDerivatives derivatives_along(const Measure& law, const ConstVectorRef& at, 
 }
 
 // The largest standard deviation along an axis, by a coarse second difference at zero; 1 for a point mass.
+// The probe adapts to the law: where Λ(h) + Λ(-h) is small but not lost in rounding, it is h² times the
+// variance.
 double length_scale(const Measure& law) {
-  constexpr double kProbe = 1e-3;
-  double variance = 0;
-  for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
-    const Vector offset = kProbe * Vector::Unit(law.dimension(), i);
-    variance =
-        std::max(variance, (law.log_partition(offset) + law.log_partition(-offset)) / (kProbe * kProbe));
+  constexpr double kSmall = 1e-4;
+  constexpr double kLarge = 1e-2;
+  double probe = 1;
+  for (int step = 0; step < 100; ++step) {
+    double sum = 0;
+    for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
+      const Vector offset = probe * Vector::Unit(law.dimension(), i);
+      sum = std::max(sum, law.log_partition(offset) + law.log_partition(-offset));
+    }
+    if (sum >= kSmall && sum <= kLarge) return std::sqrt(sum) / probe;
+    // Λ is at most quadratic and at least linear far out; halving the exponent is safe either way.
+    const double next = sum > 1e-12 && std::isfinite(sum) ? probe * std::sqrt(1e-3 / sum)
+                        : sum > 0 && !(sum <= 1e-12)      ? probe * 1e-3
+                                                          : probe * 1e3;
+    if (!std::isfinite(next) || next > 1e150 || next < 1e-150) break;
+    probe = next;
   }
-  return variance > 0 && std::isfinite(variance) ? std::sqrt(variance) : 1.0;
+  return 1;
 }
 
 }  // namespace
@@ -57,6 +70,13 @@ Measure::Measure(std::ptrdiff_t dimension) : dimension_(dimension) {
 void Measure::check_direction(const ConstVectorRef& direction) const {
   check_size("tilt", "direction", direction.size(), dimension_);
   check_finite("tilt", "direction", direction);
+}
+
+Tilt Measure::finite(Tilt tilt) const {
+  if (!std::isfinite(tilt.log_partition) || !tilt.mean.allFinite() || !tilt.covariance.allFinite()) {
+    fail("tilt", "the tilt along this direction overflows float64: scale down the direction or the law");
+  }
+  return tilt;
 }
 
 void Measure::check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const {
@@ -117,10 +137,17 @@ std::vector<Tilt> Measure::tilts(const ConstMatrixRef& directions, TiltOrder ord
 Matrix Measure::tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                            const Execution& execution) const {
   check_pairs(directions, vectors);
-  const std::vector<Tilt> all = tilts(directions, TiltOrder::covariance, execution);
+  // A few at a time: each has a d x d matrix.
+  constexpr std::ptrdiff_t kTogether = 64;
   Matrix products(dimension_, directions.cols());
-  for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
-    products.col(q).noalias() = all[static_cast<std::size_t>(q)].covariance * vectors.col(q);
+  for (std::ptrdiff_t first = 0; first < directions.cols(); first += kTogether) {
+    const std::ptrdiff_t count = std::min(kTogether, directions.cols() - first);
+    const std::vector<Tilt> some =
+        tilts(directions.middleCols(first, count), TiltOrder::covariance, execution);
+    for (std::ptrdiff_t q = 0; q < count; ++q) {
+      products.col(first + q).noalias() =
+          some[static_cast<std::size_t>(q)].covariance * vectors.col(first + q);
+    }
   }
   return products;
 }

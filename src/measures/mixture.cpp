@@ -44,11 +44,32 @@ double MixtureMeasure::log_partition(const ConstVectorRef& direction) const {
 Tilt MixtureMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
   std::vector<Tilt> parts;
+  for (const MeasurePtr& component : components_) parts.push_back(component->tilt(direction, order));
+  return combine(parts, order);
+}
+
+// All directions of a component at once: a prompt among the components is then read once for many of them.
+std::vector<Tilt> MixtureMeasure::tilts(const ConstMatrixRef& directions, TiltOrder order,
+                                        const Execution& execution) const {
+  check_size("tilts", "each direction", directions.rows(), dimension());
+  std::vector<std::vector<Tilt>> by_component;
+  for (const MeasurePtr& component : components_) {
+    by_component.push_back(component->tilts(directions, order, execution));
+  }
+  std::vector<Tilt> results;
+  for (std::size_t q = 0; q < static_cast<std::size_t>(directions.cols()); ++q) {
+    std::vector<Tilt> parts;
+    for (std::vector<Tilt>& tilts : by_component) parts.push_back(std::move(tilts[q]));
+    results.push_back(combine(parts, order));
+  }
+  return results;
+}
+
+Tilt MixtureMeasure::combine(const std::vector<Tilt>& parts, TiltOrder order) const {
   std::vector<double> scores;
   LogSumExp sum;
-  for (std::size_t k = 0; k < components_.size(); ++k) {
-    parts.push_back(components_[k]->tilt(direction, order));
-    scores.push_back(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + parts.back().log_partition);
+  for (std::size_t k = 0; k < parts.size(); ++k) {
+    scores.push_back(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + parts[k].log_partition);
     sum.add(scores.back());
   }
   Tilt result;

@@ -191,15 +191,19 @@ MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic 
 }
 
 MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
-  const auto comma = text.find(",weights=");
+  const auto comma = text.find(',');
   const std::string file(text.substr(0, comma));
+  Options options("tokens", comma == std::string_view::npos ? "" : text.substr(comma + 1));
   std::optional<Vector> weights;
-  if (comma != std::string_view::npos) {
-    const Matrix column = read_matrix(text.substr(comma + std::string_view(",weights=").size()));
-    weights = column.reshaped();
-  }
-  if (std::filesystem::path(file).extension() == ".npy") {
+  if (const auto weights_file = options.text("weights")) weights = read_matrix(*weights_file).reshaped();
+  options.check_all_used();
+  const std::string extension = std::filesystem::path(file).extension();
+  if (extension == ".npy" || extension == ".NPY") {
     const auto array = std::make_shared<const NpyArray>(NpyArray::open(file));
+    if (array->dimensions() == 1) {
+      fail("law",
+           fmt::format("tokens: {} has one dimension; save it as (L, d), (L, 1) for scalar tokens", file));
+    }
     return std::make_shared<EmpiricalMeasure>(array->view(), array, weights, arithmetic);
   }
   return std::make_shared<EmpiricalMeasure>(RowMatrix(read_matrix(file)), weights, arithmetic);

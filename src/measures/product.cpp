@@ -34,7 +34,7 @@ Tilt ProductMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) cons
     if (order >= TiltOrder::mean) result.mean[j] = cumulants.derivative;
     if (order >= TiltOrder::covariance) result.covariance(j, j) = cumulants.curvature;
   }
-  return result;
+  return finite(std::move(result));
 }
 
 Matrix ProductMeasure::tilted_covariance_products(const ConstMatrixRef& directions,

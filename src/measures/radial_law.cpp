@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -26,6 +27,7 @@ RadialLaw RadialLaw::discrete(Vector values, const Vector& weights) {
   RadialLaw law;
   law.values_ = std::move(values);
   law.weights_ = weights / weights.sum();
+  law.cumulative_ = cumulative_sum(law.weights_);
   return law;
 }
 
@@ -59,12 +61,17 @@ RadialLaw::Nodes RadialLaw::nodes(double slope) const {
   return nodes;
 }
 
-double RadialLaw::mean() const { return weights_.size() > 0 ? values_.dot(weights_) : values_.mean(); }
-
-double RadialLaw::largest() const { return values_.maxCoeff(); }
+double RadialLaw::largest() const {
+  if (weights_.size() == 0) return values_[1];
+  double largest = 0;
+  for (std::ptrdiff_t k = 0; k < values_.size(); ++k) {
+    if (weights_[k] > 0) largest = std::max(largest, values_[k]);
+  }
+  return largest;
+}
 
 double RadialLaw::quantile(double probability) const {
-  if (weights_.size() > 0) return values_[pick(cumulative_sum(weights_), probability)];
+  if (weights_.size() > 0) return values_[pick(cumulative_, probability)];
   return values_[0] + (values_[1] - values_[0]) * probability;
 }
 

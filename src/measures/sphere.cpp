@@ -1,6 +1,7 @@
 #include "largo/measures/sphere.hpp"
 
 #include <cmath>
+#include <utility>
 
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/sphere_functions.hpp"
@@ -46,7 +47,7 @@ Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const 
       result.covariance += along * projection;
     }
   }
-  return result;
+  return finite(std::move(result));
 }
 
 Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions,

@@ -42,13 +42,6 @@ void check_nonnegative(std::string_view function, std::string_view argument, dou
   if (!(value >= 0) || !std::isfinite(value)) fail(function, argument, value, "non-negative and finite");
 }
 
-void check_in_range(std::string_view function, std::string_view argument, double value, double low,
-                    double high) {
-  if (!(value >= low && value <= high)) {
-    fail(function, argument, value, fmt::format("between {} and {}", low, high));
-  }
-}
-
 void check_size(std::string_view function, std::string_view argument, std::ptrdiff_t size,
                 std::ptrdiff_t expected) {
   if (size != expected) {

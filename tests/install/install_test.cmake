@@ -14,6 +14,12 @@ run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${VERSION})
 run(${WORK}/build/whole_library ${VERSION})
+if(EXISTS ${WORK}/build/avx2_consumer)
+  file(READ /proc/cpuinfo cpu)
+  if(cpu MATCHES " avx2 ")
+    run(${WORK}/build/avx2_consumer ${VERSION})
+  endif()
+endif()
 
 execute_process(COMMAND ${prefix}/${BINDIR}/largo --version OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
 string(FIND "${said}" "${VERSION}" at)

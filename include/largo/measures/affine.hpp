@@ -16,7 +16,9 @@ class AffineMeasure final : public Measure {
   double log_partition(const ConstVectorRef& direction) const override;
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
   std::vector<Tilt> tilts(const ConstMatrixRef& directions, TiltOrder order,
-                          const Execution& execution) const override;
+                          const Execution& execution = {}) const override;
+  Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                                    const Execution& execution = {}) const override;
   /// ‖M‖_op times the constant of the base: an upper bound.
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;

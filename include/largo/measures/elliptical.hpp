@@ -6,6 +6,8 @@
 // the tilt does not make negligible.
 #pragma once
 
+#include <vector>
+
 #include "largo/measures/measure.hpp"
 
 namespace largo {
@@ -25,7 +27,6 @@ class RadialLaw {
   /// Nodes that integrate e^{f(w)} to 1e-15 when f is increasing, concave, and has slope `slope` at the top.
   Nodes nodes(double slope) const;
 
-  double mean() const;
   double largest() const;
   double quantile(double probability) const;
 
@@ -33,6 +34,7 @@ class RadialLaw {
   RadialLaw() = default;
   Vector values_;   // discrete: the values; uniform: {low, high}
   Vector weights_;  // empty for the uniform law
+  std::vector<double> cumulative_;
 };
 
 enum class EllipticalBase : std::uint8_t { gaussian, sphere };

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "largo/measures/measure.hpp"
 #include "largo/numerics/array_view.hpp"
@@ -18,7 +19,9 @@ namespace largo {
 
 /// Arithmetic of the pass over the tokens.
 ///   float32: about 1e-6 relative to the spread of the tokens, for scores up to about 10
-///   float64: compensated sums; given the scores, correct to a few ulp
+///   float64: compensated sums; given the scores, log-partition and mean are correct to a few ulp
+/// Covariances are relative to themselves, not to the prompt: where softmax concentrates on a few tokens they
+/// are taken around the tilted mean, in another pass.
 enum class Arithmetic : std::uint8_t { of_tokens, float32, float64 };
 
 class EmpiricalMeasure final : public Measure {
@@ -57,13 +60,16 @@ class EmpiricalMeasure final : public Measure {
   template <typename T>
   Matrix products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                      const Execution& execution) const;
+  template <typename T>
+  void check_tokens() const;
   Vector moment_centre() const;
   [[noreturn]] void explain_non_finite() const;
 
   ArrayView tokens_;
   std::shared_ptr<const void> owner_;
   Vector probabilities_;  // empty for equal weights
-  Vector log_weights_;    // log(L p_l), so that a weighted and an unweighted uniform law agree
+  std::vector<double> cumulative_;
+  Vector log_weights_;  // log(L p_l), so that a weighted and an unweighted uniform law agree
   Arithmetic arithmetic_;
 };
 

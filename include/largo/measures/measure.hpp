@@ -74,7 +74,9 @@ class Measure {
 
   /// Throws InputError unless the direction is finite and has the law's dimension.
   void check_direction(const ConstVectorRef& direction) const;
-  /// The same for each column of both, and as many of one as of the other.
+  /// Passes the tilt on, or throws InputError when a number in it is not finite.
+  Tilt finite(Tilt tilt) const;
+  /// check_direction for each column of both, and as many of one as of the other.
   void check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const;
 
  private:

@@ -16,6 +16,8 @@ class MixtureMeasure final : public Measure {
 
   double log_partition(const ConstVectorRef& direction) const override;
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
+  std::vector<Tilt> tilts(const ConstMatrixRef& directions, TiltOrder order,
+                          const Execution& execution = {}) const override;
   /// An upper bound: √(max_k σ_k² + r²), r the largest distance of a component's mean from the mean.
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
@@ -24,6 +26,8 @@ class MixtureMeasure final : public Measure {
   const std::vector<MeasurePtr>& components() const { return components_; }
 
  private:
+  Tilt combine(const std::vector<Tilt>& parts, TiltOrder order) const;
+
   Vector weights_;
   std::vector<double> cumulative_;
   std::vector<MeasurePtr> components_;

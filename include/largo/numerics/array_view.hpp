@@ -29,8 +29,13 @@ struct ArrayView {
   }
 };
 
-inline ArrayView view_of(const ConstRowsRef& rows) {
+/// A view of a matrix that outlives it: not of a temporary, nor of one in another order, which Eigen would
+/// copy.
+inline ArrayView view_of(const RowMatrix& rows) {
   return {rows.data(), Scalar::float64, rows.rows(), rows.cols(), rows.outerStride(), 1};
 }
+ArrayView view_of(RowMatrix&&) = delete;
+template <typename Other>
+ArrayView view_of(const Other&) = delete;
 
 }  // namespace largo

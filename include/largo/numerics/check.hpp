@@ -32,9 +32,6 @@ class InputError : public std::invalid_argument {
 void check_finite(std::string_view function, std::string_view argument, double value);
 void check_positive(std::string_view function, std::string_view argument, double value);
 void check_nonnegative(std::string_view function, std::string_view argument, double value);
-/// Closed interval.
-void check_in_range(std::string_view function, std::string_view argument, double value, double low,
-                    double high);
 
 void check_size(std::string_view function, std::string_view argument, std::ptrdiff_t size,
                 std::ptrdiff_t expected);
@@ -45,7 +42,7 @@ void check_shape(std::string_view function, std::string_view argument, std::ptrd
 void check_finite(std::string_view function, std::string_view argument, const ConstMatrixRef& values);
 
 /// Square, finite, symmetric to 1e-12 of its largest entry. (Definiteness is checked where the matrix is
-/// factored: see symmetric_root in factor.hpp.)
+/// factored: see covariance_root in factor.hpp.)
 void check_symmetric(std::string_view function, std::string_view argument, const ConstMatrixRef& values);
 
 /// Non-negative and finite, with a positive and finite sum, which need not be one.
