@@ -14,7 +14,6 @@ import argparse
 import json
 import os
 import pathlib
-import resource
 import statistics
 import subprocess
 import sys
@@ -133,9 +132,12 @@ def memory(largo):
         tokens.flush()
         del tokens
         query = ",".join(["0.3"] * d)
-        subprocess.run([largo, "attention", "--law", f"tokens:{path}", "--query", query, "--json"], check=True,
-                       stdout=subprocess.DEVNULL)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
+        # From a process of its own: a child starts with the peak memory of its parent.
+        launcher = ("import resource, subprocess, sys; subprocess.run(sys.argv[1:], check=True, "
+                    "stdout=subprocess.DEVNULL); print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+        out = subprocess.run([sys.executable, "-c", launcher, largo, "attention", "--law", f"tokens:{path}",
+                              "--query", query, "--json"], check=True, capture_output=True, text=True).stdout
+        peak = int(out) * 1024
         size = path.stat().st_size
     print(f"\nmemory at L = 10^7, d = 16, float32: prompt {size / 1e6:.0f} MB, peak {peak / 1e6:.0f} MB,"
           f" beyond the prompt {max(0, peak - size) / 1e6:.0f} MB")

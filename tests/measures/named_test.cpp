@@ -1,0 +1,74 @@
+// Laws and matrices by name. What the command line says about bad names is tested in tests/cli.
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+TEST(NamedMatrix, Values) {
+  EXPECT_EQ(named_matrix("M", "0.5*identity", 2, 3), Matrix(0.5 * Matrix::Identity(2, 3)));
+  EXPECT_EQ(named_matrix("M", "zeros", 2), Matrix(Matrix::Zero(2, 2)));
+  EXPECT_EQ(named_matrix("M", "diag:1,2"), (Matrix{{1, 0}, {0, 2}}));
+  EXPECT_EQ(named_matrix("M", "-2*toeplitz:0.5", 2), (Matrix{{-2, -1}, {-1, -2}}));
+}
+
+TEST(NamedMatrix, RandomIsAFunctionOfTheSeed) {
+  const Matrix first = named_matrix("M", "random:7", 200, 100);
+  EXPECT_EQ(first, named_matrix("M", "random:7", 200, 100));
+  EXPECT_NE(first, named_matrix("M", "random:8", 200, 100));
+  // 20,000 entries of variance 1/100: the sum of squares is 200 ± 2, so this is z = 5.
+  EXPECT_NEAR(first.squaredNorm(), 200, 10);
+}
+
+TEST(NamedMatrix, Refuses) {
+  for (const char* bad : {"identty", "identity:2", "toeplitz", "toeplitz:x", "diag:", "random:-1", "random:1.5",
+                          "x*identity", "nofile.npy", "nofile.xyz"}) {
+    EXPECT_THROW(named_matrix("M", bad, 2, 2), InputError) << bad;
+  }
+  EXPECT_THROW(named_matrix("M", "identity"), InputError);
+  EXPECT_THROW(named_matrix("M", "diag:1,2,3", 2, 2), InputError);
+}
+
+TEST(NamedLaw, MomentsOfEachName) {
+  const auto variance = [](const char* name) { return named_law(name, 2)->covariance()(0, 0); };
+  EXPECT_DOUBLE_EQ(variance("gaussian:cov=diag:3,1"), 3);
+  EXPECT_DOUBLE_EQ(variance("rademacher:scale=2"), 4);
+  EXPECT_DOUBLE_EQ(variance("uniform:width=3"), 3);
+  EXPECT_DOUBLE_EQ(variance("three-point:scale=2,mass=0.25"), 1);
+  EXPECT_DOUBLE_EQ(variance("bernoulli:p=0.25"), 0.1875);
+  EXPECT_DOUBLE_EQ(variance("sphere:radius=2"), 2);
+  EXPECT_DOUBLE_EQ(variance("ball:radius=2"), 1);
+  EXPECT_NEAR(variance("elliptical:low=1,high=3"), 2, 1e-14);
+  EXPECT_NEAR(variance("elliptical:base=sphere,values=1,3,weights=1,1"), 2, 1e-14);
+  EXPECT_GT(variance("laplace:scale=1,bound=100"), 1.999);
+  EXPECT_EQ(named_law("gaussian:mean=1,2")->mean(), (Vector{{1, 2}}));
+}
+
+TEST(NamedLaw, MixtureFile) {
+  const auto folder = std::filesystem::path(testing::TempDir());
+  const auto file = folder / "largo_named_mixture.toml";
+  std::ofstream(file) << "[[component]]\nweight = 1\nlaw = \"rademacher\"\nshift = [3.0]\n"
+                         "[[component]]\nweight = 3\nlaw = \"gaussian\"\nshift = [-1.0]\n";
+  const MeasurePtr law = named_law("mixture:" + file.string());
+  EXPECT_NEAR(law->mean()[0], 0, 1e-15);
+  EXPECT_NEAR(law->covariance()(0, 0), 1 + 3, 1e-14);
+  std::filesystem::remove(file);
+}
+
+TEST(NamedLaw, Refuses) {
+  for (const char* bad : {"gauss", "gaussian:covariance=identity", "rademacher:2", "rademacher:scale=1,scale=2",
+                          "sphere:radius=0", "bernoulli:p=1", "mixture:nofile.toml", "tokens:nofile.npy", ""}) {
+    EXPECT_THROW(named_law(bad, 2), InputError) << bad;
+  }
+  EXPECT_THROW(named_law("sphere"), InputError);
+  EXPECT_THROW(named_law("gaussian:cov=diag:1,2,3", 2), InputError);
+}
+
+}  // namespace
+}  // namespace largo
