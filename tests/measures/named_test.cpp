@@ -27,8 +27,8 @@ TEST(NamedMatrix, RandomIsAFunctionOfTheSeed) {
 }
 
 TEST(NamedMatrix, Refuses) {
-  for (const char* bad : {"identty", "identity:2", "toeplitz", "toeplitz:x", "diag:", "random:-1", "random:1.5",
-                          "x*identity", "nofile.npy", "nofile.xyz"}) {
+  for (const char* bad : {"identty", "identity:2", "toeplitz", "toeplitz:x", "diag:", "random:-1",
+                          "random:1.5", "x*identity", "nofile.npy", "nofile.xyz"}) {
     EXPECT_THROW(named_matrix("M", bad, 2, 2), InputError) << bad;
   }
   EXPECT_THROW(named_matrix("M", "identity"), InputError);
@@ -62,8 +62,9 @@ TEST(NamedLaw, MixtureFile) {
 }
 
 TEST(NamedLaw, Refuses) {
-  for (const char* bad : {"gauss", "gaussian:covariance=identity", "rademacher:2", "rademacher:scale=1,scale=2",
-                          "sphere:radius=0", "bernoulli:p=1", "mixture:nofile.toml", "tokens:nofile.npy", ""}) {
+  for (const char* bad :
+       {"gauss", "gaussian:covariance=identity", "rademacher:2", "rademacher:scale=1,scale=2",
+        "sphere:radius=0", "bernoulli:p=1", "mixture:nofile.toml", "tokens:nofile.npy", ""}) {
     EXPECT_THROW(named_law(bad, 2), InputError) << bad;
   }
   EXPECT_THROW(named_law("sphere"), InputError);

@@ -29,7 +29,8 @@ TEST(ParseNumbers, ReadsLists) {
 TEST(ParseLengths, ListsAndInfinity) {
   EXPECT_EQ(parse_lengths("L", "10,1e6,inf"), (std::vector<double>{10, 1e6, kInf}));
   EXPECT_EQ(parse_lengths("L", "1e300"), (std::vector<double>{1e300}));
-  for (const char* bad : {"0", "-5", "0.5", "10.5", "nan", "1e400", "", "1:2", "inf:10:3", "1:10:1", "1:10:2.5"}) {
+  for (const char* bad :
+       {"0", "-5", "0.5", "10.5", "nan", "1e400", "", "1:2", "inf:10:3", "1:10:1", "1:10:2.5"}) {
     EXPECT_THROW(parse_lengths("L", bad), InputError) << bad;
   }
 }
