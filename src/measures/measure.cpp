@@ -43,20 +43,25 @@ LineDerivatives derivatives_along(const Measure& law, const ConstVectorRef& at, 
 double length_scale(const Measure& law) {
   constexpr double kSmall = 1e-4;
   constexpr double kLarge = 1e-2;
+  constexpr double kRounding = 1e-12;
+  constexpr double kFarthest = 1e150;  // its square is finite
+  constexpr int kMostSteps = 100;      // a law that jumps from 0 to infinity would go on for ever
   double probe = 1;
-  for (int step = 0; step < 100; ++step) {
+  for (int step = 0; step < kMostSteps && probe < kFarthest && probe > 1 / kFarthest; ++step) {
     double sum = 0;
     for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
       const Vector offset = probe * Vector::Unit(law.dimension(), i);
       sum = std::max(sum, law.log_partition(offset) + law.log_partition(-offset));
     }
     if (sum >= kSmall && sum <= kLarge) return std::sqrt(sum) / probe;
-    // Λ is at most quadratic and at least linear far out; halving the exponent is safe either way.
-    const double next = sum > 1e-12 && std::isfinite(sum) ? probe * std::sqrt(1e-3 / sum)
-                        : sum > 0 && !(sum <= 1e-12)      ? probe * 1e-3
-                                                          : probe * 1e3;
-    if (!std::isfinite(next) || next > 1e150 || next < 1e-150) break;
-    probe = next;
+    if (sum <= kRounding) {
+      probe *= 1e3;
+    } else if (std::isinf(sum)) {
+      probe *= 1e-3;
+    } else {
+      // Right at once where Λ is quadratic; from far out, where it is linear, half the way in logarithm.
+      probe *= std::sqrt(std::sqrt(kSmall * kLarge) / sum);
+    }
   }
   return 1;
 }

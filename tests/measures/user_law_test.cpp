@@ -64,7 +64,7 @@ void expect_default_accuracy(const Measure& law, const Tilt& exact, const Vector
 
 TEST(UserLaw, DefaultTiltOfAGaussian) {
   const Matrix root = testing::random_matrix(1, 3, 3);
-  for (const double scale : {1e-2, 1.0, 100.0}) {
+  for (const double scale : {1e-8, 1e-2, 1.0, 100.0, 1e8}) {
     const GaussianMeasure gaussian(Vector(scale * testing::random_matrix(2, 3, 1)),
                                    scale * scale * (root * root.transpose()));
     const OnlyLogPartition law(std::make_shared<GaussianMeasure>(gaussian));
