@@ -7,9 +7,20 @@ target_compile_options(largo_flags INTERFACE
   -Woverloaded-virtual -Wcast-align -ffp-contract=off
   $<$<BOOL:${LARGO_WERROR}>:-Werror>)
 
+# largo_precompile(TARGET HEADERS...): headers that most sources of the target include. The preset `clang` does
+# without, so that a source which forgets an include is found out.
+function(largo_precompile target)
+  if(LARGO_PRECOMPILE)
+    target_precompile_headers(${target} PRIVATE ${ARGN})
+  endif()
+endfunction()
+
 # largo_add_test(NAME SOURCES...): one GoogleTest binary per folder, one ctest entry per test.
 function(largo_add_test name)
   add_executable(test_${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE largo::largo largo_flags largo_test_support GTest::gtest_main)
+  if(LARGO_PRECOMPILE)
+    target_precompile_headers(test_${name} REUSE_FROM largo_test_headers)
+  endif()
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()

@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-constexpr std::int64_t kLength = 50001;  // seven segments, the last one short
+constexpr std::int64_t kLength = 32771;  // five segments, the last one short
 constexpr std::int64_t kDimension = 5;
 constexpr std::int64_t kDirections = 19;
 

@@ -1,0 +1,1 @@
+// Empty: CMake precompiles headers for a target, and a target needs a source.
