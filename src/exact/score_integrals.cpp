@@ -1,0 +1,239 @@
+#include "exact/score_integrals.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <span>
+#include <utility>
+
+#include "largo/numerics/simd_math.hpp"
+
+namespace largo {
+namespace {
+
+// Below this depth twice the step is accurate enough.
+constexpr double kShallow = 14;
+// Steps in x and in g. Errors of the trapezoidal rule: e^{-2π θ/kStepX} (cos θ)^{-k} for any θ < π/2 from
+// the strip of analyticity in x, e^{-2π²/kStepG²} from the Gaussian.
+constexpr double kStepX = 0.2;
+constexpr double kStepG = 0.6;
+// With steps below kTailStep the Gaussian tail beyond x = kGaussianFrom, where e^{-e^x} < 1e-19, is summed
+// by a formula.
+constexpr double kTailStep = 0.1;
+constexpr double kGaussianFrom = 3.8;
+// Below this x, e^{-e^x} is one.
+constexpr double kLinearBelow = -38;
+// The terms of a group of k share a scale; its exponents must stay in the range of a double.
+constexpr double kGroupSpan = 500;
+
+void exponentiate(std::span<double> values) { simd::exp(values, values); }
+
+// w with w + ln w = z, by the fourth-order iteration of Fritsch, Shafer and Crowley (Comm. ACM 16, 1973).
+double wright_omega(double z) {
+  if (z < -40) return std::exp(z);
+  double w = z > 1 ? z - std::log(z) * (1 - 1 / z) : std::exp(z < -1 ? z - std::exp(z) : 0.5 * z - 0.5);
+  for (int i = 0; i < 3; ++i) {
+    const double r = z - w - std::log(w);
+    if (std::abs(r) < 1e-15 * (1 + std::abs(z))) break;
+    const double t = (1 + w) * (1 + w + r * (2.0 / 3));
+    w *= 1 + r / (1 + w) * (t - 0.5 * r) / (t - r);
+  }
+  return w;
+}
+
+// Q(g)/n(g), the Gaussian's tail over its density, g > 0.
+double mills_ratio(double g) {
+  if (g < 12)
+    return std::sqrt(std::numbers::pi / 2) * std::erfc(g / std::numbers::sqrt2) * std::exp(0.5 * g * g);
+  double sum = 1;
+  for (int j = 14; j >= 1; --j) sum = 1 - (2 * j - 1) / (g * g) * sum;
+  return sum / g;
+}
+
+// step (n(g) + n(g + step) + …) / n(g) by the Euler-Maclaurin formula; relative error 2 (step g / 2π)^10
+double gaussian_tail_sum(double g, double step) {
+  const double h2 = step * step;
+  const double g2 = g * g;
+  const double odd = ((g2 - 21) * g2 + 105) * g2 - 105;
+  const double series =
+      1.0 / 12 - h2 * ((g2 - 3) / 720 - h2 * (((g2 - 10) * g2 + 15) / 30240 - h2 * odd / 1209600));
+  return mills_ratio(g) + step / 2 + h2 * g * series;
+}
+
+}  // namespace
+
+bool ScoreIntegrals::tilted(double s, double L) { return s * s <= 2 * std::log(L); }
+
+ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
+    : s_(s),
+      L_(L),
+      log_s_(std::log(s)),
+      log_L_(std::log(L)),
+      step_(std::min(kStepG, kStepX / s)),
+      tilted_(tilted(s, L)),
+      kappa_(tilted_ ? 1 : 0),
+      blocks_(std::move(blocks)) {
+  int largest_k = 1;
+  for (const Block& block : blocks_) {
+    // By parts, a block with k = 1 needs up to k = 3.
+    largest_k = std::max(largest_k, block.k == 1 && block.g + block.h > 0 ? 3 : block.k);
+    degree_ = std::max(degree_, static_cast<std::size_t>(block.g + 2 * block.h));
+  }
+  peaks_.resize(static_cast<std::size_t>(largest_k) + 1);
+  moments_.resize(peaks_.size() * (degree_ + 1));
+}
+
+// With x = y + s g the maximum solves g = s (k - e^x), that is w + ln w = y + k s² + 2 ln s for w = s² e^x.
+// From there the exponent falls by u²/2 - b u + (b/s)(e^{su} - 1).
+ScoreIntegrals::Peak ScoreIntegrals::peak(int k, double y, double depth) const {
+  const double w = wright_omega(y + k * s_ * s_ + 2 * log_s_);
+  Peak peak;
+  peak.b = w / s_;
+  peak.x = std::log(w) - 2 * log_s_;
+  peak.g = (peak.x - y) / s_;  // better than ks - b, which cancels for large s
+  peak.left = std::sqrt(peak.b * peak.b + 2 * (depth + peak.b / s_)) - peak.b;
+  const double q = depth * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
+  const double v = std::min(std::sqrt(2 * q), std::log1p(q + std::sqrt(2 * q)));
+  peak.right = std::min(std::sqrt(2 * depth), v / s_);
+  return peak;
+}
+
+// Fills the nodes in [first, last], offsets from the peak, with the integrand relative to its maximum.
+void ScoreIntegrals::fill_nodes(const Peak& peak, double first, double last) {
+  const double step = step_ * static_cast<double>(stride_);
+  const auto wanted = static_cast<std::size_t>((last - first) / step) + 2;
+  const std::size_t count = (wanted + kNodesAtOnce - 1) / kNodesAtOnce * kNodesAtOnce;
+  auto& powers = powers_[stride_ - 1];
+  if (powers.size() < count) {
+    const std::size_t old = powers.size();
+    powers.resize(std::max(count, 2 * old));
+    for (std::size_t i = old; i < powers.size(); ++i) powers[i] = s_ * step * static_cast<double>(i);
+    exponentiate(std::span(powers).subspan(old));
+    growth_.resize(std::max(growth_.size(), powers.size()));
+    weight_.resize(growth_.size());
+  }
+  nodes_ = {count, first, step, peak.b, peak.b / s_, std::exp(s_ * first), powers.data()};
+  score_weights(nodes_, weight_.data(), growth_.data());
+}
+
+// The sum of n(g) (1 - e^-v), v = e^x, relative to the maximum of n(g) v e^-v, from the nodes of k = 1 and
+// beyond them, where 1 - e^-v = 1.
+double ScoreIntegrals::sum_complement(const Peak& peak) {
+  const auto end = growth_.begin() + std::ptrdiff_t(nodes_.count);
+  const auto half = std::size_t(std::lower_bound(growth_.begin(), end, 0.5 / nodes_.rate) - growth_.begin());
+  double sum = score_complement(nodes_, weight_.data(), growth_.data(), half);
+  if (half == nodes_.count) return sum;
+
+  tail_.resize(nodes_.count - half);
+  for (std::size_t i = half; i < nodes_.count; ++i) {
+    const double u = nodes_.first + nodes_.step * static_cast<double>(i);
+    tail_[i - half] = -u * (peak.g + 0.5 * u) - peak.x + nodes_.rate;
+  }
+  exponentiate(tail_);
+  for (std::size_t i = half; i < nodes_.count; ++i) {
+    sum += tail_[i - half] - weight_[i] / (nodes_.rate * growth_[i]);
+  }
+  const double last = nodes_.first + nodes_.step * static_cast<double>(nodes_.count - 1);
+  if (nodes_.step > kTailStep || peak.x + s_ * last < kGaussianFrom) return sum;
+  return sum + tail_.back() * (gaussian_tail_sum(peak.g + last, nodes_.step) / nodes_.step - 1);
+}
+
+void ScoreIntegrals::at(double y, double depth, Values& values) {
+  stride_ = depth < kShallow ? 2 : 1;
+  centre_ = tilted_ ? s_ : -y / s_;
+  values.centre = centre_;
+  // φ_0 by its distance from 1 while it is closer to 1 than to 0: with the nodes of k = 1, else of k = 0.
+  const bool complement = y < 0;
+  const int smallest = complement ? 1 : 0;
+  const int largest = static_cast<int>(peaks_.size()) - 1;
+  for (int k = smallest; k <= largest; ++k) peaks_[static_cast<std::size_t>(k)] = peak(k, y, depth);
+  const double step = step_ * static_cast<double>(stride_);
+  const double log_normal = std::log(step) - 0.5 * std::log(2 * std::numbers::pi);
+  double log_phi = 0;
+  values.exponents = 0;
+  for (int k = smallest; k <= largest;) {
+    const Peak& base = peaks_[static_cast<std::size_t>(k)];
+    double first = -base.left;
+    double last = base.right;
+    // φ_0 itself falls like the Gaussian to the left: cut where nothing but the Gaussian is left of it.
+    const double cut = (kLinearBelow - base.x) / s_;
+    const bool is_cut = k == 0 && step < kTailStep && first < cut;
+    if (is_cut) first = cut;
+    if (k == 1 && complement) {
+      // To the end of the Gaussian, or to where nothing but the Gaussian is left.
+      const double end_of_tail =
+          step > kTailStep ? std::sqrt(y * y / (s_ * s_) + 2 * depth) : (kGaussianFrom - y) / s_;
+      last = std::max(last, std::min(end_of_tail - base.g, base.b + std::sqrt(base.b * base.b + 2 * depth)));
+    }
+    int end = k;
+    for (; end < largest; ++end) {
+      const Peak& next = peaks_[static_cast<std::size_t>(end) + 1];
+      const double joined = std::max(last, next.g - base.g + next.right);
+      if ((end + 1 - k) * s_ * (joined - first) > kGroupSpan) break;
+      last = joined;
+    }
+    if (base.x + s_ * std::sqrt(2 * depth) < kLinearBelow) {
+      values.exponents = std::max(values.exponents, log_L_ + k * std::abs(y) + 0.5 * k * k * s_ * s_);
+      gaussian_moments(k, y,
+                       log_L_ - (k == 1 && complement ? log_phi = -std::exp(y + 0.5 * s_ * s_) : log_phi));
+      ++k;
+      continue;
+    }
+    fill_nodes(base, first, last);
+    const double log_scale = log_normal - 0.5 * base.g * base.g + k * base.x - base.b / s_;
+    values.exponents =
+        std::max(values.exponents, log_L_ + 0.5 * base.g * base.g + end * std::abs(base.x) + base.b / s_);
+    const auto powers = static_cast<std::size_t>(end - k + 1);
+    double* moments = moments_.data() + static_cast<std::size_t>(k) * (degree_ + 1);
+    score_moments(nodes_, weight_.data(), growth_.data(), base.g - centre_, powers, degree_, moments);
+    if (k == smallest) {
+      const double rest = is_cut ? weight_[0] * (gaussian_tail_sum(-base.g - first, step) / step - 1) : 0;
+      log_phi = complement ? std::log1p(-sum_complement(base) * std::exp(log_scale))
+                           : log_scale + std::log(moments[0] + rest);
+    }
+    for (int power = k; power <= end; ++power) {
+      // In two steps: the scale alone may be below the range of a double where the product is not.
+      const double half = std::exp(0.5 * (log_scale + (power - k) * base.x + log_L_ - log_phi));
+      for (std::size_t m = 0; m <= degree_; ++m, ++moments) *moments = *moments * half * half;
+    }
+    k = end + 1;
+  }
+  values.log_power = L_ * log_phi;
+  values.R.resize(blocks_.size());
+  for (std::size_t i = 0; i < blocks_.size(); ++i) values.R[i] = integral(blocks_[i]);
+}
+
+// Where e^{-e^x} is one: L e^{ky + k²s²/2} times the moments of N(ks - c, 1).
+void ScoreIntegrals::gaussian_moments(int k, double y, double log_factor) {
+  const double scale = std::exp(log_factor + k * (y + 0.5 * k * s_ * s_));
+  const double shift = k * s_ - centre_;
+  double* moments = moments_.data() + static_cast<std::size_t>(k) * (degree_ + 1);
+  double before = 0;
+  double moment = 1;
+  for (std::size_t m = 0; m <= degree_; ++m) {
+    moments[m] = scale * moment;
+    const double next = shift * moment + static_cast<double>(m) * before;
+    before = std::exchange(moment, next);
+  }
+}
+
+// G^g H^h with H = G² - κ, from the moments of G: no cancellation to speak of, as the degree is at most four.
+double ScoreIntegrals::integral(const Block& block) const {
+  auto moment = [this](int k, int m) {
+    return moments_[static_cast<std::size_t>(k) * (degree_ + 1) + static_cast<std::size_t>(m)];
+  };
+  if (tilted_ && block.k == 1 && block.g == 1) return -s_ * moment(2, 0);
+  if (tilted_ && block.k == 1 && block.h == 1) return s_ * s_ * (moment(3, 0) - moment(2, 0));
+  const int m = block.g + 2 * block.h;
+  switch (block.h) {
+    case 0:
+      return moment(block.k, m);
+    case 1:
+      return moment(block.k, m) - kappa_ * moment(block.k, m - 2);
+    default:
+      return moment(block.k, m) - 2 * kappa_ * moment(block.k, m - 2) +
+             kappa_ * kappa_ * moment(block.k, m - 4);
+  }
+}
+
+}  // namespace largo

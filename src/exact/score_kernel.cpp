@@ -1,0 +1,158 @@
+#include "exact/score_kernel.hpp"
+
+#include <array>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "exact/score_kernel.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+
+#include "largo/numerics/simd_level.hpp"
+#include "numerics/simd_math-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace largo {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D = hn::CappedTag<double, kNodesAtOnce>;
+constexpr std::size_t kLanes = hn::MaxLanes(D());
+
+// (i, i+1, …) - as the nodes of one vector
+template <class D>
+HWY_INLINE hn::Vec<D> Offsets(D d, const ScoreNodes& nodes, std::size_t i) {
+  const auto index = hn::Add(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(i)));
+  return hn::Add(hn::Set(d, nodes.first), hn::Mul(index, hn::Set(d, nodes.step)));
+}
+
+// Of the four partial sums, in a fixed order.
+double Total(const double* partial) { return (partial[0] + partial[2]) + (partial[1] + partial[3]); }
+
+void Weights(const ScoreNodes& nodes, double* HWY_RESTRICT weight, double* HWY_RESTRICT growth) {
+  const D d;
+  const auto b = hn::Set(d, nodes.b);
+  const auto rate = hn::Set(d, nodes.rate);
+  for (std::size_t i = 0; i < nodes.count; i += kLanes) {
+    const auto u = Offsets(d, nodes, i);
+    const auto v = hn::Mul(hn::Set(d, nodes.start), hn::LoadU(d, nodes.powers + i));
+    const auto fall = hn::Mul(rate, hn::Sub(v, hn::Set(d, 1.0)));
+    const auto rise = hn::Mul(u, hn::Sub(b, hn::Mul(hn::Set(d, 0.5), u)));
+    hn::Store(v, d, growth + i);
+    hn::Store(Exp(d, hn::Sub(rise, fall)), d, weight + i);
+  }
+}
+
+template <std::size_t kDegree>
+void Moments(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
+             double shift, std::size_t powers, double* HWY_RESTRICT partial) {
+  const D d;
+  constexpr std::size_t kOrders = kDegree + 1;
+  for (std::size_t i = 0; i < nodes.count; i += kLanes) {
+    const auto G = hn::Add(Offsets(d, nodes, i), hn::Set(d, shift));
+    const auto v = hn::Load(d, growth + i);
+    auto term = hn::Load(d, weight + i);
+    double* HWY_RESTRICT to = partial + i % kNodesAtOnce;
+    for (std::size_t k = 0; k < powers; ++k) {
+      auto product = term;
+      for (std::size_t m = 0; m < kOrders; ++m, to += kNodesAtOnce) {
+        hn::Store(hn::Add(hn::Load(d, to), product), d, to);
+        if (m + 1 < kOrders) product = hn::Mul(product, G);
+      }
+      term = hn::Mul(term, v);
+    }
+  }
+}
+
+void MomentsOfDegree(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
+                     std::size_t powers, std::size_t degree, double* partial) {
+  switch (degree) {
+    case 0:
+      return Moments<0>(nodes, weight, growth, shift, powers, partial);
+    case 1:
+      return Moments<1>(nodes, weight, growth, shift, powers, partial);
+    case 2:
+      return Moments<2>(nodes, weight, growth, shift, powers, partial);
+    case 3:
+      return Moments<3>(nodes, weight, growth, shift, powers, partial);
+    default:
+      return Moments<4>(nodes, weight, growth, shift, powers, partial);
+  }
+}
+
+// Nodes from `half` on are masked out by v = 0 and weight = 0.
+double Complement(const ScoreNodes& nodes, const double* HWY_RESTRICT weight,
+                  const double* HWY_RESTRICT growth, std::size_t half) {
+  const D d;
+  // Σ v^j / (j+1)!
+  constexpr std::array kSeries = {1.0,
+                                  1.0 / 2,
+                                  1.0 / 6,
+                                  1.0 / 24,
+                                  1.0 / 120,
+                                  1.0 / 720,
+                                  1.0 / 5040,
+                                  1.0 / 40320,
+                                  1.0 / 362880,
+                                  1.0 / 3628800,
+                                  1.0 / 39916800,
+                                  1.0 / 479001600,
+                                  1.0 / 6227020800,
+                                  1.0 / 87178291200};
+  HWY_ALIGN double partial[kNodesAtOnce] = {};
+  for (std::size_t i = 0; i < half; i += kLanes) {
+    const auto inside = hn::Lt(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(half - i)));
+    const auto v = hn::IfThenElseZero(inside, hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i)));
+    auto sum = hn::Set(d, kSeries.back());
+    for (std::size_t j = kSeries.size() - 1; j-- > 0;) sum = hn::Add(hn::Set(d, kSeries[j]), hn::Mul(v, sum));
+    const auto term = hn::Mul(hn::IfThenElseZero(inside, hn::Load(d, weight + i)), sum);
+    double* to = partial + i % kNodesAtOnce;
+    hn::Store(hn::Add(hn::Load(d, to), term), d, to);
+  }
+  return Total(partial);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace largo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+#include <algorithm>
+
+#include "numerics/aligned_vector.hpp"
+
+namespace largo {
+namespace {
+HWY_EXPORT(Weights);
+HWY_EXPORT(MomentsOfDegree);
+HWY_EXPORT(Complement);
+}  // namespace
+
+void score_weights(const ScoreNodes& nodes, double* weight, double* growth) {
+  ensure_simd_level();
+  HWY_DYNAMIC_DISPATCH(Weights)(nodes, weight, growth);
+}
+
+void score_moments(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
+                   std::size_t powers, std::size_t degree, double* moments) {
+  ensure_simd_level();
+  thread_local AlignedVector<double> partial;
+  const std::size_t sums = powers * (degree + 1);
+  partial.assign(sums * kNodesAtOnce, 0.0);
+  HWY_DYNAMIC_DISPATCH(MomentsOfDegree)(nodes, weight, growth, shift, powers, degree, partial.data());
+  for (std::size_t i = 0; i < sums; ++i) {
+    const double* p = partial.data() + i * kNodesAtOnce;
+    moments[i] = (p[0] + p[2]) + (p[1] + p[3]);
+  }
+}
+
+double score_complement(const ScoreNodes& nodes, const double* weight, const double* growth,
+                        std::size_t half) {
+  ensure_simd_level();
+  return HWY_DYNAMIC_DISPATCH(Complement)(nodes, weight, growth, half);
+}
+
+}  // namespace largo
+#endif  // HWY_ONCE

@@ -1,0 +1,151 @@
+// Two sets of formulas, for the two ways to centre (score_integrals.hpp). With Y = Σ p_i G_i, X = Σ p_i H_i:
+//   tilted   A = s + Y, B = 1 + X - Y²
+//   local    A = c + Y, B = X - Y², with factors P_1 = 1 that bring every product to the same K: then the
+//            integrand of a quantity that depends on differences of scores alone, like B, does so too.
+// The s-derivatives come from d p_i^k/ds = k p_i^k (g_i - A), and for small s, where those are differences of
+// nearly odd functions, from the identities by parts.
+#include "largo/exact/softmax_moments.hpp"
+
+#include <cmath>
+
+#include "exact/master_formula.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0}, P4{4, 0, 0};
+constexpr Block Y{1, 1, 0}, X{1, 0, 1};
+
+enum : std::size_t {
+  kCheck,
+  kP2,
+  kP3,
+  kP2P2,
+  kMean,
+  kBias,
+  kMse,
+  kB,
+  kBB,
+  kBP2,
+  kD,
+  kSlopeP2,
+  kSlopeP3,
+  kSlopeP2P2
+};
+
+// B here is X - Y².
+std::vector<Quantity> local_quantities() {
+  return {
+      {{1, {P1, P1}}},
+      {{1, {P2}}},
+      {{1, {P3}}},
+      {{1, {P2, P2}}},
+      {{1, {Y, P1}}, {1, {P1, P1}, 1}},
+      {{1, {Y, P1}}, {1, {P1, P1}, 0, 1}},
+      {{1, {Y, Y}}, {2, {Y, P1}, 0, 1}, {1, {P1, P1}, 0, 2}},
+      {{1, {X, P1}}, {-1, {Y, Y}}},
+      {{1, {X, X, P1, P1}}, {-2, {X, Y, Y, P1}}, {1, {Y, Y, Y, Y}}},
+      {{1, {X, P1, P2}}, {-1, {Y, Y, P2}}},
+      {{1, {{2, 2, 0}, P1, P1}}, {-2, {Y, {2, 1, 0}, P1}}, {1, {Y, Y, P2}}},
+      {{2, {{2, 1, 0}, P1}}, {-2, {Y, P2}}},
+      {{3, {{3, 1, 0}, P1}}, {-3, {Y, P3}}},
+      {{4, {P2, {2, 1, 0}, P1}}, {-4, {Y, P2, P2}}},
+  };
+}
+
+std::vector<Quantity> tilted_quantities() {
+  return {
+      {{1, {P1, P1}}},
+      {{1, {P2}}},
+      {{1, {P3}}},
+      {{1, {P2, P2}}},
+      {},  // E[A] - s = -s E[P_2]
+      {},
+      {{1, {Y, Y}}},
+      {{1, {X, P1}}, {-1, {Y, Y}}},
+      {{1, {X, X}}, {-2, {X, Y, Y}}, {1, {Y, Y, Y, Y}}},
+      {{1, {X, P2}}, {-1, {Y, Y, P2}}},
+      {{1, {{2, 2, 0}}}, {-2, {Y, {2, 1, 0}}}, {1, {Y, Y, P2}}},
+      {{2, {{2, 1, 0}}}, {-2, {Y, P2}}},
+      {{3, {{3, 1, 0}}}, {-3, {Y, P3}}},
+      {{4, {P2, {2, 1, 0}}}, {-4, {Y, P2, P2}}},
+  };
+}
+
+// The slopes over s, from the identities by parts.
+std::vector<Quantity> quantities_for_small_s() {
+  std::vector<Quantity> list = tilted_quantities();
+  list[kSlopeP2] = {{2, {P2}}, {-8, {P3}}, {6, {P2, P2}}};
+  list[kSlopeP3] = {{6, {P3}}, {-18, {P4}}, {12, {P2, P3}}};
+  list[kSlopeP2P2] = {{4, {P2, P2}}, {20, {P2, P2, P2}}, {-32, {P2, P3}}, {8, {P4}}};
+  return list;
+}
+
+Estimate operator+(Estimate a, Estimate b) { return {a.value + b.value, a.error + b.error}; }
+Estimate operator+(double a, Estimate b) { return {a + b.value, b.error + 0x1p-53 * std::abs(a + b.value)}; }
+Estimate operator*(double a, Estimate b) { return {a * b.value, std::abs(a) * b.error}; }
+
+// Equal weights 1/L: A is the mean, B the biased variance of L normals.
+SoftmaxMoments at_zero(double L) {
+  const double p = 1 / L;
+  SoftmaxMoments m;
+  m.L = L;
+  m.P2 = {p, 0};
+  m.P3 = {p * p, 0};
+  m.P2P2 = {p * p, 0};
+  m.mse = {p, 0};
+  m.variance = {1 - p, 0};
+  m.variance_mse = {p * (2 - p), 0};
+  m.variance_P2 = {-p * p, 0};
+  m.squared_spread = {p * (1 - p), 0};
+  return m;
+}
+
+}  // namespace
+
+SoftmaxMoments softmax_moments(double s, double L) {
+  constexpr const char* kName = "softmax_moments";
+  if (!(s >= 0 && s <= kLargestScoreSpread)) fail(kName, "s", s, "between 0 and 1e6");
+  if (!(L >= 1 && L <= kLargestL)) fail(kName, "L", L, "between 1 and 1e300");
+  constexpr double kSmallestS = 1e-8;  // below, the statistics are those of s = 0 to 1e-16, the slopes linear
+  if (s == 0) return at_zero(L);
+
+  static const MasterFormula kTilted(tilted_quantities());
+  static const MasterFormula kLocal(local_quantities());
+  static const MasterFormula kSmall(quantities_for_small_s());
+  const bool tilted = ScoreIntegrals::tilted(s, L);
+  const bool small = tilted && s < 1;
+  const MasterFormula& formula = small ? kSmall : tilted ? kTilted : kLocal;
+  const std::vector<Estimate> e = formula(std::max(s, kSmallestS), L);
+
+  SoftmaxMoments m;
+  m.s = s;
+  m.L = L;
+  m.self_check = e[kCheck].value - 1;
+  m.P2 = e[kP2];
+  m.P3 = e[kP3];
+  m.P2P2 = e[kP2P2];
+  m.mse = e[kMse];
+  m.squared_spread = e[kD];
+  const double slope = small ? s : 1;
+  m.P2_slope = slope * e[kSlopeP2];
+  m.P3_slope = slope * e[kSlopeP3];
+  m.P2P2_slope = slope * e[kSlopeP2P2];
+  if (tilted) {
+    m.bias = -s * m.P2;
+    m.mean = s + m.bias;
+    m.variance = 1 + e[kB];
+    m.variance_mse = e[kBB];
+    m.variance_P2 = e[kBP2];
+  } else {
+    m.mean = e[kMean];
+    m.bias = e[kBias];
+    m.variance = e[kB];
+    m.variance_mse = 1 + (-2 * e[kB] + e[kBB]);
+    m.variance_P2 = e[kBP2] + -1 * m.P2;
+  }
+  return m;
+}
+
+}  // namespace largo
