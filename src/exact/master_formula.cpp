@@ -22,7 +22,7 @@ constexpr double kDepth = 38;
 constexpr double kLeastDepth = 6;
 constexpr double kMargin = 3;
 // Rounding errors of a term of an integrand, in epsilons, beside those of its exponents.
-constexpr double kRounding = 16;
+constexpr double kRounding = 32;
 
 // Calls visit(blocks) for every way to merge the factors into blocks.
 template <typename Visit>

@@ -89,8 +89,14 @@ ScoreIntegrals::Peak ScoreIntegrals::peak(int k, double y, double depth) const {
   const double w = wright_omega(y + k * s_ * s_ + 2 * log_s_);
   Peak peak;
   peak.b = w / s_;
-  peak.x = std::log(w) - 2 * log_s_;
-  peak.g = (peak.x - y) / s_;  // better than ks - b, which cancels for large s
+  // Two ways to the same place, with cancellation for small and for large s.
+  if (s_ < 1) {
+    peak.g = k * s_ - peak.b;
+    peak.x = y + s_ * peak.g;
+  } else {
+    peak.x = std::log(w) - 2 * log_s_;
+    peak.g = (peak.x - y) / s_;
+  }
   peak.left = std::sqrt(peak.b * peak.b + 2 * (depth + peak.b / s_)) - peak.b;
   const double q = depth * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
   const double v = std::min(std::sqrt(2 * q), std::log1p(q + std::sqrt(2 * q)));

@@ -8,8 +8,8 @@
 
 #include <cmath>
 
+#include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
-#include "largo/numerics/check.hpp"
 
 namespace largo {
 namespace {
@@ -106,8 +106,8 @@ SoftmaxMoments at_zero(double L) {
 
 SoftmaxMoments softmax_moments(double s, double L) {
   constexpr const char* kName = "softmax_moments";
-  if (!(s >= 0 && s <= kLargestScoreSpread)) fail(kName, "s", s, "between 0 and 1e6");
-  if (!(L >= 1 && L <= kLargestL)) fail(kName, "L", L, "between 1 and 1e300");
+  check_score_spread(kName, s);
+  check_prompt_length(kName, L);
   constexpr double kSmallestS = 1e-8;  // below, the statistics are those of s = 0 to 1e-16, the slopes linear
   if (s == 0) return at_zero(L);
 

@@ -1,0 +1,48 @@
+#include "largo/exact/power_sums.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "exact/domain.hpp"
+#include "exact/master_formula.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+
+Estimate power_sum_moment(std::span<const int> parts, double s, double L) {
+  constexpr const char* kName = "power_sum_moment";
+  check_score_spread(kName, s);
+  check_prompt_length(kName, L);
+  if (parts.empty()) fail(kName, "parts must not be empty");
+  Product product;
+  double log_at_zero = 0;
+  int sum = 0;
+  for (const int part : parts) {
+    if (part < 1) fail(kName, "part", part, "at least 1");
+    if (part == 1) continue;  // P_1 = 1
+    product.factors.push_back({part, 0, 0});
+    log_at_zero += 1 - part;
+    sum += part;
+    if (sum > kLargestPartSum) fail(kName, "sum of the parts", sum, "at most 24");
+  }
+  if (product.factors.size() > kMostParts) {
+    fail(kName, "number of parts", static_cast<double>(product.factors.size()), "at most 8 beside ones");
+  }
+  if (product.factors.empty() || L == 1) return {1, 0};
+  if (s == 0) return {std::pow(L, log_at_zero), 0};
+  return MasterFormula({{product}})(s, L).front();
+}
+
+double log_lognormal_laplace(double log_t, double s) {
+  constexpr const char* kName = "log_lognormal_laplace";
+  check_score_spread(kName, s);
+  if (!(std::abs(log_t) <= 700)) fail(kName, "log_t", log_t, "between -700 and 700");
+  if (s == 0) return -std::exp(log_t);
+  ScoreIntegrals integrals(s, 1, {});
+  ScoreIntegrals::Values values;
+  constexpr double kFullDepth = 38;
+  integrals.at(log_t, kFullDepth, values);
+  return values.log_power;
+}
+
+}  // namespace largo
