@@ -33,6 +33,17 @@ Estimate power_sum_moment(std::span<const int> parts, double s, double L) {
   return MasterFormula({{product}})(s, L).front();
 }
 
+PowerSumMoments power_sum_moments(double s, double L) {
+  check_score_spread("power_sum_moments", s);
+  check_prompt_length("power_sum_moments", L);
+  if (L == 1) return {{1, 0}, {1, 0}, {1, 0}};
+  if (s == 0) return {{1 / L, 0}, {1 / L / L, 0}, {1 / L / L, 0}};
+  constexpr Block P2{2, 0, 0};
+  static const MasterFormula formula({{{1, {P2}}}, {{1, {{3, 0, 0}}}}, {{1, {P2, P2}}}});
+  const std::vector<Estimate> e = formula(s, L);
+  return {e[0], e[1], e[2]};
+}
+
 double log_lognormal_laplace(double log_t, double s) {
   constexpr const char* kName = "log_lognormal_laplace";
   check_score_spread(kName, s);

@@ -13,10 +13,12 @@ namespace {
 
 // Below this depth twice the step is accurate enough.
 constexpr double kShallow = 14;
-// Steps in x and in g. Errors of the trapezoidal rule: e^{-2π θ/kStepX} (cos θ)^{-k} for any θ < π/2 from
-// the strip of analyticity in x, e^{-2π²/kStepG²} from the Gaussian.
-constexpr double kStepX = 0.2;
+// The step in g: the trapezoidal rule's error is e^{-2π²/step²} for the Gaussian alone.
 constexpr double kStepG = 0.6;
+
+// The step in x: its error is about |Γ(k + iω)|/Γ(k) with ω = 2π/step, below 1e-15 for this ω.
+double step_in_x(int largest_k) { return 2 * std::numbers::pi / (31.4 + 1.5 * std::max(0, largest_k - 5)); }
+
 // With steps below kTailStep the Gaussian tail beyond x = kGaussianFrom, where e^{-e^x} < 1e-19, is summed
 // by a formula.
 constexpr double kTailStep = 0.1;
@@ -62,14 +64,13 @@ double gaussian_tail_sum(double g, double step) {
 
 }  // namespace
 
-bool ScoreIntegrals::tilted(double s, double L) { return s * s <= 2 * std::log(L); }
+bool ScoreIntegrals::tilted(double s, double L) { return s * s <= std::max(1.0, 2 * std::log(L)); }
 
 ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
     : s_(s),
       L_(L),
       log_s_(std::log(s)),
       log_L_(std::log(L)),
-      step_(std::min(kStepG, kStepX / s)),
       tilted_(tilted(s, L)),
       kappa_(tilted_ ? 1 : 0),
       blocks_(std::move(blocks)) {
@@ -79,6 +80,7 @@ ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
     largest_k = std::max(largest_k, block.k == 1 && block.g + block.h > 0 ? 3 : block.k);
     degree_ = std::max(degree_, static_cast<std::size_t>(block.g + 2 * block.h));
   }
+  step_ = std::min(kStepG, step_in_x(largest_k) / s);
   peaks_.resize(static_cast<std::size_t>(largest_k) + 1);
   moments_.resize(peaks_.size() * (degree_ + 1));
 }
@@ -106,10 +108,11 @@ ScoreIntegrals::Peak ScoreIntegrals::peak(int k, double y, double depth) const {
 
 // Fills the nodes in [first, last], offsets from the peak, with the integrand relative to its maximum.
 void ScoreIntegrals::fill_nodes(const Peak& peak, double first, double last) {
-  const double step = step_ * static_cast<double>(stride_);
+  const double step = current_step_;
   const auto wanted = static_cast<std::size_t>((last - first) / step) + 2;
   const std::size_t count = (wanted + kNodesAtOnce - 1) / kNodesAtOnce * kNodesAtOnce;
-  auto& powers = powers_[stride_ - 1];
+  AlignedVector<double>& powers = powers_[step == step_ ? 0 : 1];
+  if (step != step_ && std::exchange(other_step_, step) != step) powers.clear();
   if (powers.size() < count) {
     const std::size_t old = powers.size();
     powers.resize(std::max(count, 2 * old));
@@ -145,7 +148,7 @@ double ScoreIntegrals::sum_complement(const Peak& peak) {
 }
 
 void ScoreIntegrals::at(double y, double depth, Values& values) {
-  stride_ = depth < kShallow ? 2 : 1;
+  current_step_ = step_ * (depth < kShallow ? 2 : 1);
   centre_ = tilted_ ? s_ : -y / s_;
   values.centre = centre_;
   // φ_0 by its distance from 1 while it is closer to 1 than to 0: with the nodes of k = 1, else of k = 0.
@@ -153,7 +156,12 @@ void ScoreIntegrals::at(double y, double depth, Values& values) {
   const int smallest = complement ? 1 : 0;
   const int largest = static_cast<int>(peaks_.size()) - 1;
   for (int k = smallest; k <= largest; ++k) peaks_[static_cast<std::size_t>(k)] = peak(k, y, depth);
-  const double step = step_ * static_cast<double>(stride_);
+  if (!complement) {
+    // For small s and large t the integrand of φ_0 is narrower than the Gaussian.
+    const double curvature = 1 + s_ * peaks_[0].b;
+    current_step_ /= std::max(1.0, std::ceil(current_step_ * std::sqrt(curvature) / kStepG - 0.25));
+  }
+  const double step = current_step_;
   const double log_normal = std::log(step) - 0.5 * std::log(2 * std::numbers::pi);
   double log_phi = 0;
   values.exponents = 0;

@@ -7,7 +7,8 @@
 //   tilted   c = s, κ = 1: G and H have mean zero under the tilt e^{sg}, and the integrals with k = 1 come
 //            from those with k = 2, 3 by parts: R(1,1,0) = -s R(2,0,0), R(1,0,1) = s² (R(3,0,0) - R(2,0,0)).
 //            So they keep their relative accuracy when they are tiny, as they are for long prompts.
-//   local    c = -y/s, so that G = x/s, κ = 0: for s > √(2 ln L), where a few of the largest tokens carry
+//   local    c = -y/s, so that G = x/s, κ = 0: for s > √(2 ln L) (and s > 1), where a few of the largest
+//   tokens carry
 //            the weight and lie close to each other. Only for differences of scores, to which the centre does
 //            not matter.
 //
@@ -62,16 +63,18 @@ class ScoreIntegrals {
   void gaussian_moments(int k, double y, double log_factor);
   double integral(const Block& block) const;
 
-  double s_, L_, log_s_, log_L_, step_;
+  double s_, L_, log_s_, log_L_;
+  double step_ = 0;
   bool tilted_;
   double centre_ = 0, kappa_;
   std::vector<Block> blocks_;
-  std::size_t degree_ = 0;                 ///< of the polynomials in G
-  std::vector<Peak> peaks_;                ///< by k, of the current y
-  std::vector<double> moments_;            ///< L E[e^{kx} e^{-e^x} G^m]/φ_0 as [k][m]
-  ScoreNodes nodes_;                       ///< of the current group
-  std::size_t stride_ = 1;                 ///< of the nodes, in steps
-  AlignedVector<double> powers_[2];        ///< e^{s step i stride}, for strides 1 and 2
+  std::size_t degree_ = 0;       ///< of the polynomials in G
+  std::vector<Peak> peaks_;      ///< by k, of the current y
+  std::vector<double> moments_;  ///< L E[e^{kx} e^{-e^x} G^m]/φ_0 as [k][m]
+  ScoreNodes nodes_;             ///< of the current group
+  double current_step_ = 0;      ///< the usual one or, where more or less accuracy is needed, another
+  double other_step_ = 0;
+  AlignedVector<double> powers_[2];        ///< e^{s step i}, for the usual step and the other
   AlignedVector<double> growth_, weight_;  ///< per node: e^{su}, the integrand
   std::vector<double> tail_;               ///< the Gaussian, at nodes with e^x > 1/2
 };

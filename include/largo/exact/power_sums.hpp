@@ -20,6 +20,15 @@ inline constexpr int kMostParts = 8;
 /// L = 1, and for parts that are all one, the value is 1; at s = 0 it is ∏ L^{1-k}. Cost: 0.1 to 2 ms.
 Estimate power_sum_moment(std::span<const int> parts, double s, double L);
 
+struct PowerSumMoments {
+  Estimate P2;    ///< E[P_2]
+  Estimate P3;    ///< E[P_3]
+  Estimate P2P2;  ///< E[P_2²]
+};
+
+/// The three that the output error, the risk and its gradient need, in one pass: about 0.1 ms.
+PowerSumMoments power_sum_moments(double s, double L);
+
 /// log φ_0(t) = log E e^{-t e^{sg}}, the logarithm of the Laplace transform of the log-normal law, at t =
 /// e^{log_t}. Domain: 0 <= s <= kLargestScoreSpread, log_t finite and at most 700. Relative error below 1e-13
 /// in both tails: it is -t e^{s²/2} to first order for small t (zero where that underflows) and falls like
