@@ -17,7 +17,7 @@ constexpr double kShallow = 14;
 constexpr double kStepG = 0.6;
 
 // The step in x: its error is about |Γ(k + iω)|/Γ(k) with ω = 2π/step, below 1e-15 for this ω.
-double step_in_x(int largest_k) { return 2 * std::numbers::pi / (31.4 + 1.5 * std::max(0, largest_k - 5)); }
+double step_in_x(int largest_k) { return 2 * std::numbers::pi / (31.4 + 1.5 * (std::max(largest_k, 3) - 5)); }
 
 // With steps below kTailStep the Gaussian tail beyond x = kGaussianFrom, where e^{-e^x} < 1e-19, is summed
 // by a formula.
@@ -74,35 +74,33 @@ ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
       tilted_(tilted(s, L)),
       kappa_(tilted_ ? 1 : 0),
       blocks_(std::move(blocks)) {
-  int largest_k = 1;
   for (const Block& block : blocks_) {
     // By parts, a block with k = 1 needs up to k = 3.
-    largest_k = std::max(largest_k, block.k == 1 && block.g + block.h > 0 ? 3 : block.k);
+    largest_k_ = std::max(largest_k_, block.k == 1 && block.g + block.h > 0 ? 3 : block.k);
     degree_ = std::max(degree_, static_cast<std::size_t>(block.g + 2 * block.h));
   }
-  step_ = std::min(kStepG, step_in_x(largest_k) / s);
-  peaks_.resize(static_cast<std::size_t>(largest_k) + 1);
-  moments_.resize(peaks_.size() * (degree_ + 1));
+  step_ = std::min(kStepG, step_in_x(largest_k_) / s);
+  moments_.resize(static_cast<std::size_t>(largest_k_ + 1) * (degree_ + 1));
 }
 
 // With x = y + s g the maximum solves g = s (k - e^x), that is w + ln w = y + k s² + 2 ln s for w = s² e^x.
 // From there the exponent falls by u²/2 - b u + (b/s)(e^{su} - 1).
-ScoreIntegrals::Peak ScoreIntegrals::peak(int k, double y, double depth) const {
-  const double w = wright_omega(y + k * s_ * s_ + 2 * log_s_);
+ScoreIntegrals::Peak ScoreIntegrals::peak(int k) const {
+  const double w = wright_omega(y_ + k * s_ * s_ + 2 * log_s_);
   Peak peak;
   peak.b = w / s_;
   // Two ways to the same place, with cancellation for small and for large s.
   if (s_ < 1) {
     peak.g = k * s_ - peak.b;
-    peak.x = y + s_ * peak.g;
+    peak.x = y_ + s_ * peak.g;
   } else {
     peak.x = std::log(w) - 2 * log_s_;
-    peak.g = (peak.x - y) / s_;
+    peak.g = (peak.x - y_) / s_;
   }
-  peak.left = std::sqrt(peak.b * peak.b + 2 * (depth + peak.b / s_)) - peak.b;
-  const double q = depth * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
+  peak.left = std::sqrt(peak.b * peak.b + 2 * (depth_ + peak.b / s_)) - peak.b;
+  const double q = depth_ * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
   const double v = std::min(std::sqrt(2 * q), std::log1p(q + std::sqrt(2 * q)));
-  peak.right = std::min(std::sqrt(2 * depth), v / s_);
+  peak.right = std::min(std::sqrt(2 * depth_), v / s_);
   return peak;
 }
 
@@ -148,78 +146,86 @@ double ScoreIntegrals::sum_complement(const Peak& peak) {
 }
 
 void ScoreIntegrals::at(double y, double depth, Values& values) {
-  current_step_ = step_ * (depth < kShallow ? 2 : 1);
+  y_ = y;
+  depth_ = depth;
   centre_ = tilted_ ? s_ : -y / s_;
-  values.centre = centre_;
+  exponents_ = 0;
   // φ_0 by its distance from 1 while it is closer to 1 than to 0: with the nodes of k = 1, else of k = 0.
-  const bool complement = y < 0;
-  const int smallest = complement ? 1 : 0;
-  const int largest = static_cast<int>(peaks_.size()) - 1;
-  for (int k = smallest; k <= largest; ++k) peaks_[static_cast<std::size_t>(k)] = peak(k, y, depth);
-  if (!complement) {
+  int k = y < 0 ? 1 : 0;
+  current_step_ = step_ * (depth < kShallow ? 2 : 1);
+  if (k == 0) {
     // For small s and large t the integrand of φ_0 is narrower than the Gaussian.
-    const double curvature = 1 + s_ * peaks_[0].b;
+    const double curvature = 1 + s_ * peak(0).b;
     current_step_ /= std::max(1.0, std::ceil(current_step_ * std::sqrt(curvature) / kStepG - 0.25));
   }
-  const double step = current_step_;
-  const double log_normal = std::log(step) - 0.5 * std::log(2 * std::numbers::pi);
-  double log_phi = 0;
-  values.exponents = 0;
-  for (int k = smallest; k <= largest;) {
-    const Peak& base = peaks_[static_cast<std::size_t>(k)];
-    double first = -base.left;
-    double last = base.right;
-    // φ_0 itself falls like the Gaussian to the left: cut where nothing but the Gaussian is left of it.
-    const double cut = (kLinearBelow - base.x) / s_;
-    const bool is_cut = k == 0 && step < kTailStep && first < cut;
-    if (is_cut) first = cut;
-    if (k == 1 && complement) {
-      // To the end of the Gaussian, or to where nothing but the Gaussian is left.
-      const double end_of_tail =
-          step > kTailStep ? std::sqrt(y * y / (s_ * s_) + 2 * depth) : (kGaussianFrom - y) / s_;
-      last = std::max(last, std::min(end_of_tail - base.g, base.b + std::sqrt(base.b * base.b + 2 * depth)));
-    }
-    int end = k;
-    for (; end < largest; ++end) {
-      const Peak& next = peaks_[static_cast<std::size_t>(end) + 1];
-      const double joined = std::max(last, next.g - base.g + next.right);
-      if ((end + 1 - k) * s_ * (joined - first) > kGroupSpan) break;
-      last = joined;
-    }
-    if (base.x + s_ * std::sqrt(2 * depth) < kLinearBelow) {
-      values.exponents = std::max(values.exponents, log_L_ + k * std::abs(y) + 0.5 * k * k * s_ * s_);
-      gaussian_moments(k, y,
-                       log_L_ - (k == 1 && complement ? log_phi = -std::exp(y + 0.5 * s_ * s_) : log_phi));
-      ++k;
-      continue;
-    }
-    fill_nodes(base, first, last);
-    const double log_scale = log_normal - 0.5 * base.g * base.g + k * base.x - base.b / s_;
-    values.exponents =
-        std::max(values.exponents, log_L_ + 0.5 * base.g * base.g + end * std::abs(base.x) + base.b / s_);
-    const auto powers = static_cast<std::size_t>(end - k + 1);
-    double* moments = moments_.data() + static_cast<std::size_t>(k) * (degree_ + 1);
-    score_moments(nodes_, weight_.data(), growth_.data(), base.g - centre_, powers, degree_, moments);
-    if (k == smallest) {
-      const double rest = is_cut ? weight_[0] * (gaussian_tail_sum(-base.g - first, step) / step - 1) : 0;
-      log_phi = complement ? std::log1p(-sum_complement(base) * std::exp(log_scale))
-                           : log_scale + std::log(moments[0] + rest);
-    }
-    for (int power = k; power <= end; ++power) {
-      // In two steps: the scale alone may be below the range of a double where the product is not.
-      const double half = std::exp(0.5 * (log_scale + (power - k) * base.x + log_L_ - log_phi));
-      for (std::size_t m = 0; m <= degree_; ++m, ++moments) *moments = *moments * half * half;
-    }
-    k = end + 1;
+  for (bool first = true; k <= largest_k_; first = false) {
+    const Peak base = peak(k);
+    k = base.x + s_ * std::sqrt(2 * depth) < kLinearBelow ? gaussian_moments(k, first)
+                                                          : summed_moments(k, base, first);
   }
-  values.log_power = L_ * log_phi;
+  values.centre = centre_;
+  values.exponents = exponents_;
+  values.log_power = L_ * log_phi_;
   values.R.resize(blocks_.size());
   for (std::size_t i = 0; i < blocks_.size(); ++i) values.R[i] = integral(blocks_[i]);
 }
 
+// The moments of k and of as many that follow as can share its nodes and its scale, and log φ_0 from the
+// first. Returns the next k.
+int ScoreIntegrals::summed_moments(int k, const Peak& base, bool first_of_all) {
+  const double step = current_step_;
+  double first = -base.left;
+  double last = base.right;
+  // φ_0 itself falls like the Gaussian to the left: cut where nothing but the Gaussian is left of it.
+  const double cut = (kLinearBelow - base.x) / s_;
+  const bool is_cut = k == 0 && step < kTailStep && first < cut;
+  if (is_cut) first = cut;
+  if (first_of_all && k == 1) {
+    // To the end of the Gaussian, or to where nothing but the Gaussian is left.
+    const double end_of_tail =
+        step > kTailStep ? std::sqrt(y_ * y_ / (s_ * s_) + 2 * depth_) : (kGaussianFrom - y_) / s_;
+    last = std::max(last, std::min(end_of_tail - base.g, base.b + std::sqrt(base.b * base.b + 2 * depth_)));
+  }
+  int end = k;
+  auto join = [&](int other) {
+    const Peak next = peak(other);
+    const double joined = std::max(last, next.g - base.g + next.right);
+    if ((other - k) * s_ * (joined - first) > kGroupSpan) return false;
+    last = joined;
+    end = other;
+    return true;
+  };
+  if (end < largest_k_ && !join(largest_k_)) {
+    while (end + 1 < largest_k_ && join(end + 1)) {
+    }
+  }
+
+  fill_nodes(base, first, last);
+  const auto powers = static_cast<std::size_t>(end - k + 1);
+  double* moments = moments_.data() + static_cast<std::size_t>(k) * (degree_ + 1);
+  score_moments(nodes_, weight_.data(), growth_.data(), base.g - centre_, powers, degree_, moments);
+
+  const double log_normal = std::log(step) - 0.5 * std::log(2 * std::numbers::pi);
+  const double log_scale = log_normal - 0.5 * base.g * base.g + k * base.x - base.b / s_;
+  exponents_ = std::max(exponents_, log_L_ + 0.5 * base.g * base.g + end * std::abs(base.x) + base.b / s_);
+  if (first_of_all) {
+    const double rest = is_cut ? weight_[0] * (gaussian_tail_sum(-base.g - first, step) / step - 1) : 0;
+    log_phi_ = k == 1 ? std::log1p(-sum_complement(base) * std::exp(log_scale))
+                      : log_scale + std::log(moments[0] + rest);
+  }
+  for (int power = k; power <= end; ++power) {
+    // In two steps: the scale alone may be below the range of a double where the product is not.
+    const double half = std::exp(0.5 * (log_scale + (power - k) * base.x + log_L_ - log_phi_));
+    for (std::size_t m = 0; m <= degree_; ++m, ++moments) *moments = *moments * half * half;
+  }
+  return end + 1;
+}
+
 // Where e^{-e^x} is one: L e^{ky + k²s²/2} times the moments of N(ks - c, 1).
-void ScoreIntegrals::gaussian_moments(int k, double y, double log_factor) {
-  const double scale = std::exp(log_factor + k * (y + 0.5 * k * s_ * s_));
+int ScoreIntegrals::gaussian_moments(int k, bool first_of_all) {
+  if (first_of_all) log_phi_ = -std::exp(y_ + 0.5 * s_ * s_);
+  exponents_ = std::max(exponents_, log_L_ + k * std::abs(y_) + 0.5 * k * k * s_ * s_);
+  const double scale = std::exp(log_L_ - log_phi_ + k * (y_ + 0.5 * k * s_ * s_));
   const double shift = k * s_ - centre_;
   double* moments = moments_.data() + static_cast<std::size_t>(k) * (degree_ + 1);
   double before = 0;
@@ -229,6 +235,7 @@ void ScoreIntegrals::gaussian_moments(int k, double y, double log_factor) {
     const double next = shift * moment + static_cast<double>(m) * before;
     before = std::exchange(moment, next);
   }
+  return k + 1;
 }
 
 // G^g H^h with H = G² - κ, from the moments of G: no cancellation to speak of, as the degree is at most four.

@@ -57,10 +57,11 @@ class ScoreIntegrals {
     double g, x, b;
     double left, right;  ///< distances in g at which the integrand has fallen to e^-depth
   };
-  Peak peak(int k, double y, double depth) const;
+  Peak peak(int k) const;
+  int summed_moments(int k, const Peak& base, bool first_of_all);
   void fill_nodes(const Peak& peak, double first, double last);
   double sum_complement(const Peak& peak);
-  void gaussian_moments(int k, double y, double log_factor);
+  int gaussian_moments(int k, bool first_of_all);
   double integral(const Block& block) const;
 
   double s_, L_, log_s_, log_L_;
@@ -68,11 +69,13 @@ class ScoreIntegrals {
   bool tilted_;
   double centre_ = 0, kappa_;
   std::vector<Block> blocks_;
+  int largest_k_ = 1;
   std::size_t degree_ = 0;       ///< of the polynomials in G
-  std::vector<Peak> peaks_;      ///< by k, of the current y
   std::vector<double> moments_;  ///< L E[e^{kx} e^{-e^x} G^m]/φ_0 as [k][m]
   ScoreNodes nodes_;             ///< of the current group
-  double current_step_ = 0;      ///< the usual one or, where more or less accuracy is needed, another
+  double y_ = 0, depth_ = 0;     ///< of the current call, like what follows
+  double log_phi_ = 0, exponents_ = 0;
+  double current_step_ = 0;  ///< the usual one or, where more or less accuracy is needed, another
   double other_step_ = 0;
   AlignedVector<double> powers_[2];        ///< e^{s step i}, for the usual step and the other
   AlignedVector<double> growth_, weight_;  ///< per node: e^{su}, the integrand

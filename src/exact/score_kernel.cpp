@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using D = hn::CappedTag<double, kNodesAtOnce>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 
-// (i, i+1, …) - as the nodes of one vector
+// The offsets of nodes i, i+1, …
 template <class D>
 HWY_INLINE hn::Vec<D> Offsets(D d, const ScoreNodes& nodes, std::size_t i) {
   const auto index = hn::Add(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(i)));
@@ -65,8 +65,51 @@ void Moments(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const d
   }
 }
 
+// Power sums alone, their partial sums in registers: on the way through memory, adding to one would wait for
+// the last addition to be stored.
+template <std::size_t kPowers>
+void PowerSums(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
+               double* HWY_RESTRICT partial) {
+  const D d;
+  constexpr std::size_t kVectors = kNodesAtOnce / kLanes;
+  hn::Vec<D> sum[kPowers][kVectors];
+  for (auto& power : sum) {
+    for (auto& vector : power) vector = hn::Zero(d);
+  }
+  for (std::size_t i = 0; i < nodes.count; i += kNodesAtOnce) {
+    for (std::size_t j = 0; j < kVectors; ++j) {
+      const auto v = hn::Load(d, growth + i + j * kLanes);
+      auto term = hn::Load(d, weight + i + j * kLanes);
+      for (std::size_t k = 0; k < kPowers; ++k) {
+        sum[k][j] = hn::Add(sum[k][j], term);
+        if (k + 1 < kPowers) term = hn::Mul(term, v);
+      }
+    }
+  }
+  for (std::size_t k = 0; k < kPowers; ++k) {
+    for (std::size_t j = 0; j < kVectors; ++j)
+      hn::Store(sum[k][j], d, partial + k * kNodesAtOnce + j * kLanes);
+  }
+}
+
 void MomentsOfDegree(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
                      std::size_t powers, std::size_t degree, double* partial) {
+  if (degree == 0) {
+    switch (powers) {
+      case 1:
+        return PowerSums<1>(nodes, weight, growth, partial);
+      case 2:
+        return PowerSums<2>(nodes, weight, growth, partial);
+      case 3:
+        return PowerSums<3>(nodes, weight, growth, partial);
+      case 4:
+        return PowerSums<4>(nodes, weight, growth, partial);
+      case 5:
+        return PowerSums<5>(nodes, weight, growth, partial);
+      default:
+        break;
+    }
+  }
   switch (degree) {
     case 0:
       return Moments<0>(nodes, weight, growth, shift, powers, partial);
@@ -81,11 +124,9 @@ void MomentsOfDegree(const ScoreNodes& nodes, const double* weight, const double
   }
 }
 
-// Nodes from `half` on are masked out by v = 0 and weight = 0.
-double Complement(const ScoreNodes& nodes, const double* HWY_RESTRICT weight,
-                  const double* HWY_RESTRICT growth, std::size_t half) {
-  const D d;
-  // Σ v^j / (j+1)!
+// Σ_{j < kTerms} v^j / (j+1)!
+template <std::size_t kTerms, class V>
+HWY_INLINE V IncrementSeries(V v) {
   constexpr std::array kSeries = {1.0,
                                   1.0 / 2,
                                   1.0 / 6,
@@ -100,15 +141,32 @@ double Complement(const ScoreNodes& nodes, const double* HWY_RESTRICT weight,
                                   1.0 / 479001600,
                                   1.0 / 6227020800,
                                   1.0 / 87178291200};
+  const D d;
+  auto sum = hn::Set(d, kSeries[kTerms - 1]);
+  for (std::size_t j = kTerms - 1; j-- > 0;) sum = hn::Add(hn::Set(d, kSeries[j]), hn::Mul(v, sum));
+  return sum;
+}
+
+// Nodes from `half` on are masked out by v = 0 and weight = 0.
+double Complement(const ScoreNodes& nodes, const double* HWY_RESTRICT weight,
+                  const double* HWY_RESTRICT growth, std::size_t half) {
+  const D d;
+  // Below 1/64 seven terms are enough, and most nodes lie there.
+  constexpr double kSmall = 1.0 / 64;
   HWY_ALIGN double partial[kNodesAtOnce] = {};
-  for (std::size_t i = 0; i < half; i += kLanes) {
+  std::size_t i = 0;
+  auto add = [&](auto value) HWY_ATTR {
+    double* to = partial + i % kNodesAtOnce;
+    hn::Store(hn::Add(hn::Load(d, to), value), d, to);
+  };
+  for (; i + kNodesAtOnce <= half && nodes.rate * growth[i + kNodesAtOnce - 1] < kSmall; i += kLanes) {
+    const auto v = hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i));
+    add(hn::Mul(hn::Load(d, weight + i), IncrementSeries<7>(v)));
+  }
+  for (; i < half; i += kLanes) {
     const auto inside = hn::Lt(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(half - i)));
     const auto v = hn::IfThenElseZero(inside, hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i)));
-    auto sum = hn::Set(d, kSeries.back());
-    for (std::size_t j = kSeries.size() - 1; j-- > 0;) sum = hn::Add(hn::Set(d, kSeries[j]), hn::Mul(v, sum));
-    const auto term = hn::Mul(hn::IfThenElseZero(inside, hn::Load(d, weight + i)), sum);
-    double* to = partial + i % kNodesAtOnce;
-    hn::Store(hn::Add(hn::Load(d, to), term), d, to);
+    add(hn::Mul(hn::IfThenElseZero(inside, hn::Load(d, weight + i)), IncrementSeries<14>(v)));
   }
   return Total(partial);
 }
