@@ -4,6 +4,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "measures/sampling.hpp"
+#include "measures/score_law.hpp"
 
 namespace largo {
 
@@ -87,6 +88,19 @@ void AffineMeasure::sample(const Stream& stream, std::uint64_t first_token,
     const std::span<const double> z(base_tokens.row(i).data(), static_cast<std::size_t>(base_tokens.cols()));
     largo::linear_image(z, map_transposed, offset_, tokens.row(i));
   }
+}
+
+ScoreLaw AffineMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  ScoreLaw law = base_->score_law(map_.transpose() * direction);
+  const double shift = direction.dot(offset_);
+  for (ScoreComponent& component : law.components) {
+    component.centre += shift;
+    component.mean = offset_ + map_ * component.mean;
+    if (component.slope.size() > 0) component.slope = map_ * component.slope;
+  }
+  for (Matrix& covariance : law.covariances) covariance = map_ * covariance * map_.transpose();
+  return largo::finite(std::move(law));
 }
 
 }  // namespace largo

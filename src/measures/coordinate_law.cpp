@@ -11,6 +11,22 @@
 namespace largo {
 namespace {
 
+ScoreComponent point(double weight, double at) {
+  ScoreComponent piece;
+  piece.weight = weight;
+  piece.centre = at;
+  return piece;
+}
+
+// Density ∝ e^{rate (x - centre)/scale} on centre ± scale.
+ScoreComponent interval(double weight, double centre, double scale, double rate) {
+  ScoreComponent piece = point(weight, centre);
+  piece.shape = ScoreShape::bounded;
+  piece.scale = scale;
+  piece.rate = rate;
+  return piece;
+}
+
 // sup_a 2λ(a)/a² for a centred law whose λ is even. Its limit at 0 is the variance; where the kurtosis
 // exceeds 3 the supremum is attained inside, and 2λ(a)/a² has a single hump.
 double largest_proxy(const CoordinateLaw& law, double bound) {
@@ -38,6 +54,10 @@ class SphereCoordinate final : public CoordinateLaw {
     return order_ == 1 ? std::copysign(scale_, probability - 0.5) : scale_ * (2 * probability - 1);
   }
   double sub_gaussian_constant() const override { return scale_ / std::sqrt(order_); }
+  std::vector<ScoreComponent> pieces() const override {
+    if (order_ == 1) return {point(0.5, -scale_), point(0.5, scale_)};
+    return {interval(1, 0, scale_, 0)};
+  }
 
  private:
   double order_;
@@ -63,6 +83,11 @@ class ThreePoint final : public CoordinateLaw {
     return probability < 1 - mass_ / 2 ? 0 : scale_;
   }
   double sub_gaussian_constant() const override { return largest_proxy(*this, scale_); }
+  std::vector<ScoreComponent> pieces() const override {
+    std::vector<ScoreComponent> points = {point(mass_ / 2, -scale_), point(mass_ / 2, scale_)};
+    if (mass_ < 1) points.push_back(point(1 - mass_, 0));
+    return points;
+  }
 
  private:
   double scale_;
@@ -89,6 +114,7 @@ class CentredBernoulli final : public CoordinateLaw {
     if (std::abs(p_ - 0.5) < 1e-4) return std::sqrt(0.25 - (0.5 - p_) * (0.5 - p_) / 3);
     return std::sqrt((1 - 2 * p_) / (2 * std::log((1 - p_) / p_)));
   }
+  std::vector<ScoreComponent> pieces() const override { return {point(1 - p_, -p_), point(p_, 1 - p_)}; }
 
  private:
   double p_;
@@ -117,6 +143,10 @@ class TruncatedLaplace final : public CoordinateLaw {
     return std::copysign(std::min(size, bound_), signed_mass);
   }
   double sub_gaussian_constant() const override { return largest_proxy(*this, bound_); }
+  std::vector<ScoreComponent> pieces() const override {
+    const double middle = bound_ / 2;
+    return {interval(0.5, -middle, middle, middle / scale_), interval(0.5, middle, middle, -middle / scale_)};
+  }
 
  private:
   struct Half {
@@ -137,6 +167,11 @@ class TruncatedLaplace final : public CoordinateLaw {
 };
 
 }  // namespace
+
+std::vector<ScoreComponent> CoordinateLaw::pieces() const {
+  fail("score_law",
+       "this coordinate law is not given as a mixture of standard shapes: override CoordinateLaw::pieces");
+}
 
 CoordinateLawPtr rademacher(double scale) {
   check_positive("rademacher", "scale", scale);

@@ -8,6 +8,7 @@
 #include "largo/numerics/log_sum_exp.hpp"
 #include "largo/numerics/sphere_functions.hpp"
 #include "measures/sampling.hpp"
+#include "measures/score_law.hpp"
 
 namespace largo {
 namespace {
@@ -88,6 +89,36 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
     result.covariance += (mean_h + s * s * variance_g) * projection;
   }
   return finite(std::move(result));
+}
+
+// Given W = w, a Gaussian or a sphere of radius √(w d); all of them share Γa/s and Γ - Γa(Γa)ᵀ/s².
+ScoreLaw EllipticalMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  const Vector zero = Vector::Zero(dimension());
+  const Vector whitened = root_transposed_ * direction;
+  const double s = whitened.norm();
+  if (!(s > 0)) return constant_score(0, zero, covariance());
+  const Vector slope = root_transposed_.transpose() * (whitened / s);
+  const auto d = static_cast<double>(dimension());
+  const RadialLaw::Nodes nodes = radial_.tail_nodes(s);
+  ScoreLaw law;
+  law.covariances.emplace_back(shape_ - slope * slope.transpose());
+  law.relative_error = nodes.relative_error;
+  for (std::ptrdiff_t k = 0; k < nodes.values.size(); ++k) {
+    const double w = nodes.values[k];
+    if (nodes.weights[k] == 0) continue;
+    if (w == 0) {
+      ScoreComponent atom;
+      atom.weight = nodes.weights[k];
+      atom.mean = zero;
+      law.components.push_back(std::move(atom));
+      continue;
+    }
+    const RoundBase base =
+        base_ == EllipticalBase::gaussian ? RoundBase{0, std::sqrt(w)} : RoundBase{d, std::sqrt(w * d)};
+    add_round_component(law, nodes.weights[k], base, 0, s, zero, slope);
+  }
+  return largo::finite(std::move(law));
 }
 
 double EllipticalMeasure::sub_gaussian_constant() const {

@@ -325,6 +325,25 @@ void EmpiricalMeasure::sample(const Stream& stream, std::uint64_t first_token,
   }
 }
 
+ScoreLaw EmpiricalMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  ScoreLaw law;
+  law.components.reserve(static_cast<std::size_t>(length()));
+  for (std::int64_t l = 0; l < length(); ++l) {
+    ScoreComponent atom;
+    atom.weight = probabilities_.size() > 0 ? probabilities_[l] : 1 / static_cast<double>(length());
+    if (atom.weight == 0) continue;
+    atom.mean.resize(dimension());
+    for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
+      atom.mean[j] = tokens_(l, j);
+      atom.centre += tokens_(l, j) * direction[j];
+    }
+    if (!std::isfinite(atom.centre)) explain_non_finite();
+    law.components.push_back(std::move(atom));
+  }
+  return law;
+}
+
 Vector EmpiricalMeasure::softmax_weights(const ConstVectorRef& direction) const {
   check_direction(direction);
   std::vector<double> scores(static_cast<std::size_t>(length()));

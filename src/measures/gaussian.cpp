@@ -6,6 +6,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "measures/sampling.hpp"
+#include "measures/score_law.hpp"
 
 namespace largo {
 
@@ -51,6 +52,20 @@ void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,
                              Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
   sample_linear_image(stream, first_token, mean_, root_transposed_, tokens);
+}
+
+ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  const double centre = direction.dot(mean_);
+  // Through the root, so that Γa/s is right where s vanishes but for rounding.
+  const Vector whitened = root_transposed_ * direction;
+  const double s = whitened.norm();
+  if (!(s > 0)) return largo::finite(constant_score(centre, mean_, covariance_));
+  const Vector slope = root_transposed_.transpose() * (whitened / s);
+  ScoreLaw law;
+  law.covariances.emplace_back(covariance_ - slope * slope.transpose());
+  add_round_component(law, 1, RoundBase{0, 1}, centre, s, mean_, slope);
+  return largo::finite(std::move(law));
 }
 
 }  // namespace largo

@@ -188,6 +188,13 @@ void Measure::sample(const Stream&, std::uint64_t, Eigen::Ref<RowMatrix>) const 
   fail("sample", "this law has no sampler: override Measure::sample");
 }
 
+ScoreLaw Measure::score_law(const ConstVectorRef&) const {
+  fail(
+      "score_law",
+      "the score of this law has no known distribution (Gaussian, sphere, ball, elliptical and discrete laws "
+      "have one, and their images and mixtures): sample prompts instead");
+}
+
 RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length) {
   if (length < 1) fail("sample_prompt", "length", static_cast<double>(length), "at least 1");
   RowMatrix tokens(length, law.dimension());

@@ -1,5 +1,6 @@
 #include "largo/measures/mixture.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -121,6 +122,25 @@ void MixtureMeasure::sample(const Stream& stream, std::uint64_t first_token,
                                                      tokens.middleRows(begin, end - begin));
     begin = end;
   }
+}
+
+ScoreLaw MixtureMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  ScoreLaw law;
+  for (std::size_t k = 0; k < components_.size(); ++k) {
+    const double weight = weights_[static_cast<std::ptrdiff_t>(k)];
+    if (weight == 0) continue;  // takes no part, whatever it is
+    ScoreLaw part = components_[k]->score_law(direction);
+    law.relative_error = std::max(law.relative_error, part.relative_error);
+    const std::ptrdiff_t shift = std::ssize(law.covariances);
+    for (ScoreComponent& component : part.components) {
+      component.weight *= weight;
+      if (component.covariance >= 0) component.covariance += shift;
+      law.components.push_back(std::move(component));
+    }
+    for (Matrix& covariance : part.covariances) law.covariances.push_back(std::move(covariance));
+  }
+  return law;
 }
 
 }  // namespace largo

@@ -7,6 +7,7 @@
 #include "largo/measures/elliptical.hpp"
 #include "largo/numerics/check.hpp"
 #include "measures/sampling.hpp"
+#include "measures/score_law_nodes.hpp"
 
 namespace largo {
 namespace {
@@ -16,6 +17,13 @@ namespace {
 constexpr double kFolds = 80;
 constexpr int kPanels = 4;
 constexpr int kNodesPerPanel = 30;
+
+// Panels of tail_nodes: 20 nodes integrate 20 e-folds to 1e-16 of the largest value.
+constexpr int kNodesPerTailPanel = 20;
+constexpr double kFoldsPerPanel = 20;
+// Below this variance of the score, what is asked of it is a power series in the variance to 1e-12.
+constexpr double kSmoothVariance = 0.1;
+constexpr double kTailError = 2e-13;  // 4e-14 is the largest seen against nodes four times as dense
 
 }  // namespace
 
@@ -41,13 +49,13 @@ RadialLaw RadialLaw::uniform(double low, double high) {
 }
 
 RadialLaw::Nodes RadialLaw::nodes(double slope) const {
-  if (weights_.size() > 0) return {values_, weights_};
+  if (weights_.size() > 0) return {values_, weights_, 0};
   using Rule = boost::math::quadrature::gauss<double, kNodesPerPanel>;
   const double high = values_[1];
   const double width = high - values_[0];
   const double window = slope * width > kFolds ? kFolds / slope : width;
   const double half_panel = window / kPanels / 2;
-  Nodes nodes{Vector(kPanels * kNodesPerPanel), Vector(kPanels * kNodesPerPanel)};
+  Nodes nodes{Vector(kPanels * kNodesPerPanel), Vector(kPanels * kNodesPerPanel), 0};
   std::ptrdiff_t at = 0;
   for (int panel = 0; panel < kPanels; ++panel) {
     const double centre = high - (2 * panel + 1) * half_panel;
@@ -58,6 +66,39 @@ RadialLaw::Nodes RadialLaw::nodes(double slope) const {
       }
     }
   }
+  return nodes;
+}
+
+RadialLaw::Nodes RadialLaw::tail_nodes(double s) const {
+  if (weights_.size() > 0) return {values_, weights_, 0};
+  using Rule = boost::math::quadrature::gauss<double, kNodesPerTailPanel>;
+  const double low = values_[0];
+  const double high = values_[1];
+  // Panels double in length away from the top, where the tails pick out the largest radii, and away from
+  // zero, where the law of the score shrinks to a point.
+  std::vector<double> cuts = {high};
+  const double farthest = tail_reach(std::sqrt(high) * s);
+  for (double depth = kFoldsPerPanel * high / (farthest * farthest / 2); depth < (high - low) / 2;
+       depth *= 2) {
+    cuts.push_back(high - depth);
+  }
+  const double smooth = kSmoothVariance / (s * s);
+  while (cuts.back() / 2 > low && cuts.back() > smooth) cuts.push_back(cuts.back() / 2);
+  cuts.push_back(low);
+  Nodes nodes{Vector((std::ssize(cuts) - 1) * kNodesPerTailPanel),
+              Vector((std::ssize(cuts) - 1) * kNodesPerTailPanel), 0};
+  std::ptrdiff_t at = 0;
+  for (std::size_t panel = 0; panel + 1 < cuts.size(); ++panel) {
+    const double centre = (cuts[panel] + cuts[panel + 1]) / 2;
+    const double half = (cuts[panel] - cuts[panel + 1]) / 2;
+    for (std::size_t i = 0; i < Rule::abscissa().size(); ++i) {
+      for (const double sign : {-1.0, 1.0}) {
+        nodes.values[at] = centre + sign * half * Rule::abscissa()[i];
+        nodes.weights[at++] = half * Rule::weights()[i] / (high - low);
+      }
+    }
+  }
+  nodes.relative_error = kTailError;
   return nodes;
 }
 

@@ -6,6 +6,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/sphere_functions.hpp"
 #include "measures/sampling.hpp"
+#include "measures/score_law.hpp"
 
 namespace largo {
 namespace {
@@ -72,6 +73,20 @@ Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions
 }
 
 double RoundMeasure::sub_gaussian_constant() const { return radius_ / std::sqrt(order_); }
+
+// The ball is the projection of the sphere of R^{d+2}: one formula for both.
+ScoreLaw RoundMeasure::score_law(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  const Matrix identity = Matrix::Identity(dimension(), dimension());
+  const Vector zero = Vector::Zero(dimension());
+  const double norm = length_of(direction);
+  if (!(norm > 0)) return constant_score(0, zero, radius_ * radius_ / order_ * identity);
+  const Vector unit = direction / norm;
+  ScoreLaw law;
+  law.covariances.emplace_back(identity - unit * unit.transpose());
+  add_round_component(law, 1, RoundBase{order_, radius_}, 0, norm, zero, unit);
+  return largo::finite(std::move(law));
+}
 
 SphereMeasure::SphereMeasure(std::ptrdiff_t dimension, double radius)
     : RoundMeasure(dimension, static_cast<double>(dimension), radius) {

@@ -4,6 +4,9 @@
 #pragma once
 
 #include <memory>
+#include <vector>
+
+#include "largo/measures/score_law.hpp"
 
 namespace largo {
 
@@ -21,6 +24,9 @@ class CoordinateLaw {
   /// Inverse distribution function, 0 < probability < 1.
   virtual double quantile(double probability) const = 0;
   virtual double sub_gaussian_constant() const = 0;
+  /// The law as a mixture of standard shapes: the score law of X along 1, moments of X aside. A law of your
+  /// own need not have one: the default throws InputError.
+  virtual std::vector<ScoreComponent> pieces() const;
 };
 
 using CoordinateLawPtr = std::shared_ptr<const CoordinateLaw>;

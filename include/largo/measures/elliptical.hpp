@@ -22,10 +22,15 @@ class RadialLaw {
 
   struct Nodes {
     Vector values;
-    Vector weights;  // sum to (nearly) one; what is missing is negligible under the tilt
+    Vector weights;             // sum to (nearly) one; what is missing is negligible under the tilt
+    double relative_error = 0;  // of integrals by tail_nodes
   };
   /// Nodes that integrate e^{f(w)} to 1e-15 when f is increasing, concave, and has slope `slope` at the top.
   Nodes nodes(double slope) const;
+  /// Nodes for all that is asked of the law of √W s x, from the bulk to the tilt by e^{2u}: they integrate
+  /// e^{-u²/(2 w s²)} to 1e-13 of its largest value over w for every u that this tilt does not make
+  /// negligible. Weights sum to one.
+  Nodes tail_nodes(double s) const;
 
   double largest() const;
   double quantile(double probability) const;
@@ -48,6 +53,8 @@ class EllipticalMeasure final : public Measure {
   /// √(w_max · largest eigenvalue of Γ): an upper bound, the smallest possible for a Gaussian base.
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  /// A continuous radius becomes a few hundred Gauss-Legendre nodes, one component each.
+  ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
  private:
   Matrix shape_;               // Γ

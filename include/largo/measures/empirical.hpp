@@ -47,6 +47,8 @@ class EmpiricalMeasure final : public Measure {
   double sub_gaussian_constant() const override;
   /// Tokens drawn from the prompt, with replacement and its weights.
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  /// One atom per token; those of weight zero are left out.
+  ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
   /// The L softmax weights along one direction, in float64; they sum to one.
   Vector softmax_weights(const ConstVectorRef& direction) const;

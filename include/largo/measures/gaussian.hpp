@@ -23,6 +23,7 @@ class GaussianMeasure final : public Measure {
   /// √(largest eigenvalue of Γ), the smallest possible.
   double sub_gaussian_constant() const override { return sub_gaussian_; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
  private:
   Vector mean_;

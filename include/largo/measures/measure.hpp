@@ -13,7 +13,7 @@
 //   tilts                  tilt() for each direction, in parallel
 //   mean, covariance       tilt(0)
 //   sub_gaussian_constant  an estimate from below: the supremum over the axes and diagonals only
-//   sample                 none: throws InputError
+//   sample, score_law      none: throws InputError
 // Override what you know in closed form.
 #pragma once
 
@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "largo/measures/score_law.hpp"
 #include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 #include "largo/sampling/streams.hpp"
@@ -66,6 +67,12 @@ class Measure {
   /// Fills row i with token number first_token + i of the stream: a token depends on (stream, its number)
   /// alone, so a prompt may be drawn in any pieces.
   virtual void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const;
+
+  /// The law of the score <direction, z> and the moments of z given it (score_law.hpp). Known for Gaussian,
+  /// round, elliptical and discrete laws, for products of discrete coordinates and at most one continuous
+  /// one (among those the direction does not ignore), and for images and mixtures of these; others throw
+  /// InputError.
+  virtual ScoreLaw score_law(const ConstVectorRef& direction) const;
 
  protected:
   explicit Measure(std::ptrdiff_t dimension);

@@ -21,6 +21,7 @@ class MixtureMeasure final : public Measure {
   /// An upper bound: √(max_k σ_k² + r²), r the largest distance of a component's mean from the mean.
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
   const Vector& weights() const { return weights_; }
   const std::vector<MeasurePtr>& components() const { return components_; }

@@ -16,6 +16,7 @@ class RoundMeasure : public Measure {
                                     const Execution& execution = {}) const override;
   /// r/√n, the smallest possible: these laws are strictly sub-Gaussian.
   double sub_gaussian_constant() const override;
+  ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
  protected:
   RoundMeasure(std::ptrdiff_t dimension, double order, double radius);
