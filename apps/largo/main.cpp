@@ -65,6 +65,7 @@ int run(int argc, char** argv) {
       "Example: largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --query 1,0,-1\n"
       "largo COMMAND --help explains a command.");
   add_attention_command(app);
+  add_moments_command(app);
   add_reproduce_command(app);
   add_doctor_command(app);
   // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.

@@ -114,7 +114,7 @@ std::string to_string(const SoftmaxProduct& factors) {
     if (next - factor > 1) text += fmt::format("^{}", next - factor);
     factor = next;
   }
-  return "E[" + text + "]";
+  return fmt::format("E[{}]", text);
 }
 
 // "a - b + c": a sign before each summand, none before a first that is positive.
@@ -138,7 +138,8 @@ std::string to_string(const SpreadPolynomial& coefficient, bool negative) {
                                    : fmt::format("{} {}", digits, s));
     ++powers;
   }
-  return powers > 1 ? "(" + text + ")" : text == "1" ? "" : text;
+  if (powers > 1) return fmt::format("({})", text);
+  return text == "1" ? "" : text;
 }
 
 }  // namespace
@@ -257,7 +258,10 @@ std::string to_string(const SoftmaxExpression& expression) {
     const bool negative =
         *std::find_if(coefficient.begin(), coefficient.end(), [](auto c) { return c != 0; }) < 0;
     std::string term = to_string(coefficient, negative);
-    if (!factors.empty()) term += (term.empty() ? "" : " ") + to_string(factors);
+    if (!factors.empty()) {
+      if (!term.empty()) term += ' ';
+      term += to_string(factors);
+    }
     append_summand(text, negative, term.empty() ? "1" : term);
   }
   return text.empty() ? "0" : text;
@@ -275,8 +279,8 @@ Estimate expectation(const SoftmaxExpression& reduced, double s, const PowerSumM
       parts.push_back(k);
     }
     const Estimate moment = parts.empty() ? Estimate{1, 0} : power_sum_moment(parts);
-    check_finite(kFunction, "moment " + to_string(factors), moment.value);
-    check_nonnegative(kFunction, "error of the moment " + to_string(factors), moment.error);
+    check_finite(kFunction, fmt::format("moment {}", to_string(factors)), moment.value);
+    check_nonnegative(kFunction, fmt::format("error of the moment {}", to_string(factors)), moment.error);
     double c = 0;
     double magnitude = 0;  // Σ |c_j| s^j, which scales the rounding errors
     for (std::size_t j = coefficient.size(); j-- > 0;) {
