@@ -59,10 +59,12 @@ class Reproduce(CliTest):
         self.assertIn(os.path.join("a", "b", "report.json"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
-        self.assertTrue(report["claims"])
-        for claim in report["claims"]:
-            self.assertEqual(claim["verdict"], "holds")
-            self.assertLessEqual(claim["worst_error"], claim["worst_error_bound"])
+        lemma, exact = report["claims"]
+        self.assertEqual([lemma["id"], exact["id"]], ["lemma", "exact-error"])
+        self.assertEqual([lemma["verdict"], exact["verdict"]], ["holds", "holds"])
+        self.assertLessEqual(lemma["worst_error"], lemma["worst_error_bound"])
+        self.assertLessEqual(exact["worst_z_score"], exact["worst_z_score_bound"])
+        self.assertEqual([row["L"] for row in exact["rows"]], [1, 3, 10, 30, 100])
         # A second run replaces the report, and gives the same whatever the number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
