@@ -6,15 +6,17 @@
 // nearly odd functions, from the identities by parts.
 #include "largo/exact/softmax_moments.hpp"
 
+#include <cassert>
 #include <cmath>
 
 #include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
+#include "largo/exact/parts_algebra.hpp"
 
 namespace largo {
 namespace {
 
-constexpr Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0}, P4{4, 0, 0};
+constexpr Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0};
 constexpr Block Y{1, 1, 0}, X{1, 0, 1};
 
 enum : std::size_t {
@@ -73,12 +75,24 @@ std::vector<Quantity> tilted_quantities() {
   };
 }
 
-// The slopes over s, from the identities by parts.
+// d E[statistic]/ds over s, reduced to power sums by parts: every coefficient is then a multiple of s.
+Quantity slope_over_s(const SoftmaxExpression& statistic) {
+  Quantity quantity;
+  const SoftmaxExpression slope = reduce_by_parts(derivative_in_s(statistic));
+  for (const auto& [factors, coefficient] : slope.terms()) {
+    assert(coefficient.size() == 2 && coefficient[0] == 0);
+    Product& product = quantity.emplace_back();
+    product.coefficient = static_cast<double>(coefficient[1]);
+    for (const SoftmaxSum& factor : factors) product.factors.push_back({factor.k, 0, 0});
+  }
+  return quantity;
+}
+
 std::vector<Quantity> quantities_for_small_s() {
   std::vector<Quantity> list = tilted_quantities();
-  list[kSlopeP2] = {{2, {P2}}, {-8, {P3}}, {6, {P2, P2}}};
-  list[kSlopeP3] = {{6, {P3}}, {-18, {P4}}, {12, {P2, P3}}};
-  list[kSlopeP2P2] = {{4, {P2, P2}}, {20, {P2, P2, P2}}, {-32, {P2, P3}}, {8, {P4}}};
+  list[kSlopeP2] = slope_over_s(power_sum(2));
+  list[kSlopeP3] = slope_over_s(power_sum(3));
+  list[kSlopeP2P2] = slope_over_s(power_sum(2) * power_sum(2));
   return list;
 }
 
