@@ -1,0 +1,246 @@
+// largo moments: exact statistics of softmax attention over L Gaussian tokens, at one (s, L) or on a grid.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "command.hpp"
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/io/atomic_file.hpp"
+#include "largo/io/csv.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "numerics/parallel.hpp"
+#include "output.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kMostPoints = 1e6;
+constexpr double kWholeUpTo = 0x1p53;
+
+struct MomentsOptions : CommonOptions {
+  std::string s;
+  std::string L;
+  std::string csv;
+};
+
+struct Field {
+  const char* name;
+  Estimate SoftmaxMoments::*estimate;
+  const char* meaning;
+};
+
+constexpr std::array kFields = {
+    Field{"P2", &SoftmaxMoments::P2, "E[P_2], P_k = sum of p_i^k"},
+    Field{"P3", &SoftmaxMoments::P3, "E[P_3]"},
+    Field{"P2P2", &SoftmaxMoments::P2P2, "E[P_2^2]"},
+    Field{"mean", &SoftmaxMoments::mean, "E[A], A = sum of p_i g_i; s if L = inf"},
+    Field{"bias", &SoftmaxMoments::bias, "E[A] - s"},
+    Field{"mse", &SoftmaxMoments::mse, "E[(A - s)^2]"},
+    Field{"variance", &SoftmaxMoments::variance, "E[B], B = sum of p_i (g_i - A)^2; 1 if L = inf"},
+    Field{"variance_mse", &SoftmaxMoments::variance_mse, "E[(B - 1)^2]"},
+    Field{"variance_P2", &SoftmaxMoments::variance_P2, "E[(B - 1) P_2]"},
+    Field{"squared_spread", &SoftmaxMoments::squared_spread, "E[D], D = sum of p_i^2 (g_i - A)^2"},
+    Field{"P2_slope", &SoftmaxMoments::P2_slope, "d E[P_2] / ds"},
+    Field{"P3_slope", &SoftmaxMoments::P3_slope, "d E[P_3] / ds"},
+    Field{"P2P2_slope", &SoftmaxMoments::P2P2_slope, "d E[P_2^2] / ds"},
+};
+
+// Relative; absolute for what is zero to within its error, like E[A] of a prompt of one token.
+double relative_error(const Estimate& estimate) {
+  const double size = std::abs(estimate.value);
+  return size > estimate.error ? estimate.error / size : estimate.error;
+}
+
+// The largest among the reported numbers.
+double error_estimate(const SoftmaxMoments& moments) {
+  double largest = 0;
+  for (const Field& field : kFields) largest = std::max(largest, relative_error(moments.*field.estimate));
+  return largest;
+}
+
+double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
+double condensation_s(double L) { return std::sqrt(2 * std::log(L)); }
+
+// "0:6:13": 13 values from 0 to 6, evenly spaced; or a list.
+std::vector<double> read_spreads(const std::string& text) {
+  const auto first_colon = text.find(':');
+  if (first_colon == std::string::npos) return parse_numbers("--s", text);
+  const auto second_colon = text.find(':', first_colon + 1);
+  if (second_colon == std::string::npos) {
+    fail("moments", "--s", fmt::format("'{}'", text), "a list, or FIRST:LAST:COUNT");
+  }
+  const std::string_view view = text;
+  const double first = parse_number("--s", view.substr(0, first_colon));
+  const double last = parse_number("--s", view.substr(first_colon + 1, second_colon - first_colon - 1));
+  const double count = parse_number("--s", view.substr(second_colon + 1));
+  if (!(count >= 2 && count <= kMostPoints) || count != std::floor(count)) {
+    fail("moments", "number of values in --s", count, "a whole number between 2 and 1e6");
+  }
+  std::vector<double> values;
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    values.push_back(((count - 1 - i) * first + i * last) / (count - 1));
+  }
+  return values;
+}
+
+// Unlike elsewhere a length need not be a whole number: the formulas hold for any.
+std::vector<double> read_lengths(const std::string& text) {
+  return text.find(':') == std::string::npos ? parse_numbers("--L", text) : parse_lengths("--L", text);
+}
+
+std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
+  const std::vector<double> spreads = read_spreads(options.s);
+  const std::vector<double> lengths = read_lengths(options.L);
+  // Before the work, and with the names of the options.
+  for (const double s : spreads) {
+    if (!(s >= 0 && s <= kLargestScoreSpread)) {
+      fail("moments", "--s", s, fmt::format("between 0 and {:.0e}", kLargestScoreSpread));
+    }
+  }
+  for (const double L : lengths) {
+    if (!(L >= 1 && L <= kLargestL))
+      fail("moments", "--L", L, fmt::format("between 1 and {:.0e}", kLargestL));
+  }
+  const std::ptrdiff_t columns = std::ssize(lengths);
+  const double points = static_cast<double>(spreads.size()) * static_cast<double>(columns);
+  if (points > kMostPoints) fail("moments", "number of points", points, "at most 1e6");
+
+  std::vector<SoftmaxMoments> grid(spreads.size() * lengths.size());
+  parallel_for(std::ssize(grid), options.execution(), [&](std::ptrdiff_t i) {
+    grid[static_cast<std::size_t>(i)] = softmax_moments(spreads[static_cast<std::size_t>(i / columns)],
+                                                        lengths[static_cast<std::size_t>(i % columns)]);
+  });
+  return grid;
+}
+
+Json to_json(const SoftmaxMoments& moments) {
+  Json json;
+  json["s"] = moments.s;
+  if (moments.L < kWholeUpTo && moments.L == std::floor(moments.L)) {
+    json["L"] = static_cast<std::int64_t>(moments.L);
+  } else {
+    json["L"] = moments.L;
+  }
+  Json errors;
+  for (const Field& field : kFields) {
+    json[field.name] = (moments.*field.estimate).value;
+    errors[field.name] = (moments.*field.estimate).error;
+    if (field.estimate == &SoftmaxMoments::mse) {
+      json["effective_tokens"] = effective_tokens(moments);
+      json["error_estimate"] = error_estimate(moments);
+    }
+  }
+  json["self_check"] = moments.self_check;
+  json["condensation_s"] = condensation_s(moments.L);
+  json["errors"] = std::move(errors);
+  return json;
+}
+
+void write_table(const std::string& file, const std::vector<SoftmaxMoments>& grid) {
+  std::vector<std::string> header = {"s", "L"};
+  for (const Field& field : kFields) header.push_back(field.name);
+  for (const char* name : {"effective_tokens", "error_estimate", "self_check", "condensation_s"}) {
+    header.push_back(name);
+  }
+  RowMatrix table(std::ssize(grid), std::ssize(header));
+  for (std::ptrdiff_t i = 0; i < table.rows(); ++i) {
+    const SoftmaxMoments& moments = grid[static_cast<std::size_t>(i)];
+    std::ptrdiff_t column = 0;
+    const auto add = [&](double value) { table(i, column++) = value; };
+    add(moments.s);
+    add(moments.L);
+    for (const Field& field : kFields) add((moments.*field.estimate).value);
+    add(effective_tokens(moments));
+    add(error_estimate(moments));
+    add(moments.self_check);
+    add(condensation_s(moments.L));
+  }
+  write_csv(file, header, table);
+}
+
+void print_point(const SoftmaxMoments& moments) {
+  fmt::print("s = {}, L = {}: weights p_i ∝ exp(s g_i), g_i standard normal\n", moments.s, moments.L);
+  fmt::print("{:<16}  {:>17}  {:>14}  meaning\n", "", "value", "relative error");
+  for (const Field& field : kFields) {
+    const Estimate& estimate = moments.*field.estimate;
+    fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  {}\n", field.name, estimate.value, relative_error(estimate),
+               field.meaning);
+  }
+  fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  1 / P2\n", "effective_tokens", effective_tokens(moments),
+             relative_error(moments.P2));
+  fmt::print("{:<16}  {:>17.10e}  {:>14}  sqrt(2 ln L): beyond, a few tokens carry the weight\n",
+             "condensation_s", condensation_s(moments.L), "");
+}
+
+void print_grid(const std::vector<SoftmaxMoments>& grid) {
+  fmt::print("{:>9}  {:>9}  {:>11}  {:>11}  {:>11}  {:>11}  {:>12}  {:>11}  {:>7}\n", "s", "L", "P2", "bias",
+             "mse", "variance", "variance_mse", "eff. tokens", "error");
+  for (const SoftmaxMoments& moments : grid) {
+    fmt::print(
+        "{:>9.4g}  {:>9.4g}  {:>11.4e}  {:>11.4e}  {:>11.4e}  {:>11.4e}  {:>12.4e}  {:>11.4e}  {:>7.0e}\n",
+        moments.s, moments.L, moments.P2.value, moments.bias.value, moments.mse.value, moments.variance.value,
+        moments.variance_mse.value, effective_tokens(moments), error_estimate(moments));
+  }
+}
+
+// Row by row: the whole of a large grid as one object would take gigabytes.
+void print_rows(const std::vector<SoftmaxMoments>& grid) {
+  fmt::print("{{\"rows\":[");
+  for (std::size_t i = 0; i < grid.size(); ++i)
+    fmt::print("{}{}", i > 0 ? "," : "", to_text(to_json(grid[i])));
+  fmt::print("]}}\n");
+}
+
+void run_moments(const MomentsOptions& options) {
+  if (!options.csv.empty()) AtomicFile("moments", options.csv);  // can it be written? Before the work.
+  const std::vector<SoftmaxMoments> grid = compute(options);
+  for (const SoftmaxMoments& moments : grid) check_numbers(to_json(moments));
+  if (!options.csv.empty()) write_table(options.csv, grid);
+  const bool one = grid.size() == 1;
+  if (options.json) {
+    one ? print_json(to_json(grid[0])) : print_rows(grid);
+  } else if (!options.csv.empty()) {
+    fmt::print("{} {} in {}\n", grid.size(), one ? "row" : "rows", options.csv);
+  } else {
+    one ? print_point(grid[0]) : print_grid(grid);
+  }
+}
+
+}  // namespace
+
+void add_moments_command(CLI::App& app) {
+  auto options = std::make_shared<MomentsOptions>();
+  const auto given = [](const std::string& text) {
+    return std::string(text.empty() ? "must not be empty" : "");
+  };
+  CLI::App* command =
+      app.add_subcommand("moments", "Exact statistics of softmax attention over L Gaussian tokens");
+  command
+      ->add_option("--s", options->s,
+                   "standard deviation of the scores: 2, a list 0.5,1,2 or 0:6:13 (evenly spaced)")
+      ->required();
+  command
+      ->add_option("--L", options->L,
+                   "length of the prompt, 1 to 1e300: 1e4, a list 10,100,1e6 or 1e2:1e8:7 (log-spaced)")
+      ->required();
+  command->add_option("--csv", options->csv, "write all numbers to this file, one row per point, s slowest")
+      ->check(given, "");
+  add_common_options(*command, *options);
+  command->footer(
+      "Nothing is sampled: each number comes with an estimate of its error. error_estimate is the largest\n"
+      "relative one among the numbers reported (absolute for a number that is zero to within its error).\n"
+      "One s and one L give an object with --json, more give {\"rows\":[...]}.\n\n"
+      "Examples:\n"
+      "  largo moments --s 2 --L 1e4\n"
+      "  largo moments --s 0:6:13 --L 1e2:1e8:7 --csv moments.csv");
+  command->callback([options] { run_moments(*options); });
+}
+
+}  // namespace largo
