@@ -56,6 +56,7 @@ Estimate covariance_error(const SoftmaxMoments& m, const Matrix& W, const Matrix
 AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                         const ConstMatrixRef& V, const ConstVectorRef& query, double L) {
   constexpr const char* kName = "gaussian_attention_error";
+  if (L != std::numeric_limits<double>::infinity()) check_prompt_length(kName, L);
   const Matrix R = covariance_root(kName, "token_covariance", token_covariance).root;
   check_shape(kName, "U", U.rows(), U.cols(), R.rows(), query.size());
   check_size(kName, "columns of V", V.cols(), R.rows());
@@ -65,7 +66,7 @@ AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, 
 
   AttentionError error;
   const Vector along = R.transpose() * (U * query);
-  error.s = along.norm();
+  error.s = along.stableNorm();
   error.bias = Vector::Zero(V.rows());
   if (L == std::numeric_limits<double>::infinity() || R.cols() == 0) return error;
 
@@ -79,6 +80,10 @@ AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, 
   const double rows = static_cast<double>(V.rows());
   error.gradient_V = Combination().add(rows, output_error(m, G.trace(), e.dot(G * e))).sum;
   error.gradient_U = Combination().add(query.squaredNorm(), covariance_error(m, W, G, e)).sum;
+  check_finite(kName, "output error", error.output.value);
+  check_finite(kName, "gradient error in V", error.gradient_V.value);
+  check_finite(kName, "gradient error in U", error.gradient_U.value);
+  check_finite(kName, "bias", error.bias);
   return error;
 }
 

@@ -84,7 +84,9 @@ MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
   }
 }
 
-std::vector<Estimate> MasterFormula::operator()(double s, double L) const {
+std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
+  // Below, the statistics are those of s = 0 to 1e-16.
+  const double s = std::max(spread, 1e-8);
   const double log_L = std::log(L);
   const std::size_t count = quantities_.size();
   ScoreIntegrals integrals(s, L, blocks_);

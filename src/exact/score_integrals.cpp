@@ -97,7 +97,9 @@ ScoreIntegrals::Peak ScoreIntegrals::peak(int k) const {
     peak.x = std::log(w) - 2 * log_s_;
     peak.g = (peak.x - y_) / s_;
   }
-  peak.left = std::sqrt(peak.b * peak.b + 2 * (depth_ + peak.b / s_)) - peak.b;
+  // By u²/2 at least, and by b |u| - b/s.
+  peak.left =
+      std::min(std::sqrt(2 * depth_), std::sqrt(peak.b * peak.b + 2 * (depth_ + peak.b / s_)) - peak.b);
   const double q = depth_ * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
   const double v = std::min(std::sqrt(2 * q), std::log1p(q + std::sqrt(2 * q)));
   peak.right = std::min(std::sqrt(2 * depth_), v / s_);

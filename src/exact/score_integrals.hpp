@@ -72,7 +72,7 @@ class ScoreIntegrals {
   int largest_k_ = 1;
   std::size_t degree_ = 0;       ///< of the polynomials in G
   std::vector<double> moments_;  ///< L E[e^{kx} e^{-e^x} G^m]/φ_0 as [k][m]
-  ScoreNodes nodes_;             ///< of the current group
+  KernelNodes nodes_;            ///< of the current group
   double y_ = 0, depth_ = 0;     ///< of the current call, like what follows
   double log_phi_ = 0, exponents_ = 0;
   double current_step_ = 0;  ///< the usual one or, where more or less accuracy is needed, another

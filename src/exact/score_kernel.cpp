@@ -22,7 +22,7 @@ constexpr std::size_t kLanes = hn::MaxLanes(D());
 
 // The offsets of nodes i, i+1, …
 template <class D>
-HWY_INLINE hn::Vec<D> Offsets(D d, const ScoreNodes& nodes, std::size_t i) {
+HWY_INLINE hn::Vec<D> Offsets(D d, const KernelNodes& nodes, std::size_t i) {
   const auto index = hn::Add(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(i)));
   return hn::Add(hn::Set(d, nodes.first), hn::Mul(index, hn::Set(d, nodes.step)));
 }
@@ -30,7 +30,7 @@ HWY_INLINE hn::Vec<D> Offsets(D d, const ScoreNodes& nodes, std::size_t i) {
 // Of the four partial sums, in a fixed order.
 double Total(const double* partial) { return (partial[0] + partial[2]) + (partial[1] + partial[3]); }
 
-void Weights(const ScoreNodes& nodes, double* HWY_RESTRICT weight, double* HWY_RESTRICT growth) {
+void Weights(const KernelNodes& nodes, double* HWY_RESTRICT weight, double* HWY_RESTRICT growth) {
   const D d;
   const auto b = hn::Set(d, nodes.b);
   const auto rate = hn::Set(d, nodes.rate);
@@ -45,7 +45,7 @@ void Weights(const ScoreNodes& nodes, double* HWY_RESTRICT weight, double* HWY_R
 }
 
 template <std::size_t kDegree>
-void Moments(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
+void Moments(const KernelNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
              double shift, std::size_t powers, double* HWY_RESTRICT partial) {
   const D d;
   constexpr std::size_t kOrders = kDegree + 1;
@@ -68,7 +68,7 @@ void Moments(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const d
 // Power sums alone, their partial sums in registers: on the way through memory, adding to one would wait for
 // the last addition to be stored.
 template <std::size_t kPowers>
-void PowerSums(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
+void PowerSums(const KernelNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
                double* HWY_RESTRICT partial) {
   const D d;
   constexpr std::size_t kVectors = kNodesAtOnce / kLanes;
@@ -92,7 +92,7 @@ void PowerSums(const ScoreNodes& nodes, const double* HWY_RESTRICT weight, const
   }
 }
 
-void MomentsOfDegree(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
+void MomentsOfDegree(const KernelNodes& nodes, const double* weight, const double* growth, double shift,
                      std::size_t powers, std::size_t degree, double* partial) {
   if (degree == 0) {
     switch (powers) {
@@ -148,7 +148,7 @@ HWY_INLINE V IncrementSeries(V v) {
 }
 
 // Nodes from `half` on are masked out by v = 0 and weight = 0.
-double Complement(const ScoreNodes& nodes, const double* HWY_RESTRICT weight,
+double Complement(const KernelNodes& nodes, const double* HWY_RESTRICT weight,
                   const double* HWY_RESTRICT growth, std::size_t half) {
   const D d;
   // Below 1/64 seven terms are enough, and most nodes lie there.
@@ -188,12 +188,12 @@ HWY_EXPORT(MomentsOfDegree);
 HWY_EXPORT(Complement);
 }  // namespace
 
-void score_weights(const ScoreNodes& nodes, double* weight, double* growth) {
+void score_weights(const KernelNodes& nodes, double* weight, double* growth) {
   ensure_simd_level();
   HWY_DYNAMIC_DISPATCH(Weights)(nodes, weight, growth);
 }
 
-void score_moments(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
+void score_moments(const KernelNodes& nodes, const double* weight, const double* growth, double shift,
                    std::size_t powers, std::size_t degree, double* moments) {
   ensure_simd_level();
   thread_local AlignedVector<double> partial;
@@ -206,7 +206,7 @@ void score_moments(const ScoreNodes& nodes, const double* weight, const double* 
   }
 }
 
-double score_complement(const ScoreNodes& nodes, const double* weight, const double* growth,
+double score_complement(const KernelNodes& nodes, const double* weight, const double* growth,
                         std::size_t half) {
   ensure_simd_level();
   return HWY_DYNAMIC_DISPATCH(Complement)(nodes, weight, growth, half);

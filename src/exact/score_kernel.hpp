@@ -9,7 +9,7 @@ namespace largo {
 
 inline constexpr std::size_t kNodesAtOnce = 4;
 
-struct ScoreNodes {
+struct KernelNodes {
   std::size_t count = 0;  ///< a multiple of kNodesAtOnce
   double first = 0;
   double step = 0;
@@ -20,15 +20,15 @@ struct ScoreNodes {
 };
 
 /// growth[i] = e^{s u_i}, weight[i] = e^{u (b - u/2) - rate (e^{su} - 1)}: the integrand over its maximum.
-void score_weights(const ScoreNodes& nodes, double* weight, double* growth);
+void score_weights(const KernelNodes& nodes, double* weight, double* growth);
 
 /// moments[k (degree + 1) + m] = Σ_i weight[i] growth[i]^k (u_i + shift)^m, for k < powers and m <= degree
 /// <= 4.
-void score_moments(const ScoreNodes& nodes, const double* weight, const double* growth, double shift,
+void score_moments(const KernelNodes& nodes, const double* weight, const double* growth, double shift,
                    std::size_t powers, std::size_t degree, double* moments);
 
 /// Σ weight[i] (e^v - 1)/v over nodes before `half`, v = rate growth[i] <= 1/2 there.
-double score_complement(const ScoreNodes& nodes, const double* weight, const double* growth,
+double score_complement(const KernelNodes& nodes, const double* weight, const double* growth,
                         std::size_t half);
 
 }  // namespace largo

@@ -8,6 +8,7 @@
 
 #include <cassert>
 #include <cmath>
+#include <limits>
 
 #include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
@@ -100,19 +101,37 @@ Estimate operator+(Estimate a, Estimate b) { return {a.value + b.value, a.error 
 Estimate operator+(double a, Estimate b) { return {a + b.value, b.error + 0x1p-53 * std::abs(a + b.value)}; }
 Estimate operator*(double a, Estimate b) { return {a * b.value, std::abs(a) * b.error}; }
 
+// A few operations on exact numbers.
+Estimate rounded(double value) {
+  return {value, 4 * std::numeric_limits<double>::epsilon() * std::abs(value) +
+                     std::numeric_limits<double>::denorm_min()};
+}
+
 // Equal weights 1/L: A is the mean, B the biased variance of L normals.
 SoftmaxMoments at_zero(double L) {
   const double p = 1 / L;
   SoftmaxMoments m;
   m.L = L;
-  m.P2 = {p, 0};
-  m.P3 = {p * p, 0};
-  m.P2P2 = {p * p, 0};
-  m.mse = {p, 0};
-  m.variance = {1 - p, 0};
-  m.variance_mse = {p * (2 - p), 0};
-  m.variance_P2 = {-p * p, 0};
-  m.squared_spread = {p * (1 - p), 0};
+  m.P2 = rounded(p);
+  m.P3 = rounded(p * p);
+  m.P2P2 = m.P3;
+  m.mse = m.P2;
+  m.variance = rounded((L - 1) / L);
+  m.variance_mse = rounded(p * (2 - p));
+  m.variance_P2 = rounded(-p * p);
+  m.squared_spread = rounded(p * ((L - 1) / L));
+  return m;
+}
+
+// A = g_1, and nothing else is random.
+SoftmaxMoments of_one_token(double s) {
+  SoftmaxMoments m;
+  m.s = s;
+  m.L = 1;
+  m.P2 = m.P3 = m.P2P2 = m.variance_mse = {1, 0};
+  m.bias = {-s, 0};
+  m.mse = rounded(1 + s * s);
+  m.variance_P2 = {-1, 0};
   return m;
 }
 
@@ -122,7 +141,7 @@ SoftmaxMoments softmax_moments(double s, double L) {
   constexpr const char* kName = "softmax_moments";
   check_score_spread(kName, s);
   check_prompt_length(kName, L);
-  constexpr double kSmallestS = 1e-8;  // below, the statistics are those of s = 0 to 1e-16, the slopes linear
+  if (L == 1) return of_one_token(s);
   if (s == 0) return at_zero(L);
 
   static const MasterFormula kTilted(tilted_quantities());
@@ -131,7 +150,7 @@ SoftmaxMoments softmax_moments(double s, double L) {
   const bool tilted = ScoreIntegrals::tilted(s, L);
   const bool small = tilted && s < 1;
   const MasterFormula& formula = small ? kSmall : tilted ? kTilted : kLocal;
-  const std::vector<Estimate> e = formula(std::max(s, kSmallestS), L);
+  const std::vector<Estimate> e = formula(s, L);
 
   SoftmaxMoments m;
   m.s = s;

@@ -19,6 +19,7 @@ constexpr double kNegligible = 1e-13;
 CovarianceRoot covariance_root(std::string_view function, std::string_view argument,
                                const ConstMatrixRef& covariance) {
   check_symmetric(function, argument, covariance);
+  if (covariance.rows() == 0) fail(function, argument, "empty", "at least 1 x 1");
   const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
   const Vector& eigenvalues = solver.eigenvalues();  // ascending
   const double largest = eigenvalues.cwiseAbs().maxCoeff();

@@ -144,6 +144,9 @@ TEST(GaussianError, RefusesBadInput) {
   EXPECT_THROW(gaussian_attention_error(identity, identity, identity, z, 0.5), InputError);
   EXPECT_THROW(gaussian_attention_error(identity, 1e9 * identity, identity, z, 2), InputError);
   EXPECT_THROW(gaussian_attention_error(identity, identity, identity, kInfinity * z, 2), InputError);
+  EXPECT_THROW(gaussian_attention_error(identity, identity, 1e160 * identity, z, 2), InputError);
+  EXPECT_THROW(gaussian_attention_error(Matrix(0, 0), Matrix(0, 2), Matrix(1, 0), z, 2), InputError);
+  EXPECT_THROW(gaussian_attention_error(0 * identity, identity, identity, z, 0.5), InputError);
 }
 
 TEST(Asymptotics, BulkAndCondensation) {

@@ -125,6 +125,24 @@ TEST(LogLognormalLaplace, BothTailsToFullRelativeAccuracy) {
   }
 }
 
+TEST(LogLognormalLaplace, SmallSpreads) {
+  EXPECT_EQ(log_lognormal_laplace(1, 1e-200), -std::exp(1.0));
+  EXPECT_EQ(log_lognormal_laplace(-1, 1e-100), -std::exp(-1.0));
+  // Laplace's method: -t + s²t²/2 - s²t/2, up to terms of the order (s²t)² t.
+  const double t = std::exp(20.0), s = 1e-6;
+  const double expected = -t + 0.5 * s * s * t * t - 0.5 * s * s * t;
+  EXPECT_NEAR(log_lognormal_laplace(20, s) / expected, 1, 1e-6);
+  for (const double log_t : {10.0, 30.0, 34.0}) {
+    for (const double spread : {1e-12, 1e-8, 1e-6, 1e-3}) {
+      const double value = log_lognormal_laplace(log_t, spread);
+      EXPECT_TRUE(std::isfinite(value) && value < 0) << log_t << " " << spread;
+    }
+  }
+  EXPECT_THROW(log_lognormal_laplace(35, 0.2), InputError);
+  EXPECT_TRUE(std::isfinite(log_lognormal_laplace(700, 0.25)));
+  EXPECT_NEAR(power_sum_moments(1e-200, 1000).P2.value, 1e-3, 1e-15);
+}
+
 TEST(LogLognormalLaplace, EdgeValues) {
   EXPECT_EQ(log_lognormal_laplace(-3, 0), -std::exp(-3));
   EXPECT_THROW(log_lognormal_laplace(701, 1), InputError);
