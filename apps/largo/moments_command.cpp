@@ -10,12 +10,12 @@
 #include <fmt/core.h>
 
 #include "command.hpp"
+#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/io/atomic_file.hpp"
 #include "largo/io/csv.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/parse_numbers.hpp"
-#include "numerics/parallel.hpp"
 #include "output.hpp"
 
 namespace largo {
@@ -66,8 +66,6 @@ double error_estimate(const SoftmaxMoments& moments) {
 }
 
 double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
-double condensation_s(double L) { return std::sqrt(2 * std::log(L)); }
-
 // "0:6:13": 13 values from 0 to 6, evenly spaced; or a list.
 std::vector<double> read_spreads(const std::string& text) {
   const auto first_colon = text.find(':');
@@ -108,16 +106,10 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
     if (!(L >= 1 && L <= kLargestL))
       fail("moments", "--L", L, fmt::format("between 1 and {:.0e}", kLargestL));
   }
-  const std::ptrdiff_t columns = std::ssize(lengths);
-  const double points = static_cast<double>(spreads.size()) * static_cast<double>(columns);
+  const double points = static_cast<double>(spreads.size()) * static_cast<double>(lengths.size());
   if (points > kMostPoints) fail("moments", "number of points", points, "at most 1e6");
 
-  std::vector<SoftmaxMoments> grid(spreads.size() * lengths.size());
-  parallel_for(std::ssize(grid), options.execution(), [&](std::ptrdiff_t i) {
-    grid[static_cast<std::size_t>(i)] = softmax_moments(spreads[static_cast<std::size_t>(i / columns)],
-                                                        lengths[static_cast<std::size_t>(i % columns)]);
-  });
-  return grid;
+  return softmax_moments(spreads, lengths, options.execution());
 }
 
 Json to_json(const SoftmaxMoments& moments) {
@@ -138,7 +130,7 @@ Json to_json(const SoftmaxMoments& moments) {
     }
   }
   json["self_check"] = moments.self_check;
-  json["condensation_s"] = condensation_s(moments.L);
+  json["condensation_s"] = condensation_line(moments.L);
   json["errors"] = std::move(errors);
   return json;
 }
@@ -160,7 +152,7 @@ void write_table(const std::string& file, const std::vector<SoftmaxMoments>& gri
     add(effective_tokens(moments));
     add(error_estimate(moments));
     add(moments.self_check);
-    add(condensation_s(moments.L));
+    add(condensation_line(moments.L));
   }
   write_csv(file, header, table);
 }
@@ -176,7 +168,7 @@ void print_point(const SoftmaxMoments& moments) {
   fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  1 / P2\n", "effective_tokens", effective_tokens(moments),
              relative_error(moments.P2));
   fmt::print("{:<16}  {:>17.10e}  {:>14}  sqrt(2 ln L): beyond, a few tokens carry the weight\n",
-             "condensation_s", condensation_s(moments.L), "");
+             "condensation_s", condensation_line(moments.L), "");
 }
 
 void print_grid(const std::vector<SoftmaxMoments>& grid) {

@@ -93,8 +93,8 @@ std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
   ScoreIntegrals::Values values;
   Sums sums(count);
 
-  // Adds the integrands at y, to within e^-depth of each, and returns how deep the largest of them lies
-  // below its maximum: -log(integrand / largest so far), so that its neighbours need no more accuracy.
+  // Adds the integrands at y, to within e^-depth of each, and returns the depth that its neighbours need:
+  // what is small against the largest so far need not be accurate. Zero or less when nothing here matters.
   std::vector<double> largest(count);
   auto add = [&](double y, double depth) {
     integrals.at(y, std::max(depth, kLeastDepth), values);

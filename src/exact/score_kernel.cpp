@@ -27,9 +27,6 @@ HWY_INLINE hn::Vec<D> Offsets(D d, const KernelNodes& nodes, std::size_t i) {
   return hn::Add(hn::Set(d, nodes.first), hn::Mul(index, hn::Set(d, nodes.step)));
 }
 
-// Of the four partial sums, in a fixed order.
-double Total(const double* partial) { return (partial[0] + partial[2]) + (partial[1] + partial[3]); }
-
 void Weights(const KernelNodes& nodes, double* HWY_RESTRICT weight, double* HWY_RESTRICT growth) {
   const D d;
   const auto b = hn::Set(d, nodes.b);
@@ -168,7 +165,7 @@ double Complement(const KernelNodes& nodes, const double* HWY_RESTRICT weight,
     const auto v = hn::IfThenElseZero(inside, hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i)));
     add(hn::Mul(hn::IfThenElseZero(inside, hn::Load(d, weight + i)), IncrementSeries<14>(v)));
   }
-  return Total(partial);
+  return total(partial);
 }
 
 }  // namespace
@@ -201,8 +198,7 @@ void score_moments(const KernelNodes& nodes, const double* weight, const double*
   partial.assign(sums * kNodesAtOnce, 0.0);
   HWY_DYNAMIC_DISPATCH(MomentsOfDegree)(nodes, weight, growth, shift, powers, degree, partial.data());
   for (std::size_t i = 0; i < sums; ++i) {
-    const double* p = partial.data() + i * kNodesAtOnce;
-    moments[i] = (p[0] + p[2]) + (p[1] + p[3]);
+    moments[i] = total(partial.data() + i * kNodesAtOnce);
   }
 }
 

@@ -9,6 +9,9 @@ namespace largo {
 
 inline constexpr std::size_t kNodesAtOnce = 4;
 
+/// Of the partial sums, in a fixed order.
+inline double total(const double* partial) { return (partial[0] + partial[2]) + (partial[1] + partial[3]); }
+
 struct KernelNodes {
   std::size_t count = 0;  ///< a multiple of kNodesAtOnce
   double first = 0;

@@ -13,6 +13,7 @@
 #include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
 #include "largo/exact/parts_algebra.hpp"
+#include "numerics/parallel.hpp"
 
 namespace largo {
 namespace {
@@ -179,6 +180,16 @@ SoftmaxMoments softmax_moments(double s, double L) {
     m.variance_P2 = e[kBP2] + -1 * m.P2;
   }
   return m;
+}
+
+std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,
+                                            const Execution& execution) {
+  std::vector<SoftmaxMoments> grid(spreads.size() * lengths.size());
+  parallel_for(std::ssize(grid), execution, [&](std::ptrdiff_t i) {
+    const auto at = static_cast<std::size_t>(i);
+    grid[at] = softmax_moments(spreads[at / lengths.size()], lengths[at % lengths.size()]);
+  });
+  return grid;
 }
 
 }  // namespace largo

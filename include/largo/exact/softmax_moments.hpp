@@ -6,7 +6,11 @@
 // the formulas.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "largo/numerics/estimate.hpp"
+#include "largo/numerics/execution.hpp"
 
 namespace largo {
 
@@ -41,5 +45,9 @@ inline constexpr double kLargestScoreSpread = 1e6;
 /// has an absolute error of 1e-14 for L close to it. Each comes with its estimate. Values below 1e-308, like
 /// P2P2 of a very long prompt, are returned as zero. Cost: 0.1 to 4 ms, whatever L is.
 SoftmaxMoments softmax_moments(double s, double L);
+
+/// The same at every pair, in parallel: all lengths for the first s, then for the next.
+std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,
+                                            const Execution& execution = {});
 
 }  // namespace largo
