@@ -11,7 +11,7 @@ namespace largo {
 namespace {
 
 // The outer rule: first step, and the number of times it may be halved.
-constexpr double kStep = 0.4;
+constexpr double kStep = 0.3;
 constexpr int kHalvings = 5;
 // The error of the trapezoidal rule on the line is about squared when its step is halved, so a change of
 // this size means an error of the order of the machine's.
@@ -41,11 +41,22 @@ void for_each_partition(const std::vector<Block>& factors, std::size_t next, std
   blocks.pop_back();
 }
 
-// Where the integrands are large: L (1 - φ_0(y)) is about one.
-double typical_y(double s, double log_L) {
-  const double largest = std::sqrt(2 * log_L);
-  return s <= largest ? -log_L - 0.5 * s * s : -s * largest;
-}
+// The outer variable: y = middle + width (v + 1 - e^-v). In y the integrands fall like those of a Gumbel law,
+// doubly exponentially to the right but like e^{Ky} to the left; in v doubly exponentially on both sides,
+// which leaves a third of the nodes.
+struct OuterVariable {
+  OuterVariable(double s, double log_L) {
+    // The integrands are large where L (1 - φ_0(y)) is about one, and as wide as one, or, where the weights
+    // condense on few tokens, as the law of the largest score.
+    const double largest = std::sqrt(2 * log_L);
+    middle = s <= largest ? -log_L - 0.5 * s * s : -s * largest;
+    width = std::max(1.0, s / std::max(1.0, largest));
+  }
+  double y(double v) const { return middle + width * (v - std::expm1(-v)); }
+  double slope(double v) const { return width * (1 + std::exp(-v)); }
+
+  double middle, width;
+};
 
 struct Sums {
   explicit Sums(std::size_t count) : value(count), magnitude(count), uncertainty(count) {}
@@ -84,85 +95,109 @@ MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
   }
 }
 
-std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
-  // Below, the statistics are those of s = 0 to 1e-16.
-  const double s = std::max(spread, 1e-8);
-  const double log_L = std::log(L);
-  const std::size_t count = quantities_.size();
-  ScoreIntegrals integrals(s, L, blocks_);
-  ScoreIntegrals::Values values;
-  Sums sums(count);
+// The trapezoidal sums of all quantities for one (s, L), refined by halving the step.
+class MasterFormula::Rule {
+ public:
+  Rule(const MasterFormula& formula, double s, double L)
+      : quantities_(formula.quantities_),
+        s_(s),
+        L_(L),
+        variable_(s, std::log(L)),
+        integrals_(s, L, formula.blocks_),
+        largest_(quantities_.size()),
+        sums_(quantities_.size()),
+        coarse_(sums_) {
+    // Outwards from the middle until nothing matters.
+    depths_.push_front(add(0, kDepth));
+    while (depths_.front() > 0) depths_.push_front(add(first_ -= step_, depths_.front()));
+    for (double last = 0; depths_.back() > 0;) depths_.push_back(add(last += step_, depths_.back()));
+  }
 
-  // Adds the integrands at y, to within e^-depth of each, and returns the depth that its neighbours need:
+  void halve() {
+    coarse_ = sums_;
+    std::deque<double> refined;
+    for (std::size_t i = 0; i + 1 < depths_.size(); ++i) {
+      const double depth = std::max(depths_[i], depths_[i + 1]);
+      refined.push_back(depths_[i]);
+      refined.push_back(depth);
+      add(first_ + (static_cast<double>(i) + 0.5) * step_, depth);
+    }
+    refined.push_back(depths_.back());
+    depths_ = std::move(refined);
+    step_ *= 0.5;
+  }
+
+  /// Sets the estimates from the last two sums and returns the largest relative change.
+  double estimate(std::vector<Estimate>& results) const {
+    double worst = 0;
+    for (std::size_t q = 0; q < results.size(); ++q) {
+      const double fine = sums_.value[q] * step_;
+      const double change = std::abs(fine - coarse_.value[q] * 2 * step_);
+      const double size = sums_.magnitude[q] * step_;
+      const double relative = size > 0 ? change / size : 0;
+      worst = std::max(worst, relative);
+      results[q] = {fine, size * relative * std::min(1.0, 100 * relative) +
+                              std::numeric_limits<double>::epsilon() * sums_.uncertainty[q] * step_};
+    }
+    return worst;
+  }
+
+ private:
+  // Adds the integrands at v, to within e^-depth of each, and returns the depth that its neighbours need:
   // what is small against the largest so far need not be accurate. Zero or less when nothing here matters.
-  std::vector<double> largest(count);
-  auto add = [&](double y, double depth) {
-    integrals.at(y, std::max(depth, kLeastDepth), values);
-    const double power = std::exp(values.log_power);
+  double add(double v, double depth) {
+    integrals_.at(variable_.y(v), std::max(depth, kLeastDepth), values_);
+    const double weight = std::exp(values_.log_power) * variable_.slope(v);
     // Relative error of the integrand, in epsilons: that of L log φ_0, and of the exponents of the integrals.
-    const double uncertainty = (1 + std::abs(values.log_power)) * (kRounding + 4 * values.exponents);
+    const double uncertainty = (1 + std::abs(values_.log_power)) * (kRounding + 4 * values_.exponents);
     double share = 0;
-    for (std::size_t q = 0; q < count; ++q) {
+    for (std::size_t q = 0; q < quantities_.size(); ++q) {
       double sum = 0;
       double magnitude = 0;
       for (const Monomial& monomial : quantities_[q]) {
-        double term = monomial.coefficient;
-        for (int i = 0; i < monomial.centre; ++i) term *= values.centre;
-        for (int i = 0; i < monomial.offset; ++i) term *= values.centre - s;
-        for (std::size_t i = 0; i < monomial.blocks.size(); ++i) {
-          term *= values.R[monomial.blocks[i]] * (1 - static_cast<double>(i) / L);
-        }
+        const double term = evaluate(monomial);
         sum += term;
         magnitude += std::abs(term);
       }
-      magnitude *= power;
-      sums.value[q] += sum * power;
-      sums.magnitude[q] += magnitude;
-      sums.uncertainty[q] += magnitude * uncertainty;
-      largest[q] = std::max(largest[q], magnitude);
-      if (largest[q] > 0) share = std::max(share, magnitude / largest[q]);
+      magnitude *= weight;
+      sums_.value[q] += sum * weight;
+      sums_.magnitude[q] += magnitude;
+      sums_.uncertainty[q] += magnitude * uncertainty;
+      largest_[q] = std::max(largest_[q], magnitude);
+      if (largest_[q] > 0) share = std::max(share, magnitude / largest_[q]);
     }
     return std::min(kDepth, kDepth + std::log(share) + kMargin);
-  };
+  }
 
-  // The integrands are analytic around the real line, the nearest singularities about π/2 away, or, where the
-  // weights condense on few tokens, as far as the law of the largest score is wide.
-  double step = kStep * std::max(1.0, s / std::max(1.0, std::sqrt(2 * log_L)));
-  const double middle = typical_y(s, log_L);
-  std::deque<double> depths;
-  double left = middle;
-  depths.push_front(add(left, kDepth));
-  while (depths.front() > 0) depths.push_front(add(left -= step, depths.front()));
-  double right = middle;
-  while (depths.back() > 0) depths.push_back(add(right += step, depths.back()));
+  double evaluate(const Monomial& monomial) const {
+    double term = monomial.coefficient;
+    for (int i = 0; i < monomial.centre; ++i) term *= values_.centre;
+    for (int i = 0; i < monomial.offset; ++i) term *= values_.centre - s_;
+    for (std::size_t i = 0; i < monomial.blocks.size(); ++i) {
+      term *= values_.R[monomial.blocks[i]] * (1 - static_cast<double>(i) / L_);
+    }
+    return term;
+  }
 
-  std::vector<Estimate> results(count);
-  Sums coarse = sums;
-  double coarse_step = step;
+  const std::vector<std::vector<Monomial>>& quantities_;
+  double s_, L_;
+  OuterVariable variable_;
+  ScoreIntegrals integrals_;
+  ScoreIntegrals::Values values_;
+  std::vector<double> largest_;  ///< integrand of each quantity, term by term
+  Sums sums_, coarse_;
+  double first_ = 0, step_ = kStep;
+  std::deque<double> depths_;  ///< of the nodes from first_ on
+};
+
+std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
+  // Below, the statistics are those of s = 0 to 1e-16.
+  const double s = std::max(spread, 1e-8);
+  std::vector<Estimate> results(quantities_.size());
+  Rule rule(*this, s, L);
   for (int halving = 0; halving < kHalvings; ++halving) {
-    std::deque<double> refined;
-    for (std::size_t i = 0; i + 1 < depths.size(); ++i) {
-      const double depth = std::max(depths[i], depths[i + 1]);
-      refined.push_back(depths[i]);
-      refined.push_back(depth);
-      add(left + (static_cast<double>(i) + 0.5) * step, depth);
-    }
-    refined.push_back(depths.back());
-    depths = std::move(refined);
-    step *= 0.5;
-    double worst = 0;
-    for (std::size_t q = 0; q < count; ++q) {
-      const double fine = sums.value[q] * step;
-      const double change = std::abs(fine - coarse.value[q] * coarse_step);
-      const double sum_of_sizes = sums.magnitude[q] * step;
-      const double relative = sum_of_sizes > 0 ? change / sum_of_sizes : 0;
-      worst = std::max(worst, relative);
-      results[q] = {fine, sum_of_sizes * relative * std::min(1.0, 100 * relative) +
-                              std::numeric_limits<double>::epsilon() * sums.uncertainty[q] * step};
-    }
-    if (worst < kEnough) break;
-    coarse = sums;
-    coarse_step = step;
+    rule.halve();
+    if (rule.estimate(results) < kEnough) break;
   }
   return results;
 }

@@ -36,6 +36,7 @@ class MasterFormula {
   std::vector<Estimate> operator()(double s, double L) const;
 
  private:
+  class Rule;
   struct Monomial {
     double coefficient;  ///< with the multiplicity and 1/Γ(K)
     int centre, offset;
