@@ -66,6 +66,7 @@ double error_estimate(const SoftmaxMoments& moments) {
 }
 
 double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
+
 // "0:6:13": 13 values from 0 to 6, evenly spaced; or a list.
 std::vector<double> read_spreads(const std::string& text) {
   const auto first_colon = text.find(':');
@@ -90,7 +91,7 @@ std::vector<double> read_spreads(const std::string& text) {
 
 // Unlike elsewhere a length need not be a whole number: the formulas hold for any.
 std::vector<double> read_lengths(const std::string& text) {
-  return text.find(':') == std::string::npos ? parse_numbers("--L", text) : parse_lengths("--L", text);
+  return parse_lengths("--L", text, LengthKind::kReal);
 }
 
 std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
@@ -103,8 +104,9 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
     }
   }
   for (const double L : lengths) {
-    if (!(L >= 1 && L <= kLargestL))
-      fail("moments", "--L", L, fmt::format("between 1 and {:.0e}", kLargestL));
+    if (L > kLargestL && !std::isinf(L)) {
+      fail("moments", "--L", L, fmt::format("between 1 and {:.0e}, or inf", kLargestL));
+    }
   }
   const double points = static_cast<double>(spreads.size()) * static_cast<double>(lengths.size());
   if (points > kMostPoints) fail("moments", "number of points", points, "at most 1e6");
@@ -112,25 +114,25 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
   return softmax_moments(spreads, lengths, options.execution());
 }
 
+// JSON has no infinity: "inf", as on the command line.
+Json number(double value) { return std::isinf(value) ? Json("inf") : Json(value); }
+
 Json to_json(const SoftmaxMoments& moments) {
   Json json;
   json["s"] = moments.s;
-  if (moments.L < kWholeUpTo && moments.L == std::floor(moments.L)) {
-    json["L"] = static_cast<std::int64_t>(moments.L);
-  } else {
-    json["L"] = moments.L;
-  }
+  const bool whole = moments.L < kWholeUpTo && moments.L == std::floor(moments.L);
+  json["L"] = whole ? Json(static_cast<std::int64_t>(moments.L)) : number(moments.L);
   Json errors;
   for (const Field& field : kFields) {
     json[field.name] = (moments.*field.estimate).value;
     errors[field.name] = (moments.*field.estimate).error;
     if (field.estimate == &SoftmaxMoments::mse) {
-      json["effective_tokens"] = effective_tokens(moments);
+      json["effective_tokens"] = number(effective_tokens(moments));
       json["error_estimate"] = error_estimate(moments);
     }
   }
   json["self_check"] = moments.self_check;
-  json["condensation_s"] = condensation_line(moments.L);
+  json["condensation_s"] = number(condensation_line(moments.L));
   json["errors"] = std::move(errors);
   return json;
 }
@@ -219,8 +221,9 @@ void add_moments_command(CLI::App& app) {
                    "standard deviation of the scores: 2, a list 0.5,1,2 or 0:6:13 (evenly spaced)")
       ->required();
   command
-      ->add_option("--L", options->L,
-                   "length of the prompt, 1 to 1e300: 1e4, a list 10,100,1e6 or 1e2:1e8:7 (log-spaced)")
+      ->add_option(
+          "--L", options->L,
+          "length of the prompt, 1 to 1e300 or inf: 1e4, a list 10,100,inf or 1e2:1e8:7 (log-spaced)")
       ->required();
   command->add_option("--csv", options->csv, "write all numbers to this file, one row per point, s slowest")
       ->check(given, "");

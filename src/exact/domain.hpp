@@ -1,6 +1,7 @@
 // The domain of the exact engine, checked in one place.
 #pragma once
 
+#include <limits>
 #include <string_view>
 
 #include "largo/exact/softmax_moments.hpp"
@@ -12,8 +13,11 @@ inline void check_score_spread(std::string_view function, double s) {
   if (!(s >= 0 && s <= kLargestScoreSpread)) fail(function, "s", s, "between 0 and 1e6");
 }
 
+inline constexpr double kInfinitePrompt = std::numeric_limits<double>::infinity();
+
 inline void check_prompt_length(std::string_view function, double L) {
-  if (!(L >= 1 && L <= kLargestL)) fail(function, "L", L, "between 1 and 1e300");
+  if (!(L >= 1 && L <= kLargestL) && L != kInfinitePrompt)
+    fail(function, "L", L, "between 1 and 1e300, or inf");
 }
 
 }  // namespace largo

@@ -149,7 +149,7 @@ class MasterFormula::Rule {
     integrals_.at(variable_.y(v), std::max(depth, kLeastDepth), values_);
     const double weight = std::exp(values_.log_power) * variable_.slope(v);
     // Relative error of the integrand, in epsilons: that of L log φ_0, and of the exponents of the integrals.
-    const double uncertainty = (1 + std::abs(values_.log_power)) * (kRounding + 4 * values_.exponents);
+    const double uncertainty = (1 + std::abs(values_.log_power)) * (kRounding + 6 * values_.exponents);
     double share = 0;
     for (std::size_t q = 0; q < quantities_.size(); ++q) {
       double sum = 0;

@@ -29,7 +29,7 @@ Estimate power_sum_moment(std::span<const int> parts, double s, double L) {
     fail(kName, "number of parts", static_cast<double>(product.factors.size()), "at most 8 beside ones");
   }
   if (product.factors.empty() || L == 1) return {1, 0};
-  if (s == 0) return {std::pow(L, log_at_zero), 0};
+  if (s == 0 || L == kInfinitePrompt) return {std::pow(L, log_at_zero), 0};
   return MasterFormula({{product}})(s, L).front();
 }
 
@@ -37,7 +37,7 @@ PowerSumMoments power_sum_moments(double s, double L) {
   check_score_spread("power_sum_moments", s);
   check_prompt_length("power_sum_moments", L);
   if (L == 1) return {{1, 0}, {1, 0}, {1, 0}};
-  if (s == 0) return {{1 / L, 0}, {1 / L / L, 0}, {1 / L / L, 0}};
+  if (s == 0 || L == kInfinitePrompt) return {{1 / L, 0}, {1 / L / L, 0}, {1 / L / L, 0}};
   constexpr Block P2{2, 0, 0};
   static const MasterFormula formula({{{1, {P2}}}, {{1, {{3, 0, 0}}}}, {{1, {P2, P2}}}});
   const std::vector<Estimate> e = formula(s, L);

@@ -136,6 +136,15 @@ SoftmaxMoments of_one_token(double s) {
   return m;
 }
 
+SoftmaxMoments of_infinite_prompt(double s) {
+  SoftmaxMoments m;
+  m.s = s;
+  m.L = kInfinitePrompt;
+  m.mean = {s, 0};
+  m.variance = {1, 0};
+  return m;
+}
+
 }  // namespace
 
 SoftmaxMoments softmax_moments(double s, double L) {
@@ -143,6 +152,7 @@ SoftmaxMoments softmax_moments(double s, double L) {
   check_score_spread(kName, s);
   check_prompt_length(kName, L);
   if (L == 1) return of_one_token(s);
+  if (L == kInfinitePrompt) return of_infinite_prompt(s);
   if (s == 0) return at_zero(L);
 
   static const MasterFormula kTilted(tilted_quantities());

@@ -32,17 +32,20 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
-double parse_length(std::string_view argument, std::string_view text) {
+double parse_length(std::string_view argument, std::string_view text, LengthKind kind) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
   const double length = parse_number(argument, text);
-  if (length < 1 || length != std::floor(length))
+  if (length < 1) fail("lengths", argument, length, "at least 1, or inf");
+  if (kind == LengthKind::kWhole && length != std::floor(length)) {
     fail("lengths", argument, length, "a whole number, at least 1");
+  }
   return length;
 }
 
-std::vector<double> log_spaced(std::string_view argument, const std::vector<std::string_view>& parts) {
-  const double first = parse_length(argument, parts[0]);
-  const double last = parse_length(argument, parts[1]);
+std::vector<double> log_spaced(std::string_view argument, const std::vector<std::string_view>& parts,
+                               LengthKind kind) {
+  const double first = parse_length(argument, parts[0], kind);
+  const double last = parse_length(argument, parts[1], kind);
   const double count = parse_number(argument, parts[2]);
   if (!std::isfinite(first) || !std::isfinite(last))
     fail("lengths", argument, "infinite", "finite in a range");
@@ -79,12 +82,12 @@ std::vector<double> parse_numbers(std::string_view argument, std::string_view te
   return values;
 }
 
-std::vector<double> parse_lengths(std::string_view argument, std::string_view text) {
+std::vector<double> parse_lengths(std::string_view argument, std::string_view text, LengthKind kind) {
   const auto range = split(text, ':');
-  if (range.size() == 3) return log_spaced(argument, range);
+  if (range.size() == 3) return log_spaced(argument, range, kind);
   if (range.size() != 1) fail("lengths", argument, fmt::format("'{}'", text), "a list, or FIRST:LAST:COUNT");
   std::vector<double> lengths;
-  for (const std::string_view part : split(text, ',')) lengths.push_back(parse_length(argument, part));
+  for (const std::string_view part : split(text, ',')) lengths.push_back(parse_length(argument, part, kind));
   return lengths;
 }
 

@@ -1,5 +1,6 @@
 """What `largo moments` answers, against the defining integrals computed here, and how it answers it."""
 
+import csv
 import math
 import os
 import subprocess
@@ -204,6 +205,25 @@ class Csv(CliTest):
         self.assertEqual(got, self.json("moments", "--s", "2", "--L", "1e4"))
 
 
+class InfinitePrompts(CliTest):
+    def test_the_limit(self):
+        got = self.json("moments", "--s", "2.5", "--L", "inf")
+        self.assertEqual((got["L"], got["effective_tokens"], got["condensation_s"]), ("inf",) * 3)
+        self.assertEqual((got["mean"], got["variance"], got["error_estimate"]), (2.5, 1, 0))
+        for name in ("P2", "P3", "P2P2", "bias", "mse", "variance_mse", "variance_P2", "squared_spread", "P2_slope"):
+            self.assertEqual(got[name], 0, name)
+
+    def test_beside_finite_ones(self):
+        rows = self.json("moments", "--s", "1", "--L", "10,2.5,inf")["rows"]
+        self.assertEqual([row["L"] for row in rows], [10, 2.5, "inf"])
+        self.assertIn("inf", self.succeed("moments", "--s", "1", "--L", "10,inf"))
+        self.succeed("moments", "--s", "1", "--L", "10,inf", "--csv", "out.csv")
+        with open(self.path("out.csv"), encoding="utf-8") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual([float(row["L"]) for row in table], [10, math.inf])
+        self.assertEqual(float(table[1]["effective_tokens"]), math.inf)
+
+
 class BadInput(CliTest):
     def refused(self, arguments, fragment):
         """With --csv, so that a file written in spite of the error is found."""
@@ -225,7 +245,7 @@ class BadInput(CliTest):
         self.refused(["--s", "", "--L", "10"], "--s")
 
     def test_lengths(self):
-        for L in ("0", "0.5", "-10", "nan", "inf", "1e301", " ", "many", "10,,20", "10,", "10,0.999", "1:10",
+        for L in ("0", "0.5", "-10", "nan", "-inf", "infinite", "1e301", " ", "many", "10,,20", "10,", "10,0.999", "1:10",
                   "1:10:1", "0:10:3", "1:inf:3", "1:1e301:3", "1:10:3:4", "1e999"):
             self.refused(["--s", "1", f"--L={L}"], "--L")
         self.refused(["--s", "1", "--L", ""], "--L")

@@ -1,0 +1,61 @@
+// The statistics of softmax_moments.hpp for one prompt length as functions of s, interpolated: for averages
+// over queries, risks and gradient flows, which need them at millions of s.
+//
+//   const SoftmaxTable table(1e6);
+//   const SoftmaxStatistics m = table(1.7);     // some 100 ns
+//
+// Between fixed edges in s each statistic is e^{r(x)} times a Chebyshev interpolant, where x is s² next to
+// zero (the statistics are even or odd in s), 1/s towards infinity and s in between, and the quadratic r
+// takes out the change of size. Not the logarithm is interpolated: a sum of two exponentials, as E[P_2²] is
+// where it changes regime, is entire, but its logarithm has singularities next to the line. docs/moments.md
+// has figures.
+#pragma once
+
+#include <memory>
+
+#include "largo/numerics/execution.hpp"
+
+namespace largo {
+
+/// Fields as in SoftmaxMoments.
+struct SoftmaxStatistics {
+  double P2 = 0, P3 = 0, P2P2 = 0;
+  double mean = 0, bias = 0, mse = 0;
+  double variance = 0, variance_mse = 0, variance_P2 = 0, squared_spread = 0;
+  double P2_slope = 0, P3_slope = 0, P2P2_slope = 0;
+
+  /// Estimate of the largest error of interpolation and of the values interpolated, over the panel of s:
+  /// relative to each field, but to P3 for variance_P2 and to s E[∏P_k] for the slopes, which change sign
+  /// or vanish.
+  double relative_error = 0;
+};
+
+class SoftmaxTable {
+ public:
+  /// Domain: 1 <= L <= kLargestL, or infinity; otherwise InputError. Computes nothing yet: a panel of s is
+  /// filled when it is first needed, with the same bits whichever thread comes first.
+  explicit SoftmaxTable(double L);
+  ~SoftmaxTable();
+  SoftmaxTable(SoftmaxTable&&) noexcept;
+  SoftmaxTable& operator=(SoftmaxTable&&) noexcept;
+
+  double L() const;
+
+  /// Domain: 0 <= s <= kLargestScoreSpread. Error: below 1e-10 in the sense of relative_error, usually 1e-12;
+  /// where a statistic is below 1e-280, or L within 1e-3 of 1, it is absolute. Cost: 100 ns, and at the first
+  /// s of a panel 2 to 10 ms (L <= 1e12; longer prompts have sharper changes of regime, and need more).
+  /// Thread-safe.
+  SoftmaxStatistics operator()(double s) const;
+
+  /// Fills all panels up to s_max now, in parallel. Some 10 ms for s_max = 10 at L = 1e6 on one core.
+  void fill(double s_max, const Execution& execution = {}) const;
+
+  /// A table for this L that everyone shares; the last 64 are kept.
+  static std::shared_ptr<const SoftmaxTable> shared(double L);
+
+ private:
+  class Panels;
+  std::unique_ptr<Panels> panels_;
+};
+
+}  // namespace largo

@@ -1,0 +1,188 @@
+#include "exact/query_law.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace largo {
+namespace {
+
+using Complex = std::complex<double>;
+using ComplexVector = Eigen::VectorXcd;
+
+// Eigenvalues below this share of the largest are zero but for rounding.
+constexpr double kNegligible = 1e-14;
+// The contour crosses the axis at least so far from the branch points, in units of the decay of e^-uq:
+// closer, the products of forms, which have stronger singularities there, would cancel.
+constexpr double kLeastCrossing = 4;
+// Nodes of the contour per standard deviation of the integrand.
+constexpr double kNodesPerWidth = 6;
+
+// A quadratic form in y = ν + ε, ε ~ N(0, D): mean and what its cumulants need.
+struct TiltedForm {
+  TiltedForm(const QuadraticForm& form, const ComplexVector& mean, const ComplexVector& D)
+      : A(form.A),
+        linear(form.b + form.A * mean),
+        average(form.c + 2.0 * mean.cwiseProduct(form.b.cast<Complex>()).sum() +
+                mean.cwiseProduct(form.A * mean).sum() +
+                form.A.diagonal().cast<Complex>().cwiseProduct(D).sum()) {}
+  const Matrix& A;
+  ComplexVector linear;
+  Complex average;
+};
+
+Complex covariance(const TiltedForm& x, const TiltedForm& y, const ComplexVector& D) {
+  const Complex squares = D.cwiseProduct(x.A.cwiseProduct(y.A) * D).sum();
+  return 2.0 * squares + 4.0 * x.linear.cwiseProduct(D).cwiseProduct(y.linear).sum();
+}
+
+Complex third_cumulant(const TiltedForm& x, const TiltedForm& y, const TiltedForm& z,
+                       const ComplexVector& D) {
+  const Eigen::MatrixXcd xy = (x.A * D.asDiagonal()) * y.A;
+  const Complex traces = D.cwiseProduct(xy.cwiseProduct(z.A) * D).sum();
+  const ComplexVector dx = D.cwiseProduct(x.linear), dy = D.cwiseProduct(y.linear),
+                      dz = D.cwiseProduct(z.linear);
+  auto between = [](const ComplexVector& a, const Matrix& M, const ComplexVector& b) {
+    return a.cwiseProduct(M * b).sum();
+  };
+  return 8.0 * (traces + between(dx, y.A, dz) + between(dx, z.A, dy) + between(dy, x.A, dz));
+}
+
+}  // namespace
+
+QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const Matrix& scores) {
+  Rotated rotated;
+  const Matrix N = scores * root;
+  const Eigen::JacobiSVD<Matrix> svd(N, Eigen::ComputeThinU | Eigen::ComputeFullV);
+  rotated.basis = svd.matrixV();
+  rotated.squares = Vector::Zero(root.cols());
+  rotated.squares.head(svd.singularValues().size()) = svd.singularValues().cwiseAbs2();
+  rotated.mean = Vector::Zero(root.cols());
+  rotated.scores = scores * mean;
+  for (Eigen::Index j = 0; j < svd.singularValues().size(); ++j) {
+    if (rotated.squares[j] <= kNegligible * rotated.squares[0]) {
+      rotated.squares[j] = 0;
+      continue;
+    }
+    const double along = svd.matrixU().col(j).dot(rotated.scores);
+    rotated.mean[j] = along / svd.singularValues()[j];
+    rotated.scores -= along * svd.matrixU().col(j);
+  }
+  rotated.origin = mean - root * (rotated.basis * rotated.mean);
+  return rotated;
+}
+
+QueryLaw::QueryLaw(const Vector& mean, const Matrix& root, const Matrix& scores, const Matrix& W,
+                   const Matrix& G, const Matrix& WG)
+    : QueryLaw(rotate(mean, root, scores), root, scores, W, G, WG) {}
+
+QueryLaw::QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& scores, const Matrix& W,
+                   const Matrix& G, const Matrix& WG)
+    : mu_(rotated.mean),
+      largest_(rotated.squares.size() > 0 ? rotated.squares[0] : 0),
+      smallest_square_(rotated.scores.squaredNorm()),
+      W_(W, rotated.scores, scores * root * rotated.basis),
+      G_(G, rotated.scores, scores * root * rotated.basis),
+      WG_(WG, rotated.scores, scores * root * rotated.basis),
+      Z_(Matrix::Identity(root.rows(), root.rows()), rotated.origin, root * rotated.basis) {
+  ratio_ = largest_ > 0 ? Vector(rotated.squares / largest_) : Vector::Zero(rotated.squares.size());
+  // √(Q/λ) is a Lipschitz function of y, at most √(Σ λ_j (1 + μ_j²)/λ) on average.
+  rank_ = static_cast<int>((ratio_.array() > 0).count());
+  centre_ = std::sqrt(ratio_.dot(Vector(mu_.cwiseAbs2().array() + 1)));
+}
+
+// Of q' ζ + Σ log(D)/2 + μ² D/2 in 0 < ζ, where it is convex: by Newton's method in ln ζ, kept in a bracket.
+double QueryLaw::saddle_point(double q) const {
+  double low = 0.5 / q;  // the sum is at least that of the largest λ
+  double high = low;
+  auto slope = [&](double zeta) {
+    double sum = 0;
+    for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
+      const double D = 1 / (1 - ratio_[j] + ratio_[j] * zeta);
+      sum += 0.5 * ratio_[j] * D * (1 + mu_[j] * mu_[j] * D);
+    }
+    return q - sum;
+  };
+  while (slope(high) < 0) high *= 2;
+  while (high > low * (1 + 1e-3)) {
+    const double middle = std::sqrt(low * high);
+    (slope(middle) < 0 ? low : high) = middle;
+  }
+  return high;
+}
+
+QueryLaw::Products QueryLaw::tilted_products(const ComplexVector& D) const {
+  const ComplexVector mean = D.cwiseProduct(mu_);
+  const TiltedForm W(W_, mean, D), G(G_, mean, D), WG(WG_, mean, D), Z(Z_, mean, D);
+  const Complex ZW = covariance(Z, W, D);
+  const Complex ZG = covariance(Z, G, D);
+  Products products;
+  products[kOne] = 1;
+  products[kW] = W.average;
+  products[kG] = G.average;
+  products[kZ] = Z.average;
+  products[kZW] = Z.average * W.average + ZW;
+  products[kZG] = Z.average * G.average + ZG;
+  products[kZH] = Z.average * WG.average + covariance(Z, WG, D);
+  products[kZWG] = Z.average * W.average * G.average + Z.average * covariance(W, G, D) + W.average * ZG +
+                   G.average * ZW + third_cumulant(Z, W, G, D);
+  return products;
+}
+
+FormProducts QueryLaw::averages() const {
+  const Products products = tilted_products(ComplexVector::Ones(mu_.size()));
+  FormProducts averages{};
+  for (std::size_t i = 0; i < kFormProducts; ++i) averages[i] = products[i].real();
+  return averages;
+}
+
+QueryLaw::Densities QueryLaw::densities(double q) const {
+  // u = (1 - ζ)/2λ, ζ = ζ_0 + R (θ cot θ - 1 + iθ)
+  const double decay = q / (2 * largest_);
+  const double crossing = std::max(saddle_point(decay), kLeastCrossing / decay);
+  ComplexVector D(ratio_.size());
+  // Logarithm of the integrand beside the products, D set on the way.
+  auto exponent = [&](Complex zeta) {
+    Complex sum = decay * (zeta - 1.0);
+    for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
+      const Complex inverse = 1 - ratio_[j] + ratio_[j] * zeta;
+      D[j] = 1.0 / inverse;
+      sum += -0.5 * std::log(inverse) + 0.5 * mu_[j] * mu_[j] * (D[j] - 1.0);
+    }
+    return sum;
+  };
+  const double top = exponent(crossing).real();
+  // Second and third derivatives there: the contour bends like the path of steepest descent.
+  double second = 0, third = 0;
+  for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
+    const double step = ratio_[j] * D[j].real();
+    const double noncentral = mu_[j] * mu_[j] * D[j].real();
+    second += step * step * (0.5 + noncentral);
+    third += step * step * step * (1 + 3 * noncentral);
+  }
+  const double radius = 2 * second / third;
+  const double curvature = std::max(second * radius * radius, radius * decay);  // in θ
+  const int nodes =
+      2 * static_cast<int>(std::ceil(0.5 * std::numbers::pi * kNodesPerWidth * std::sqrt(curvature)));
+
+  Densities densities;
+  const double scale = std::exp(top) * radius / (2 * largest_) / nodes;
+  for (int i = 0; i < nodes; ++i) {
+    const double theta = std::numbers::pi * i / nodes;
+    const double cotangent = i == 0 ? 0 : 1 / std::tan(theta);
+    const Complex zeta = crossing + radius * (i == 0 ? Complex(0) : Complex(theta * cotangent - 1, theta));
+    const Complex slope(1, i == 0 ? 0 : theta + (theta * cotangent - 1) * cotangent);
+    const Complex relative = exponent(zeta) - top;
+    if (relative.real() < -40) break;
+    const Complex weight = (i == 0 ? 0.5 : 1.0) * scale * slope * std::exp(relative);
+    const Products products = tilted_products(D);
+    for (std::size_t k = 0; k < kFormProducts; ++k) {
+      const double value = (weight * products[k]).real();
+      densities.fine[k] += value;
+      if (i % 2 == 0) densities.coarse[k] += 2 * value;
+    }
+  }
+  return densities;
+}
+
+}  // namespace largo

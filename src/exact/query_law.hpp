@@ -1,0 +1,81 @@
+// The law of the spread of the scores over Gaussian queries, together with quadratic forms of the query.
+//
+// z = z_0 + S y and the scores a = a_0 + N y, with y ~ N(μ, I) in coordinates in which NᵀN = diag(λ) and
+// Nᵀa_0 = 0: s² = |a_0|² + Q, Q = Σ λ_j y_j². Tilting by e^{uQ} keeps y Gaussian, with variances D_j = 1/(1 -
+// 2uλ_j) and means D_j μ_j, so that for a product M of quadratic forms, whose mean under the tilt follows
+// from their cumulants,
+//
+//   E[M; Q = q] dq = dq/2πi ∫ e^{-uq} ∏ √D_j e^{μ_j² (D_j - 1)/2} E_u[M] du.
+//
+// The contour is Talbot's through the saddle point, around the branch points 1/2λ_j: the path of steepest
+// descent when all λ are equal. The trapezoidal rule on it converges exponentially, and relatively to the
+// density, however far out q is.
+#pragma once
+
+#include <array>
+#include <complex>
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+/// c + 2 bᵀy + yᵀAy
+struct QuadraticForm {
+  QuadraticForm(const Matrix& M, const Vector& origin, const Matrix& map)
+      : A(map.transpose() * M * map), b(map.transpose() * (M * origin)), c(origin.dot(M * origin)) {}
+  Matrix A;
+  Vector b;
+  double c;
+};
+
+/// Of 1, w, g and, with a factor |z|², of 1, w, g, h, w g, where w, g, h are the forms of a with three
+/// matrices.
+enum : std::size_t { kOne, kW, kG, kZ, kZW, kZG, kZH, kZWG, kFormProducts };
+using FormProducts = std::array<double, kFormProducts>;
+
+class QueryLaw {
+ public:
+  /// Queries mean + root x, x ~ N(0, I); `scores` maps a query to a.
+  QueryLaw(const Vector& mean, const Matrix& root, const Matrix& scores, const Matrix& W, const Matrix& G,
+           const Matrix& WG);
+
+  double smallest_square() const { return smallest_square_; }  ///< |a_0|²
+  double largest() const { return largest_; }                  ///< λ
+  int rank() const { return rank_; }                           ///< number of λ_j > 0; zero: s² is constant
+  /// √(Q/λ) exceeds this by more than t with probability e^{-t²/2} at most.
+  double centre() const { return centre_; }
+
+  /// Densities at Q = q > 0, and the same from every other node of the contour: their difference is the
+  /// square root of the error, relatively.
+  struct Densities {
+    FormProducts fine{}, coarse{};
+  };
+  Densities densities(double q) const;
+
+  /// Averages over all queries.
+  FormProducts averages() const;
+
+ private:
+  using ComplexVector = Eigen::VectorXcd;
+  using Products = std::array<std::complex<double>, kFormProducts>;
+  Products tilted_products(const ComplexVector& D) const;
+  double saddle_point(double q) const;
+
+  struct Rotated {
+    Matrix basis;  ///< right singular vectors of scores * root
+    Vector squares;
+    Vector mean;    ///< μ
+    Vector origin;  ///< z_0
+    Vector scores;  ///< a_0
+  };
+  static Rotated rotate(const Vector& mean, const Matrix& root, const Matrix& scores);
+  QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& scores, const Matrix& W, const Matrix& G,
+           const Matrix& WG);
+
+  Vector mu_, ratio_;  ///< μ, λ/largest
+  double largest_, smallest_square_, centre_;
+  int rank_;
+  QuadraticForm W_, G_, WG_, Z_;
+};
+
+}  // namespace largo

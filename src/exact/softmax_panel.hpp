@@ -1,0 +1,46 @@
+// One panel of a SoftmaxTable: the statistics for s in an interval, at one L.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <optional>
+
+#include "largo/exact/softmax_table.hpp"
+#include "numerics/aligned_vector.hpp"
+
+namespace largo {
+
+/// What x in [-1, 1] stands for.
+enum class PanelVariable { kSquare, kPlain, kInverse };
+
+struct PanelRange {
+  PanelVariable variable;
+  double low, high;  ///< of s², s or 1/s
+
+  double variable_of(double s) const;
+  double s_of(double x) const;
+};
+
+class SoftmaxPanel {
+ public:
+  static constexpr std::size_t kNodes = 20;
+  /// A multiple of four, for the kernel. Order: P2, P3, P2P2, mse, variance_mse, squared_spread, variance,
+  /// mean, the slopes of P2, P3, P2P2, variance_P2.
+  static constexpr std::size_t kFields = 12;
+  using Fields = std::array<double, kFields>;
+
+  SoftmaxPanel(double L, const PanelRange& range);
+
+  const PanelRange& range() const { return range_; }
+  /// Of interpolation alone, in the sense of SoftmaxStatistics::relative_error, over what the values
+  /// interpolated allow: beyond 1 the panel is too wide.
+  double excess() const { return excess_; }
+  SoftmaxStatistics operator()(double s) const;
+
+ private:
+  PanelRange range_;
+  double excess_ = 0, relative_error_ = 0;
+  AlignedVector<double> coefficients_;  ///< r (kScale rows), then Chebyshev's, each for all fields
+};
+
+}  // namespace largo

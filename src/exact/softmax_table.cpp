@@ -1,0 +1,143 @@
+#include "largo/exact/softmax_table.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <deque>
+#include <limits>
+#include <mutex>
+#include <vector>
+
+#include "exact/domain.hpp"
+#include "exact/softmax_panel.hpp"
+#include "largo/exact/asymptotics.hpp"
+#include "largo/exact/softmax_moments.hpp"
+#include "numerics/parallel.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+// Panels between s = 0 and their last edge, in units of the width of the first; from there on in 1/s.
+constexpr std::array kEdges = {0.0, 1.0, 1.3, 1.75, 2.3, 3.1, 8.0, kInfinity};
+constexpr std::size_t kGroups = kEdges.size() - 1;
+// A panel that is too wide is halved, at most so often.
+constexpr int kSplits = 10;
+constexpr std::size_t kShared = 64;
+
+// One token, or infinitely many: closed forms.
+bool is_closed_case(double L) { return L == 1 || L == kInfinitePrompt; }
+
+SoftmaxStatistics closed_case(double s, double L) {
+  const SoftmaxMoments m = softmax_moments(s, L);
+  return {.P2 = m.P2.value,
+          .P3 = m.P3.value,
+          .P2P2 = m.P2P2.value,
+          .mean = m.mean.value,
+          .bias = m.bias.value,
+          .mse = m.mse.value,
+          .variance = m.variance.value,
+          .variance_mse = m.variance_mse.value,
+          .variance_P2 = m.variance_P2.value};
+}
+
+}  // namespace
+
+class SoftmaxTable::Panels {
+ public:
+  explicit Panels(double length) : L(length) {
+    // The statistics change with s/√(2 ln L), the condensation line, or for short prompts with s.
+    const double width = std::max(0.85, condensation_line(L) / 3.5);
+    for (std::size_t i = 0; i < kEdges.size(); ++i) edges[i] = width * kEdges[i];
+  }
+
+  /// The panel of s, among those between two edges.
+  const SoftmaxPanel& at(double s) {
+    std::size_t group = 0;
+    while (s > edges[group + 1]) ++group;
+    fill(group);
+    // In order of the variable, which falls with s at the end.
+    const std::vector<SoftmaxPanel>& panels = groups[group];
+    if (panels.size() == 1) return panels.front();
+    const PanelVariable variable = panels.front().range().variable;
+    const double value = variable == PanelVariable::kSquare  ? s * s
+                         : variable == PanelVariable::kPlain ? s
+                                                             : 1 / s;
+    const auto above =
+        std::upper_bound(panels.begin() + 1, panels.end(), value,
+                         [](double v, const SoftmaxPanel& panel) { return v < panel.range().low; });
+    return *(above - 1);
+  }
+
+  void fill(std::size_t group) {
+    std::call_once(once[group], [&] {
+      const double low = edges[group];
+      const double high = edges[group + 1];
+      if (group == 0) {
+        split({PanelVariable::kSquare, 0, high * high}, kSplits, groups[group]);
+      } else if (group + 2 < kGroups) {
+        split({PanelVariable::kPlain, low, high}, kSplits, groups[group]);
+      } else {
+        split({PanelVariable::kInverse, 1 / high, 1 / low}, kSplits, groups[group]);
+      }
+    });
+  }
+
+  double L;
+  std::array<double, kEdges.size()> edges;
+
+ private:
+  void split(const PanelRange& range, int splits, std::vector<SoftmaxPanel>& panels) const {
+    SoftmaxPanel panel(L, range);
+    if (panel.excess() <= 1 || splits == 0) {
+      panels.push_back(std::move(panel));
+      return;
+    }
+    const double middle = 0.5 * (range.low + range.high);
+    split({range.variable, range.low, middle}, splits - 1, panels);
+    split({range.variable, middle, range.high}, splits - 1, panels);
+  }
+
+  std::array<std::once_flag, kGroups> once;
+  std::array<std::vector<SoftmaxPanel>, kGroups> groups;
+};
+
+SoftmaxTable::SoftmaxTable(double L) {
+  check_prompt_length("SoftmaxTable", L);
+  panels_ = std::make_unique<Panels>(L);
+}
+SoftmaxTable::~SoftmaxTable() = default;
+SoftmaxTable::SoftmaxTable(SoftmaxTable&&) noexcept = default;
+SoftmaxTable& SoftmaxTable::operator=(SoftmaxTable&&) noexcept = default;
+
+double SoftmaxTable::L() const { return panels_->L; }
+
+SoftmaxStatistics SoftmaxTable::operator()(double s) const {
+  check_score_spread("SoftmaxTable", s);
+  if (is_closed_case(panels_->L)) return closed_case(s, panels_->L);
+  return panels_->at(s)(s);
+}
+
+void SoftmaxTable::fill(double s_max, const Execution& execution) const {
+  check_score_spread("SoftmaxTable", s_max);
+  if (is_closed_case(panels_->L)) return;
+  const auto first = panels_->edges.begin();
+  const auto count = std::lower_bound(first + 1, panels_->edges.end(), s_max) - first;
+  parallel_for(count, execution,
+               [&](std::ptrdiff_t group) { panels_->fill(static_cast<std::size_t>(group)); });
+}
+
+std::shared_ptr<const SoftmaxTable> SoftmaxTable::shared(double L) {
+  static std::mutex mutex;
+  static std::deque<std::shared_ptr<const SoftmaxTable>> tables;  // the last used first
+  const std::lock_guard lock(mutex);
+  const auto found =
+      std::find_if(tables.begin(), tables.end(), [L](const auto& table) { return table->L() == L; });
+  auto table = found != tables.end() ? *found : std::make_shared<const SoftmaxTable>(L);
+  if (found != tables.end()) tables.erase(found);
+  tables.push_front(table);
+  if (tables.size() > kShared) tables.pop_back();
+  return table;
+}
+
+}  // namespace largo
