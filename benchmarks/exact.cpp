@@ -7,8 +7,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/power_sums.hpp"
+#include "largo/exact/query_average.hpp"
 #include "largo/exact/softmax_moments.hpp"
+#include "largo/exact/softmax_table.hpp"
 #include "largo/numerics/simd_math.hpp"
 #include "largo/sampling/streams.hpp"
 
@@ -77,8 +80,72 @@ void monte_carlo(benchmark::State& state) {
   state.counters["exact_is_faster_by"] = needed * seconds / count / (seconds_since(start) / kRepeats);
 }
 
+// A new table for all s <= 10, on one core.
+void fill_table(benchmark::State& state) {
+  const auto L = std::pow(10.0, static_cast<double>(state.range(0)));
+  for (auto _ : state) {
+    const largo::SoftmaxTable table(L);
+    table.fill(10, {.threads = 1});
+    benchmark::DoNotOptimize(table(1));
+  }
+}
+
+// All fields at random s <= 10, and how much longer the moments themselves take.
+void read_table(benchmark::State& state) {
+  const largo::SoftmaxTable table(1e6);
+  table.fill(10);
+  std::vector<double> spreads(1 << 12);
+  largo::Stream(1, 0).uniforms(0, spreads);
+  for (double& s : spreads) s *= 10;
+  std::size_t i = 0;
+  const auto start = Clock::now();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(table(spreads[i]));
+    i = (i + 1) % spreads.size();
+  }
+  const double table_seconds = seconds_since(start) / static_cast<double>(state.iterations());
+  const auto direct = Clock::now();
+  constexpr int kRepeats = 200;
+  for (std::size_t k = 0; k < kRepeats; ++k)
+    benchmark::DoNotOptimize(largo::softmax_moments(spreads[k], 1e6));
+  state.counters["faster_by"] = seconds_since(direct) / kRepeats / table_seconds;
+}
+
+// The error averaged over Gaussian queries, and how much longer it takes to average the exact errors of
+// random queries to a standard error of 1e-3.
+void query_average(benchmark::State& state) {
+  const auto d = static_cast<Eigen::Index>(state.range(0));
+  constexpr double kL = 1e4;
+  largo::Matrix U(d, d);
+  largo::Stream(1, 0).normals(0, {U.data(), static_cast<std::size_t>(U.size())});
+  U /= std::sqrt(static_cast<double>(d));
+  const largo::Matrix identity = largo::Matrix::Identity(d, d);
+  const auto start = Clock::now();
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(
+        largo::averaged_attention_error(identity, U, identity, largo::Vector::Zero(d), identity, kL));
+  }
+  const double exact_seconds = seconds_since(start) / static_cast<double>(state.iterations());
+  double sum = 0, squares = 0;
+  constexpr int kQueries = 2000;
+  const auto sampling = Clock::now();
+  for (std::uint64_t i = 0; i < kQueries; ++i) {
+    largo::Vector z(d);
+    largo::Stream(1, 1).normals(i * static_cast<std::uint64_t>(d), {z.data(), static_cast<std::size_t>(d)});
+    const double error = largo::gaussian_attention_error(identity, U, identity, z, kL).output.value;
+    sum += error / kQueries;
+    squares += error * error / kQueries;
+  }
+  const double needed = 1e6 * (squares - sum * sum) / (sum * sum);
+  state.counters["queries_needed"] = needed;
+  state.counters["faster_by"] = needed * seconds_since(sampling) / kQueries / exact_seconds;
+}
+
 BENCHMARK(power_sums)->Unit(benchmark::kMillisecond);
 BENCHMARK(all_moments)->Unit(benchmark::kMillisecond);
+BENCHMARK(fill_table)->ArgName("log10_L")->Arg(2)->Arg(6)->Arg(12)->Unit(benchmark::kMillisecond);
+BENCHMARK(read_table);
+BENCHMARK(query_average)->ArgName("d")->Arg(2)->Arg(5)->Arg(16)->Unit(benchmark::kMillisecond);
 BENCHMARK(monte_carlo)
     ->ArgNames({"L", "s"})
     ->Args({10'000, 1})

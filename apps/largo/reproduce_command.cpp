@@ -1,5 +1,6 @@
 // largo reproduce: the claims of the paper that this version can check, each with a verdict.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -9,6 +10,8 @@
 
 #include "command.hpp"
 #include "largo/attention/lemma.hpp"
+#include "largo/exact/asymptotics.hpp"
+#include "largo/exact/query_average.hpp"
 #include "largo/exact/simulated_errors.hpp"
 #include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
@@ -23,6 +26,10 @@ constexpr double kLemmaBound = 1e-12;
 constexpr double kSlopeLow = -1.2;
 constexpr double kSlopeHigh = -0.8;
 constexpr double kLargestZScore = 4;
+constexpr double kExponentBound = 0.02;
+// Where the slope of the averaged error is measured: its approach to the exponent is logarithmic.
+constexpr double kFirstLength = 1e20;
+constexpr double kSecondLength = 1e40;
 
 struct ReproduceOptions : CommonOptions {
   bool quick = false;
@@ -102,6 +109,52 @@ void print_exact_error(const Json& claim) {
              claim["worst_z_score"].get<double>(), kLargestZScore, claim["verdict"].get<std::string>());
 }
 
+Json exponent_claim() {
+  Json claim;
+  claim["id"] = "averaged-exponent";
+  claim["statement"] =
+      "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens falls like "
+      "L^-c up to "
+      "logarithms, with c = 1 for sigma^2 <= 1/2 and (sqrt(1 + 4/sigma^2) - 1)/2 beyond, sigma the largest "
+      "spread of "
+      "the scores over unit queries: the exponent of order 1/sigma^2 of the paper, made sharp.";
+  claim["computed"] = fmt::format(
+      "The exact averaged output error in d = 1 at L = {:.0e} and {:.0e}, and the slope between them.",
+      kFirstLength, kSecondLength);
+  const Matrix one = Matrix::Identity(1, 1);
+  double worst = 0;
+  for (const double sigma : {0.5, 1.0, 1.5, 2.0}) {
+    auto error = [&](double L) {
+      return averaged_attention_error(one, sigma * one, one, Vector::Zero(1), one, L).output.value;
+    };
+    const double first = error(kFirstLength);
+    const double second = error(kSecondLength);
+    const double slope = std::log(first / second) / std::log(kSecondLength / kFirstLength);
+    const double exponent = averaged_exponent(sigma);
+    worst = std::max(worst, std::abs(slope - exponent));
+    claim["rows"].push_back(
+        {{"sigma", sigma}, {"errors", {first, second}}, {"slope", slope}, {"exponent", exponent}});
+  }
+  claim["worst_difference"] = worst;
+  claim["worst_difference_bound"] = kExponentBound;
+  claim["verdict"] = worst <= kExponentBound ? "holds" : "fails";
+  return claim;
+}
+
+void print_exponent(const Json& claim) {
+  fmt::print("\nExponent: {}\n  {}\n", claim["statement"].get<std::string>(),
+             claim["computed"].get<std::string>());
+  fmt::print("  {:>6} {:>15} {:>15} {:>8} {:>8}\n", "sigma", fmt::format("L = {:.0e}", kFirstLength),
+             fmt::format("L = {:.0e}", kSecondLength), "slope", "c(sigma)");
+  for (const Json& row : claim["rows"]) {
+    fmt::print("  {:>6} {:>15.6e} {:>15.6e} {:>8.4f} {:>8.4f}\n", row["sigma"].get<double>(),
+               row["errors"][0].get<double>(), row["errors"][1].get<double>(), row["slope"].get<double>(),
+               row["exponent"].get<double>());
+  }
+  fmt::print("  largest difference {:.4f} (bound {})\n  verdict: {}\n",
+             claim["worst_difference"].get<double>(), kExponentBound, claim["verdict"].get<std::string>());
+}
+
 void print_lemma(const Json& claim) {
   fmt::print("Lemma: {}\n  {}\n", claim["statement"].get<std::string>(),
              claim["computed"].get<std::string>());
@@ -136,10 +189,11 @@ void run_reproduce(const ReproduceOptions& options) {
   report["claims"].push_back(lemma_claim(lemma));
   report["claims"].push_back(
       exact_error_claim(simulate_gaussian_errors(simulation, options.execution()), simulation));
+  report["claims"].push_back(exponent_claim());
   report["note"] =
-      "This version checks the Lemma and the exact error formulas. The other claims of the paper come with "
-      "the "
-      "parts of largo they need.";
+      "This version checks the Lemma, the exact error formulas and the exponent of the averaged error. The "
+      "other "
+      "claims of the paper come with the parts of largo they need.";
 
   check_numbers(report);
   std::error_code error;
@@ -155,6 +209,7 @@ void run_reproduce(const ReproduceOptions& options) {
   } else {
     print_lemma(report["claims"][0]);
     print_exact_error(report["claims"][1]);
+    print_exponent(report["claims"][2]);
     fmt::print("\n{}\nThe numbers are in {}\n", report["note"].get<std::string>(), file.string());
   }
   for (const Json& claim : report["claims"]) {
@@ -167,7 +222,8 @@ void run_reproduce(const ReproduceOptions& options) {
 void add_reproduce_command(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
   CLI::App* command = app.add_subcommand(
-      "reproduce", "Check the claims of the paper (in this version: the Lemma and the exact error)");
+      "reproduce",
+      "Check the claims of the paper (in this version: the Lemma, the exact error, the averaged exponent)");
   command->add_flag("--quick", options->quick, "shorter prompts only");
   command->add_flag("--full", options->full, "eight times as many prompts");
   command->add_option("--out", options->out, "folder for the report")->capture_default_str();

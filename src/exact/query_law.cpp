@@ -51,6 +51,7 @@ Complex third_cumulant(const TiltedForm& x, const TiltedForm& y, const TiltedFor
 }  // namespace
 
 QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const Matrix& scores) {
+  if (root.cols() == 0) return {Matrix(0, 0), Vector(0), Vector(0), mean, scores * mean};  // one query only
   Rotated rotated;
   const Matrix N = scores * root;
   const Eigen::JacobiSVD<Matrix> svd(N, Eigen::ComputeThinU | Eigen::ComputeFullV);

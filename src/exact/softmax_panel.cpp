@@ -65,7 +65,7 @@ using Fields = SoftmaxPanel::Fields;
 enum : std::size_t { kP2, kP3, kP2P2, kMse, kBB, kD, kB, kMean, kSlopeP2, kSlopeP3, kSlopeP2P2, kBP2 };
 
 constexpr double kTolerance = 1e-10;
-// Statistics below are not followed to relative accuracy: they may underflow nearby.
+// E[P_3] and E[P_2²] ~ L^-2 are not followed to relative accuracy below this: they may underflow nearby.
 constexpr double kTiny = 1e-280;
 
 // The field by whose size a field is measured: itself while it keeps its sign.
@@ -81,6 +81,11 @@ constexpr std::size_t reference(std::size_t field) {
     default:
       return field;
   }
+}
+
+// At most 1/L, the others cannot underflow.
+constexpr double least_size(std::size_t field) {
+  return reference(field) == kP3 || reference(field) == kP2P2 ? kTiny : std::numeric_limits<double>::min();
 }
 
 // Factors that make every statistic an even function around s = 0, or one with a limit other than zero as
@@ -110,16 +115,22 @@ double node(std::size_t i) {
 
 using Samples = std::array<double, kNodes>;
 
+// cos(π j/2n) for all j that occur below.
+std::array<double, 4 * kNodes> cosines() {
+  std::array<double, 4 * kNodes> table{};
+  for (std::size_t j = 0; j < table.size(); ++j) {
+    table[j] = std::cos(std::numbers::pi * static_cast<double>(j) / static_cast<double>(2 * kNodes));
+  }
+  return table;
+}
+
 // Of Σ c_k T_k through the samples.
 Samples chebyshev(const Samples& samples) {
+  static const auto kCosines = cosines();
   Samples coefficients{};
   for (std::size_t k = 0; k < kNodes; ++k) {
     double sum = 0;
-    for (std::size_t i = 0; i < kNodes; ++i) {
-      // T_k at node i; the angle is a multiple of π/2n, reduced exactly.
-      const auto angle = static_cast<double>(k * (2 * i + 1) % (4 * kNodes));
-      sum += samples[i] * std::cos(std::numbers::pi * angle / static_cast<double>(2 * kNodes));
-    }
+    for (std::size_t i = 0; i < kNodes; ++i) sum += samples[i] * kCosines[k * (2 * i + 1) % (4 * kNodes)];
     coefficients[k] = sum * (k == 0 ? 1.0 : 2.0) / static_cast<double>(kNodes);
   }
   return coefficients;
@@ -158,7 +169,8 @@ SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
   std::array<Samples, kFields> scale{};
   for (std::size_t field = 0; field < kFields; ++field) {
     Samples logs{};
-    for (std::size_t i = 0; i < kNodes; ++i) logs[i] = std::log(std::max(values[reference(field)][i], kTiny));
+    for (std::size_t i = 0; i < kNodes; ++i)
+      logs[i] = std::log(std::max(values[reference(field)][i], least_size(field)));
     const Samples series = chebyshev(logs);
     const double r[] = {series[0] - series[2], series[1], 2 * series[2]};
     for (std::size_t power = 0; power < 3; ++power) coefficients_[power * kFields + field] = r[power];
@@ -174,7 +186,7 @@ SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
     double noise = 0;
     for (std::size_t i = 0; i < kNodes; ++i) {
       samples[i] = values[field][i] / scale[field][i];
-      const double measure = std::max(values[reference(field)][i], kTiny);
+      const double measure = std::max(values[reference(field)][i], least_size(field));
       size = std::min(size, measure / scale[field][i]);
       noise = std::max(noise, errors[field][i] / measure);
     }

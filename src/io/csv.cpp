@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include <fmt/format.h>
 
@@ -206,7 +207,9 @@ void write_csv(const std::filesystem::path& path, const std::vector<std::string>
   if (!header.empty()) end_line();
   for (std::ptrdiff_t i = 0; i < values.rows() && values.cols() > 0; ++i) {
     for (std::ptrdiff_t j = 0; j < values.cols(); ++j) {
-      check_finite("write_csv", fmt::format("entry ({},{})", i, j), values(i, j));
+      if (values(i, j) != std::numeric_limits<double>::infinity()) {
+        check_finite("write_csv", fmt::format("entry ({},{})", i, j), values(i, j));
+      }
       fmt::format_to(std::back_inserter(line), "{},", values(i, j));
     }
     end_line();

@@ -59,9 +59,11 @@ class Reproduce(CliTest):
         self.assertIn(os.path.join("a", "b", "report.json"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
-        lemma, exact = report["claims"]
-        self.assertEqual([lemma["id"], exact["id"]], ["lemma", "exact-error"])
-        self.assertEqual([lemma["verdict"], exact["verdict"]], ["holds", "holds"])
+        lemma, exact, exponent = report["claims"]
+        self.assertEqual([claim["id"] for claim in report["claims"]], ["lemma", "exact-error", "averaged-exponent"])
+        self.assertEqual({claim["verdict"] for claim in report["claims"]}, {"holds"})
+        self.assertAlmostEqual(exponent["rows"][1]["exponent"], (5 ** 0.5 - 1) / 2, 12)
+        self.assertLessEqual(exponent["worst_difference"], exponent["worst_difference_bound"])
         self.assertLessEqual(lemma["worst_error"], lemma["worst_error_bound"])
         self.assertLessEqual(exact["worst_z_score"], exact["worst_z_score_bound"])
         self.assertEqual([row["L"] for row in exact["rows"]], [1, 3, 10, 30, 100])

@@ -83,6 +83,10 @@ TEST(PowerSums, ClosedCases) {
   EXPECT_EQ(moment({1}, 3, 17).value, 1);
   EXPECT_EQ(moment({4, 2}, 3, 1).value, 1);
   EXPECT_NEAR(moment({4, 2}, 0, 10).value, 1e-4, 1e-19);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(moment({1, 1}, 3, kInfinity).value, 1);
+  EXPECT_EQ(moment({2, 1}, 3, kInfinity).value, 0);
+  EXPECT_EQ(power_sum_moments(3, kInfinity).P2P2.value, 0);
 }
 
 TEST(PowerSums, RefuseBadInput) {

@@ -205,13 +205,30 @@ TEST(SoftmaxMoments, SameBitsAtEverySimdLevel) {
   force_simd_level(level);
 }
 
+TEST(SoftmaxMoments, InfinitePromptsAreTheLimit) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double s : {0.0, 2.0, 1e6}) {
+    const SoftmaxMoments m = softmax_moments(s, kInfinity);
+    EXPECT_EQ(m.mean.value, s);
+    EXPECT_EQ(m.variance.value, 1);
+    for (const Estimate& zero : {m.P2, m.P3, m.P2P2, m.bias, m.mse, m.variance_mse, m.variance_P2,
+                                 m.squared_spread, m.P2_slope, m.P3_slope, m.P2P2_slope}) {
+      EXPECT_EQ(zero.value, 0);
+      EXPECT_EQ(zero.error, 0);
+    }
+  }
+  const SoftmaxMoments long_prompt = softmax_moments(2, 1e250);
+  EXPECT_NEAR(long_prompt.mean.value, 2, 1e-14);
+  EXPECT_NEAR(long_prompt.variance.value, 1, 1e-14);
+}
+
 TEST(SoftmaxMoments, RefusesWhatIsOutsideItsDomain) {
   constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double s : {-1e-300, -1.0, kNaN, kInfinity, 1.1e6}) {
     EXPECT_THROW(softmax_moments(s, 10), InputError) << s;
   }
-  for (const double L : {0.999, 0.0, -5.0, kNaN, kInfinity, 1.1e300}) {
+  for (const double L : {0.999, 0.0, -5.0, kNaN, -kInfinity, 1.1e300}) {
     EXPECT_THROW(softmax_moments(1, L), InputError) << L;
   }
 }

@@ -144,6 +144,12 @@ TEST(CsvWriter, WritesShortestNumbersAndTheHeader) {
   EXPECT_EQ(read_csv(directory / "a.csv")(1, 0), 1e22);
 }
 
+TEST(CsvWriter, WritesInfiniteLengths) {
+  const TemporaryDirectory directory;
+  write_csv(directory / "a.csv", {}, (Matrix(1, 2) << 10, INFINITY).finished());
+  EXPECT_EQ(contents(directory / "a.csv"), "10,inf\n");
+}
+
 TEST(CsvWriter, RefusesAndLeavesNoFile) {
   const TemporaryDirectory directory;
   RowMatrix values = RowMatrix::Ones(2, 2);
@@ -155,6 +161,8 @@ TEST(CsvWriter, RefusesAndLeavesNoFile) {
   expect_contains(refused({"a", "12"}), {"column name is '12'"});
   values(1, 0) = NAN;
   expect_contains(refused({}), {"entry (1,0) is nan, must be finite"});
+  values(1, 0) = -INFINITY;
+  expect_contains(refused({}), {"entry (1,0) is -inf, must be finite"});
   EXPECT_EQ(directory.files(), 0);
 }
 
