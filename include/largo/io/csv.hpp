@@ -22,8 +22,8 @@ Matrix parse_csv(std::string_view text, std::string_view name);
 Matrix read_csv(const std::filesystem::path& path);
 
 /// Comma-separated, complete or not at all; each number with the fewest digits that read back to the
-/// same double. The header is either empty or one name per column. Numbers must be finite, or +∞, written as inf:
-/// the length of an infinite prompt (as matrices such files are not read back).
+/// same double. The header is either empty or one name per column. Numbers must be finite, or +∞, written as
+/// inf: the length of an infinite prompt (as matrices such files are not read back).
 void write_csv(const std::filesystem::path& path, const std::vector<std::string>& header,
                const ConstRowsRef& values);
 
