@@ -98,7 +98,7 @@ template <class D, class V>
 HWY_INLINE V WeightOf(D d, V score, V reference) {
   const V difference = hn::Sub(score, reference);
   if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
-    return Exp2Fused(d, difference);  // at most zero wherever the result is used: see Weigh
+    return Exp2<Fused>(d, difference);  // at most zero wherever the result is used: see Weigh
   } else {
     // The rounding error of the subtraction matters when many terms share it. It is NaN where the difference
     // overflowed, and irrelevant where the weight vanishes.
