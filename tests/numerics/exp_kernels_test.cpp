@@ -1,5 +1,5 @@
-// The two exponentials that only kernels can call: Exp2<Fused>, whose bits may depend on the level, and ExpSum,
-// whose second argument must act as an exact correction of the first. Run at every level.
+// The two exponentials that only kernels can call: Exp2<Fused>, whose bits may depend on the level, and
+// ExpSum, whose second argument must act as an exact correction of the first. Run at every level.
 #include <cmath>
 #include <cstddef>
 #include <limits>
