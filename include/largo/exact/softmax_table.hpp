@@ -42,8 +42,8 @@ class SoftmaxTable {
   double L() const;
 
   /// Domain: 0 <= s <= kLargestScoreSpread. Error: below 1e-10 in the sense of relative_error, usually 1e-12;
-  /// absolute where E[P_3] or E[P_2²] is below 1e-280, or L within 1e-3 of 1. Cost: 100 ns, and at the first s
-  /// of a panel 1 to 10 ms (L <= 1e12; longer prompts have sharper changes of regime, and need more).
+  /// absolute where E[P_3] or E[P_2²] is below 1e-280, or L within 1e-3 of 1. Cost: 100 ns, and at the first
+  /// s of a panel 1 to 10 ms (L <= 1e12; longer prompts have sharper changes of regime, and need more).
   /// Thread-safe.
   SoftmaxStatistics operator()(double s) const;
 
