@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "exact/attention_forms.hpp"
@@ -17,11 +18,13 @@ namespace {
 
 constexpr const char* kName = "averaged_attention_error";
 
-// The rule in t, √(Q/λ) = ρ = ln(1 + e^t), analytic for |Im t| < π: its step is halved until the averages
-// change by less than kEnough, relatively, which leaves an error of about the square.
+// The rule in t, √(Q/λ) = ρ = ln(1 + e^t), analytic for |Im t| < π: its step is halved until
+// what remains is estimated to be less than kEnough, relatively.
 constexpr double kFirstStep = 0.4;
-constexpr double kEnough = 1e-6;
-constexpr int kHalvings = 6;
+constexpr double kEnough = 1e-11;
+constexpr double kSafety = 10;
+constexpr double kRounding = 1e-14;
+constexpr int kHalvings = 7;
 // What is below e^-kDepth of the integral is left out.
 constexpr double kDepth = 42;
 
@@ -60,9 +63,10 @@ class SpreadIntegral {
  public:
   SpreadIntegral(const AttentionForms& forms, const QueryLaw& law, const SoftmaxTable& table)
       : forms_(forms), law_(law), table_(table) {
-    // The errors grow from some 1/L at s = 0 to 1; the law ends like a Gaussian, and begins like ρ^rank.
+    // The errors grow from some 1/L at s = 0 to 1; the law ends like a Gaussian, and begins like
+    // ρ^rank below the smallest of the λ_j.
     last_ = law.centre() + std::sqrt(2 * (kDepth + std::log(table.L())));
-    first_ = -kDepth / law.rank() - 1;
+    first_ = -kDepth / law.rank() - 1 + 0.5 * std::log(law.smallest_ratio());
     const double largest = std::sqrt(law.smallest_square() + law.largest() * last_ * last_);
     if (!(largest <= kLargestScoreSpread))
       fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
@@ -72,7 +76,8 @@ class SpreadIntegral {
   std::pair<Averages, Averages> operator()() const {
     double step = kFirstStep;
     Sums sums = trapezoidal(first_, step);
-    for (int halving = 0;; ++halving) {
+    Averages last_change{};
+    for (int halving = 1;; ++halving) {
       Sums finer;
       finer.add(0.5, sums);
       finer.add(0.5, trapezoidal(first_ + 0.5 * step, step));
@@ -82,8 +87,12 @@ class SpreadIntegral {
       for (std::size_t i = 0; i < kAverages; ++i) {
         const double size = std::abs(finer.value[i]);
         const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
-        worst = std::max(worst, change);
-        error[i] = finer.uncertainty[i] + size * remaining(change);
+        // The next change, if they fell in proportion; usually they fall much faster.
+        const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
+        const double remaining = change * ratio;
+        last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
+        worst = std::max(worst, remaining);
+        error[i] = finer.uncertainty[i] + size * (remaining + kRounding);
       }
       if (worst < kEnough || halving == kHalvings) return {finer.value, error};
       sums = finer;
@@ -91,9 +100,6 @@ class SpreadIntegral {
   }
 
  private:
-  // Of a rule that converges exponentially, when halving its step last changed the result by this much.
-  static double remaining(double change) { return change * std::min(1.0, 100 * change) + 1e-14; }
-
   Sums trapezoidal(double first, double step) const {
     Sums sums;
     for (double t = first; t <= last_; t += step) {

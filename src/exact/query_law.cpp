@@ -15,8 +15,14 @@ constexpr double kNegligible = 1e-14;
 // The contour crosses the axis at least so far from the branch points, in units of the decay of e^-uq:
 // closer, the products of forms, which have stronger singularities there, would cancel.
 constexpr double kLeastCrossing = 4;
-// Nodes of the contour per standard deviation of the integrand.
-constexpr double kNodesPerWidth = 6;
+// Its height at most this share of that distance, and its slope: tan 40°. Up to 45° the integrand falls all
+// the way, see query_law.hpp.
+constexpr double kLargestShare = 0.7;
+constexpr double kSlope = 0.84;
+// The rule on it: its error is about e^{-2π 0.7/step}.
+constexpr double kContourStep = 0.07;
+constexpr double kContourDepth = 40;
+constexpr int kMostNodes = 200;
 
 // A quadratic form in y = ν + ε, ε ~ N(0, D): mean and what its cumulants need.
 struct TiltedForm {
@@ -88,6 +94,9 @@ QueryLaw::QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& sco
       Z_(Matrix::Identity(root.rows(), root.rows()), rotated.origin, root * rotated.basis) {
   ratio_ = largest_ > 0 ? Vector(rotated.squares / largest_) : Vector::Zero(rotated.squares.size());
   // √(Q/λ) is a Lipschitz function of y, at most √(Σ λ_j (1 + μ_j²)/λ) on average.
+  for (const double ratio : ratio_) {
+    if (ratio > 0) smallest_ratio_ = std::min(smallest_ratio_, ratio);
+  }
   rank_ = static_cast<int>((ratio_.array() > 0).count());
   centre_ = std::sqrt(ratio_.dot(Vector(mu_.cwiseAbs2().array() + 1)));
 }
@@ -138,11 +147,10 @@ FormProducts QueryLaw::averages() const {
 }
 
 QueryLaw::Densities QueryLaw::densities(double q) const {
-  // u = (1 - ζ)/2λ, ζ = ζ_0 + R (θ cot θ - 1 + iθ)
   const double decay = q / (2 * largest_);
   const double crossing = std::max(saddle_point(decay), kLeastCrossing / decay);
   ComplexVector D(ratio_.size());
-  // Logarithm of the integrand beside the products, D set on the way.
+  // Logarithm of the integrand beside the products, in ζ = 1 - 2λu; D set on the way.
   auto exponent = [&](Complex zeta) {
     Complex sum = decay * (zeta - 1.0);
     for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
@@ -153,28 +161,23 @@ QueryLaw::Densities QueryLaw::densities(double q) const {
     return sum;
   };
   const double top = exponent(crossing).real();
-  // Second and third derivatives there: the contour bends like the path of steepest descent.
-  double second = 0, third = 0;
+  double curvature = 0;
   for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
     const double step = ratio_[j] * D[j].real();
-    const double noncentral = mu_[j] * mu_[j] * D[j].real();
-    second += step * step * (0.5 + noncentral);
-    third += step * step * step * (1 + 3 * noncentral);
+    curvature += step * step * (0.5 + mu_[j] * mu_[j] * D[j].real());
   }
-  const double radius = 2 * second / third;
-  const double curvature = std::max(second * radius * radius, radius * decay);  // in θ
-  const int nodes =
-      2 * static_cast<int>(std::ceil(0.5 * std::numbers::pi * kNodesPerWidth * std::sqrt(curvature)));
+  // As wide as the integrand is around the crossing, but well to the right of the branch point at zero.
+  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * crossing);
+  const double depth = kSlope * height;
 
   Densities densities;
-  const double scale = std::exp(top) * radius / (2 * largest_) / nodes;
-  for (int i = 0; i < nodes; ++i) {
-    const double theta = std::numbers::pi * i / nodes;
-    const double cotangent = i == 0 ? 0 : 1 / std::tan(theta);
-    const Complex zeta = crossing + radius * (i == 0 ? Complex(0) : Complex(theta * cotangent - 1, theta));
-    const Complex slope(1, i == 0 ? 0 : theta + (theta * cotangent - 1) * cotangent);
-    const Complex relative = exponent(zeta) - top;
-    if (relative.real() < -40) break;
+  const double scale = std::exp(top) / (2 * largest_) * kContourStep / std::numbers::pi;
+  for (int i = 0; i < kMostNodes; ++i) {
+    const double w = kContourStep * i;
+    const Complex relative =
+        exponent(crossing + Complex(depth * (1 - std::cosh(w)), height * std::sinh(w))) - top;
+    if (relative.real() < -kContourDepth) break;
+    const Complex slope(height * std::cosh(w), depth * std::sinh(w));
     const Complex weight = (i == 0 ? 0.5 : 1.0) * scale * slope * std::exp(relative);
     const Products products = tilted_products(D);
     for (std::size_t k = 0; k < kFormProducts; ++k) {

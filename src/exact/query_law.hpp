@@ -7,9 +7,16 @@
 //
 //   E[M; Q = q] dq = dq/2πi ∫ e^{-uq} ∏ √D_j e^{μ_j² (D_j - 1)/2} E_u[M] du.
 //
-// The contour is Talbot's through the saddle point, around the branch points 1/2λ_j: the path of steepest
-// descent when all λ are equal. The trapezoidal rule on it converges exponentially, and relatively to the
-// density, however far out q is.
+// The contour, in ζ = 1 - 2λu with λ the largest of the λ_j, is a hyperbola through the saddle point (or to
+// its right) that opens around the singularities, all at ζ <= 0: ζ = ζ_0 + A (1 - cosh w) + iB sinh w. Seen
+// from ζ_0, its points lie within φ = arctan A/B of the vertical. Along a ray at such an angle the modulus of
+// the integrand falls all the way, if φ <= 45°: the saddle point equation splits the rate of e^{ζ q/2λ} into
+// one share for each singularity, at a distance X to the left of ζ_0, and with τ the length of the ray in
+// units of X a share and its singularity make together
+//   exp of (M/X) (-τ² cos 2φ - τ³ sin φ)/(1 - 2τ sin φ + τ²)        for e^{M/(ζ - ζ_j)},
+//   exp of -(log(1 - 2τ sin φ + τ²))/4 - (τ sin φ)/2                for (ζ - ζ_j)^{-1/2},
+// none of them positive. So nothing cancels, whatever the λ_j and μ_j are and however far out q is, and the
+// trapezoidal rule in w converges exponentially.
 #pragma once
 
 #include <array>
@@ -41,6 +48,7 @@ class QueryLaw {
 
   double smallest_square() const { return smallest_square_; }  ///< |a_0|²
   double largest() const { return largest_; }                  ///< λ
+  double smallest_ratio() const { return smallest_ratio_; }    ///< the smallest λ_j > 0 over λ
   int rank() const { return rank_; }                           ///< number of λ_j > 0; zero: s² is constant
   /// √(Q/λ) exceeds this by more than t with probability e^{-t²/2} at most.
   double centre() const { return centre_; }
@@ -74,6 +82,7 @@ class QueryLaw {
 
   Vector mu_, ratio_;  ///< μ, λ/largest
   double largest_, smallest_square_, centre_;
+  double smallest_ratio_ = 1;
   int rank_;
   QuadraticForm W_, G_, WG_, Z_;
 };

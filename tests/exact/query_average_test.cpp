@@ -100,6 +100,29 @@ TEST(QueryAverage, InThePlaneByDirectQuadrature) {
   }
 }
 
+// A mean far outside a flat covariance: the density of the spread has a sharp front.
+TEST(QueryAverage, FlatQueriesFarFromZero) {
+  for (const double mean : {0.5, 3.0, 20.0}) {
+    for (const double flat : {0.1, 0.01}) {
+      Problem problem = random_problem(2, 2, 2, 80, mean);
+      problem.root.col(1) *= flat;
+      Averages truth;
+      constexpr double kStep = 1.0 / 6;
+      for (double x = -kEnd; x <= kEnd; x += kStep) {
+        for (double y = -kEnd; y <= kEnd; y += kStep) {
+          const double weight = kStep * kStep * kNormal * kNormal * std::exp(-0.5 * (x * x + y * y));
+          if (weight > 1e-13) truth.add(weight, problem.at(Vector((Vector(2) << x, y).finished()), 200));
+        }
+      }
+      SCOPED_TRACE(testing::Message() << "mean " << mean << ", flat " << flat);
+      const AveragedAttentionError got = problem.average(200);
+      EXPECT_NEAR(got.output.value, truth.output, 1e-8 * truth.output);
+      EXPECT_NEAR(got.gradient_U.value, truth.gradient_U, 1e-8 * truth.gradient_U);
+      EXPECT_LE(std::abs(got.self_check), 1e-8);
+    }
+  }
+}
+
 // In more dimensions against random queries; 36 z-scores, each beyond 4 with probability 6e-5 for a new seed.
 TEST(QueryAverage, OfRandomQueries) {
   for (const int d : {3, 4, 6}) {

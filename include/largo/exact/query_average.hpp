@@ -24,8 +24,10 @@ struct AveragedAttentionError {
 
 /// Domain: as gaussian_attention_error, with a mean and a symmetric positive semi-definite covariance of the
 /// queries; s within the range of softmax_moments for all queries that matter. Otherwise InputError. Relative
-/// error: 1e-9, usually 1e-11, with its estimate. Cost: a SoftmaxTable for L (10 to 100 ms where it is new),
-/// and some 2000 products of three r x r matrices, r the rank of the query covariance: 10 ms for r = 5.
+/// error 1e-10, with its estimate; more for a large mean and a covariance of condition 100 and more, whose
+/// densities have sharp fronts. Cost: a SoftmaxTable for L (10 to 100 ms where it is new), and some 10,000
+/// products of three r x r matrices, r the rank of the query covariance: 20 ms for r = 5, with sharp fronts
+/// up to a second.
 AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_covariance,
                                                 const ConstMatrixRef& U, const ConstMatrixRef& V,
                                                 const ConstVectorRef& query_mean,
