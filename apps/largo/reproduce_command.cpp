@@ -26,10 +26,10 @@ constexpr double kLemmaBound = 1e-12;
 constexpr double kSlopeLow = -1.2;
 constexpr double kSlopeHigh = -0.8;
 constexpr double kLargestZScore = 4;
-constexpr double kExponentBound = 0.02;
+constexpr double kExponentBound = 0.005;
 // Where the slope of the averaged error is measured: its approach to the exponent is logarithmic.
-constexpr double kFirstLength = 1e20;
-constexpr double kSecondLength = 1e40;
+constexpr double kFirstLength = 1e150;
+constexpr double kSecondLength = 1e300;
 
 struct ReproduceOptions : CommonOptions {
   bool quick = false;

@@ -21,6 +21,8 @@ constexpr double kEnough = 1e-8;
 constexpr double kDepth = 38;
 constexpr double kLeastDepth = 6;
 constexpr double kMargin = 3;
+// Quantities below have no digits to converge.
+constexpr double kSmallestFollowed = 1e-290;
 // Rounding errors of a term of an integrand, in epsilons, beside those of its exponents.
 constexpr double kRounding = 32;
 
@@ -135,7 +137,7 @@ class MasterFormula::Rule {
       const double change = std::abs(fine - coarse_.value[q] * 2 * step_);
       const double size = sums_.magnitude[q] * step_;
       const double relative = size > 0 ? change / size : 0;
-      worst = std::max(worst, relative);
+      if (size > kSmallestFollowed) worst = std::max(worst, relative);
       results[q] = {fine, size * relative * std::min(1.0, 100 * relative) +
                               std::numeric_limits<double>::epsilon() * sums_.uncertainty[q] * step_};
     }
@@ -174,7 +176,7 @@ class MasterFormula::Rule {
     for (int i = 0; i < monomial.centre; ++i) term *= values_.centre;
     for (int i = 0; i < monomial.offset; ++i) term *= values_.centre - s_;
     for (std::size_t i = 0; i < monomial.blocks.size(); ++i) {
-      term *= values_.R[monomial.blocks[i]] * (1 - static_cast<double>(i) / L_);
+      term *= values_.R[monomial.blocks[i]] * ((L_ - static_cast<double>(i)) / L_);
     }
     return term;
   }

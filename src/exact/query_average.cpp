@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -25,6 +26,8 @@ constexpr double kEnough = 1e-11;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
+constexpr double kFarthest = 1e4;
+constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
 // What is below e^-kDepth of the integral is left out.
 constexpr double kDepth = 42;
 
@@ -63,10 +66,17 @@ class SpreadIntegral {
  public:
   SpreadIntegral(const AttentionForms& forms, const QueryLaw& law, const SoftmaxTable& table)
       : forms_(forms), law_(law), table_(table) {
-    // The errors grow from some 1/L at s = 0 to 1; the law ends like a Gaussian, and begins like
-    // ρ^rank below the smallest of the λ_j.
-    last_ = law.centre() + std::sqrt(2 * (kDepth + std::log(table.L())));
+    // The errors grow from some 1/L at s = 0 to 1, the squared bias from 1/L²; the law ends like a Gaussian,
+    // and begins like ρ^rank below the smallest of the λ_j.
+    last_ = law.highest() + std::sqrt(2 * (kDepth + 2 * std::log(table.L())));
     first_ = -kDepth / law.rank() - 1 + 0.5 * std::log(law.smallest_ratio());
+    const double nearest = law.lowest() - std::sqrt(2 * kDepth);
+    if (nearest > kLinearFrom) first_ = nearest;
+    // Exponents of the order lowest² are to keep some digits.
+    if (law.lowest() > kFarthest) {
+      fail(kName, "distance of the query mean from zero scores, in deviations", law.lowest(),
+           "at most 1e4 (or take the error at the mean)");
+    }
     const double largest = std::sqrt(law.smallest_square() + law.largest() * last_ * last_);
     if (!(largest <= kLargestScoreSpread))
       fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
@@ -84,6 +94,7 @@ class SpreadIntegral {
       step *= 0.5;
       Averages error{};
       double worst = 0;
+      const double check = std::abs(finer.value[kCheck] - 1);
       for (std::size_t i = 0; i < kAverages; ++i) {
         const double size = std::abs(finer.value[i]);
         const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
@@ -91,8 +102,9 @@ class SpreadIntegral {
         const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
         const double remaining = change * ratio;
         last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
-        worst = std::max(worst, remaining);
-        error[i] = finer.uncertainty[i] + size * (remaining + kRounding);
+        // Interpolation in the table has small jumps between panels: no step resolves those.
+        if (size * remaining > finer.uncertainty[i]) worst = std::max(worst, remaining);
+        error[i] = finer.uncertainty[i] + size * (remaining + kRounding + check);
       }
       if (worst < kEnough || halving == kHalvings) return {finer.value, error};
       sums = finer;
@@ -102,8 +114,10 @@ class SpreadIntegral {
  private:
   Sums trapezoidal(double first, double step) const {
     Sums sums;
-    for (double t = first; t <= last_; t += step) {
-      const double rho = std::log1p(std::exp(t));
+    const auto nodes = static_cast<std::int64_t>((last_ - first) / step);
+    for (std::int64_t node = 0; node <= nodes; ++node) {
+      const double t = first + static_cast<double>(node) * step;
+      const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
       const double q = law_.largest() * rho * rho;
       // dq = 2λρ dρ, dρ = dt/(1 + e^-t)
       const double weight = step * 2 * law_.largest() * rho / (1 + std::exp(-t));
@@ -129,7 +143,7 @@ class SpreadIntegral {
 // All queries give scores of the same spread: at s = 0 of the same distribution, whatever the direction e is.
 std::pair<Averages, Averages> constant_spread(const AttentionForms& forms, const QueryLaw& law,
                                               const SoftmaxTable& table) {
-  const double square = law.smallest_square();
+  const double square = law.smallest_square() > kNoSpread ? law.smallest_square() : 0;
   const SoftmaxStatistics m = table(std::sqrt(square));
   FormProducts f = law.averages();
   if (square == 0) {
@@ -165,7 +179,7 @@ AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_cova
   const QueryLaw law(query_mean, S, R.transpose() * U, forms.W, forms.G, forms.WG);
   const auto [value, error] =
       law.rank() > 0 ? SpreadIntegral(forms, law, *table)() : constant_spread(forms, law, *table);
-  for (const double x : value) check_finite(kName, "an averaged error", x);
+  for (const double x : value) check_finite(kName, "averaged error", x);
   result.output = {value[kOutput], error[kOutput]};
   result.squared_bias = {value[kSquaredBias], error[kSquaredBias]};
   result.gradient_V = {value[kGradientV], error[kGradientV]};

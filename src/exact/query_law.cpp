@@ -11,18 +11,19 @@ using Complex = std::complex<double>;
 using ComplexVector = Eigen::VectorXcd;
 
 // Eigenvalues below this share of the largest are zero but for rounding.
-constexpr double kNegligible = 1e-14;
+constexpr double kNegligible = 1e-26;
 // The contour crosses the axis at least so far from the branch points, in units of the decay of e^-uq:
 // closer, the products of forms, which have stronger singularities there, would cancel.
 constexpr double kLeastCrossing = 4;
-// Its height at most this share of that distance, and its slope: tan 40°. Up to 45° the integrand falls all
-// the way, see query_law.hpp.
+// Its height is at most this share of that distance. Its slope: tan 22.5°, half way between the vertical,
+// where e^{ζ q/2λ} does not fall, and 45°, up to which everything does (query_law.hpp).
 constexpr double kLargestShare = 0.7;
-constexpr double kSlope = 0.84;
-// The rule on it: its error is about e^{-2π 0.7/step}.
-constexpr double kContourStep = 0.07;
+constexpr double kSlope = 0.41421356;
+// The rule on it: its error is about e^{-2π 0.39/step}, 22.5° being 0.39.
+constexpr double kContourStep = 0.05;
 constexpr double kContourDepth = 40;
-constexpr int kMostNodes = 200;
+constexpr int kMostNodes = 400;
+constexpr double kUnderflow = -740;
 
 // A quadratic form in y = ν + ε, ε ~ N(0, D): mean and what its cumulants need.
 struct TiltedForm {
@@ -57,18 +58,22 @@ Complex third_cumulant(const TiltedForm& x, const TiltedForm& y, const TiltedFor
 }  // namespace
 
 QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const Matrix& scores) {
-  if (root.cols() == 0) return {Matrix(0, 0), Vector(0), Vector(0), mean, scores * mean};  // one query only
+  if (root.cols() == 0) {  // one query only
+    return {Matrix(0, 0), Matrix(scores.rows(), 0), Vector(0), Vector(0), mean, scores * mean};
+  }
   Rotated rotated;
   const Matrix N = scores * root;
   const Eigen::JacobiSVD<Matrix> svd(N, Eigen::ComputeThinU | Eigen::ComputeFullV);
   rotated.basis = svd.matrixV();
+  rotated.map = N * rotated.basis;
   rotated.squares = Vector::Zero(root.cols());
   rotated.squares.head(svd.singularValues().size()) = svd.singularValues().cwiseAbs2();
   rotated.mean = Vector::Zero(root.cols());
   rotated.scores = scores * mean;
   for (Eigen::Index j = 0; j < svd.singularValues().size(); ++j) {
-    if (rotated.squares[j] <= kNegligible * rotated.squares[0]) {
+    if (rotated.squares[j] <= std::max(kNoSpread, kNegligible * rotated.squares[0])) {
       rotated.squares[j] = 0;
+      rotated.map.col(j).setZero();  // as in s²
       continue;
     }
     const double along = svd.matrixU().col(j).dot(rotated.scores);
@@ -81,27 +86,30 @@ QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const
 
 QueryLaw::QueryLaw(const Vector& mean, const Matrix& root, const Matrix& scores, const Matrix& W,
                    const Matrix& G, const Matrix& WG)
-    : QueryLaw(rotate(mean, root, scores), root, scores, W, G, WG) {}
+    : QueryLaw(rotate(mean, root, scores), root, W, G, WG) {}
 
-QueryLaw::QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& scores, const Matrix& W,
-                   const Matrix& G, const Matrix& WG)
+QueryLaw::QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& W, const Matrix& G,
+                   const Matrix& WG)
     : mu_(rotated.mean),
       largest_(rotated.squares.size() > 0 ? rotated.squares[0] : 0),
       smallest_square_(rotated.scores.squaredNorm()),
-      W_(W, rotated.scores, scores * root * rotated.basis),
-      G_(G, rotated.scores, scores * root * rotated.basis),
-      WG_(WG, rotated.scores, scores * root * rotated.basis),
+      W_(W, rotated.scores, rotated.map),
+      G_(G, rotated.scores, rotated.map),
+      WG_(WG, rotated.scores, rotated.map),
       Z_(Matrix::Identity(root.rows(), root.rows()), rotated.origin, root * rotated.basis) {
   ratio_ = largest_ > 0 ? Vector(rotated.squares / largest_) : Vector::Zero(rotated.squares.size());
-  // √(Q/λ) is a Lipschitz function of y, at most √(Σ λ_j (1 + μ_j²)/λ) on average.
   for (const double ratio : ratio_) {
     if (ratio > 0) smallest_ratio_ = std::min(smallest_ratio_, ratio);
   }
   rank_ = static_cast<int>((ratio_.array() > 0).count());
-  centre_ = std::sqrt(ratio_.dot(Vector(mu_.cwiseAbs2().array() + 1)));
+  // A Lipschitz function of y, around the norm of √ratio μ but for that of √ratio x.
+  const double distance = std::sqrt(ratio_.dot(mu_.cwiseAbs2()));
+  const double spread = std::sqrt(ratio_.sum());
+  highest_ = distance + spread;
+  lowest_ = distance - spread;
 }
 
-// Of q' ζ + Σ log(D)/2 + μ² D/2 in 0 < ζ, where it is convex: by Newton's method in ln ζ, kept in a bracket.
+// Of q' ζ + Σ log(D)/2 + μ² D/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above, to 1e-3.
 double QueryLaw::saddle_point(double q) const {
   double low = 0.5 / q;  // the sum is at least that of the largest λ
   double high = low;
@@ -161,6 +169,7 @@ QueryLaw::Densities QueryLaw::densities(double q) const {
     return sum;
   };
   const double top = exponent(crossing).real();
+  if (top < kUnderflow) return {};
   double curvature = 0;
   for (Eigen::Index j = 0; j < ratio_.size(); ++j) {
     const double step = ratio_[j] * D[j].real();

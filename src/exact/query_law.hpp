@@ -26,6 +26,9 @@
 
 namespace largo {
 
+/// Below this s² is zero for all purposes, and its inverse not a number.
+inline constexpr double kNoSpread = 1e-200;
+
 /// c + 2 bᵀy + yᵀAy
 struct QuadraticForm {
   QuadraticForm(const Matrix& M, const Vector& origin, const Matrix& map)
@@ -50,11 +53,12 @@ class QueryLaw {
   double largest() const { return largest_; }                  ///< λ
   double smallest_ratio() const { return smallest_ratio_; }    ///< the smallest λ_j > 0 over λ
   int rank() const { return rank_; }                           ///< number of λ_j > 0; zero: s² is constant
-  /// √(Q/λ) exceeds this by more than t with probability e^{-t²/2} at most.
-  double centre() const { return centre_; }
+  /// √(Q/λ) lies beyond `highest + t`, and below `lowest - t`, with a probability of e^{-t²/2} at most.
+  double highest() const { return highest_; }
+  double lowest() const { return lowest_; }
 
-  /// Densities at Q = q > 0, and the same from every other node of the contour: their difference is the
-  /// square root of the error, relatively.
+  /// Densities at Q = q > 0, and the same from every other node of the contour: their difference is well
+  /// above the error of the finer.
   struct Densities {
     FormProducts fine{}, coarse{};
   };
@@ -71,17 +75,17 @@ class QueryLaw {
 
   struct Rotated {
     Matrix basis;  ///< right singular vectors of scores * root
+    Matrix map;    ///< y to scores
     Vector squares;
     Vector mean;    ///< μ
     Vector origin;  ///< z_0
     Vector scores;  ///< a_0
   };
   static Rotated rotate(const Vector& mean, const Matrix& root, const Matrix& scores);
-  QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& scores, const Matrix& W, const Matrix& G,
-           const Matrix& WG);
+  QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& W, const Matrix& G, const Matrix& WG);
 
   Vector mu_, ratio_;  ///< μ, λ/largest
-  double largest_, smallest_square_, centre_;
+  double largest_, smallest_square_, highest_, lowest_;
   double smallest_ratio_ = 1;
   int rank_;
   QuadraticForm W_, G_, WG_, Z_;

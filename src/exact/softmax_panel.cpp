@@ -65,6 +65,8 @@ using Fields = SoftmaxPanel::Fields;
 enum : std::size_t { kP2, kP3, kP2P2, kMse, kBB, kD, kB, kMean, kSlopeP2, kSlopeP3, kSlopeP2P2, kBP2 };
 
 constexpr double kTolerance = 1e-10;
+// Of the last coefficients as an estimate of the error.
+constexpr double kSafety = 3;
 // E[P_3] and E[P_2²] ~ L^-2 are not followed to relative accuracy below this: they may underflow nearby.
 constexpr double kTiny = 1e-280;
 
@@ -147,9 +149,14 @@ double PanelRange::variable_of(double s) const {
 
 double PanelRange::s_of(double x) const {
   const double value = low + 0.5 * (high - low) * (1 + x);
-  return variable == PanelVariable::kSquare  ? std::sqrt(value)
-         : variable == PanelVariable::kPlain ? value
-                                             : 1 / value;
+  switch (variable) {
+    case PanelVariable::kSquare:
+      return std::sqrt(value);
+    case PanelVariable::kPlain:
+      return value;
+    default:
+      return std::min(1 / value, kLargestScoreSpread);
+  }
 }
 
 SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
@@ -194,7 +201,7 @@ SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
     for (std::size_t k = 0; k < kNodes; ++k) coefficients_[(3 + k) * kFields + field] = series[k];
     const double tail = (std::abs(series[kNodes - 1]) + std::abs(series[kNodes - 2])) / size;
     excess_ = std::max(excess_, tail / std::max(kTolerance, noise));
-    relative_error_ = std::max(relative_error_, tail + noise);
+    relative_error_ = std::max(relative_error_, kSafety * tail + noise);
   }
 }
 

@@ -40,7 +40,7 @@ class SoftmaxPanel {
  private:
   PanelRange range_;
   double excess_ = 0, relative_error_ = 0;
-  AlignedVector<double> coefficients_;  ///< r (kScale rows), then Chebyshev's, each for all fields
+  AlignedVector<double> coefficients_;  ///< r (three rows), then Chebyshev's, each for all fields
 };
 
 }  // namespace largo

@@ -25,20 +25,30 @@ constexpr std::size_t kGroups = kEdges.size() - 1;
 constexpr int kSplits = 10;
 constexpr std::size_t kShared = 64;
 
-// One token, or infinitely many: closed forms.
-bool is_closed_case(double L) { return L == 1 || L == kInfinitePrompt; }
+// One token, or infinitely many: closed forms. Next to one token most statistics vanish like L - 1, and are
+// lost in the noise of those that do not: computed each time instead.
+constexpr double kNearOne = 1.001;
+bool is_direct(double L) { return L < kNearOne || L == kInfinitePrompt; }
 
-SoftmaxStatistics closed_case(double s, double L) {
+SoftmaxStatistics direct(double s, double L) {
   const SoftmaxMoments m = softmax_moments(s, L);
-  return {.P2 = m.P2.value,
-          .P3 = m.P3.value,
-          .P2P2 = m.P2P2.value,
-          .mean = m.mean.value,
-          .bias = m.bias.value,
-          .mse = m.mse.value,
-          .variance = m.variance.value,
-          .variance_mse = m.variance_mse.value,
-          .variance_P2 = m.variance_P2.value};
+  SoftmaxStatistics result{.P2 = m.P2.value,
+                           .P3 = m.P3.value,
+                           .P2P2 = m.P2P2.value,
+                           .mean = m.mean.value,
+                           .bias = m.bias.value,
+                           .mse = m.mse.value,
+                           .variance = m.variance.value,
+                           .variance_mse = m.variance_mse.value,
+                           .variance_P2 = m.variance_P2.value,
+                           .squared_spread = m.squared_spread.value,
+                           .P2_slope = m.P2_slope.value,
+                           .P3_slope = m.P3_slope.value,
+                           .P2P2_slope = m.P2P2_slope.value};
+  for (const Estimate& x : {m.P2, m.P3, m.P2P2, m.mse, m.variance_mse}) {
+    if (x.value > 0) result.relative_error = std::max(result.relative_error, x.error / x.value);
+  }
+  return result;
 }
 
 }  // namespace
@@ -114,13 +124,13 @@ double SoftmaxTable::L() const { return panels_->L; }
 
 SoftmaxStatistics SoftmaxTable::operator()(double s) const {
   check_score_spread("SoftmaxTable", s);
-  if (is_closed_case(panels_->L)) return closed_case(s, panels_->L);
+  if (is_direct(panels_->L)) return direct(s, panels_->L);
   return panels_->at(s)(s);
 }
 
 void SoftmaxTable::fill(double s_max, const Execution& execution) const {
   check_score_spread("SoftmaxTable", s_max);
-  if (is_closed_case(panels_->L)) return;
+  if (is_direct(panels_->L)) return;
   const auto first = panels_->edges.begin();
   const auto count = std::lower_bound(first + 1, panels_->edges.end(), s_max) - first;
   parallel_for(count, execution,

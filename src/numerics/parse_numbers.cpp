@@ -34,7 +34,12 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 
 double parse_length(std::string_view argument, std::string_view text, LengthKind kind) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
-  const double length = parse_number(argument, text);
+  double length = 0;
+  try {
+    length = parse_number(argument, text);
+  } catch (const InputError&) {
+    fail("options", argument, fmt::format("'{}'", text), "a finite number, or inf");
+  }
   if (length < 1) fail("lengths", argument, length, "at least 1, or inf");
   if (kind == LengthKind::kWhole && length != std::floor(length)) {
     fail("lengths", argument, length, "a whole number, at least 1");
@@ -52,11 +57,12 @@ std::vector<double> log_spaced(std::string_view argument, const std::vector<std:
   if (!(count >= 2 && count <= kMostLengths) || count != std::floor(count)) {
     fail("lengths", fmt::format("number of lengths in {}", argument), count, "a whole number, at least 2");
   }
+  const bool whole = first == std::floor(first) && last == std::floor(last);
   std::vector<double> lengths;
   for (int k = 0; k < static_cast<int>(count); ++k) {
     const double t = k / (count - 1);
     const double length = std::exp((1 - t) * std::log(first) + t * std::log(last));
-    lengths.push_back(length < kWholeUpTo ? std::round(length) : length);
+    lengths.push_back(whole && length < kWholeUpTo ? std::round(length) : length);
   }
   lengths.front() = first;
   lengths.back() = last;

@@ -107,19 +107,67 @@ TEST(QueryAverage, FlatQueriesFarFromZero) {
       Problem problem = random_problem(2, 2, 2, 80, mean);
       problem.root.col(1) *= flat;
       Averages truth;
-      constexpr double kStep = 1.0 / 6;
+      constexpr double kStep = 1.0 / 4;
       for (double x = -kEnd; x <= kEnd; x += kStep) {
         for (double y = -kEnd; y <= kEnd; y += kStep) {
           const double weight = kStep * kStep * kNormal * kNormal * std::exp(-0.5 * (x * x + y * y));
-          if (weight > 1e-13) truth.add(weight, problem.at(Vector((Vector(2) << x, y).finished()), 200));
+          if (weight > 1e-18) truth.add(weight, problem.at(Vector((Vector(2) << x, y).finished()), 200));
         }
       }
       SCOPED_TRACE(testing::Message() << "mean " << mean << ", flat " << flat);
       const AveragedAttentionError got = problem.average(200);
       EXPECT_NEAR(got.output.value, truth.output, 1e-8 * truth.output);
       EXPECT_NEAR(got.gradient_U.value, truth.gradient_U, 1e-8 * truth.gradient_U);
-      EXPECT_LE(std::abs(got.self_check), 1e-8);
+      EXPECT_LE(std::abs(got.output.value - truth.output), got.output.error + 1e-9 * truth.output);
+      EXPECT_LE(std::abs(got.self_check), 1e-9);
     }
+  }
+}
+
+// Directions that the scores do not quite forget, as in a product rounded to float32.
+TEST(QueryAverage, NearlyLowRank) {
+  const Vector u = normals(6, 1, 90).normalized(), v = normals(6, 1, 91).normalized();
+  const Matrix U = u * v.transpose();
+  const Matrix rounded = U.cast<float>().cast<double>();
+  const Matrix identity = Matrix::Identity(6, 6);
+  const AveragedAttentionError exact =
+      averaged_attention_error(identity, U, identity, Vector::Zero(6), identity, 100);
+  const AveragedAttentionError got =
+      averaged_attention_error(identity, rounded, identity, Vector::Zero(6), identity, 100);
+  EXPECT_NEAR(got.gradient_U.value, exact.gradient_U.value, 1e-6 * exact.gradient_U.value);
+  EXPECT_LE(got.gradient_U.error, 1e-9 * got.gradient_U.value);
+}
+
+TEST(QueryAverage, FarQueries) {
+  const Matrix one = Matrix::Identity(1, 1);
+  for (const double mean : {20.0, 80.0}) {
+    for (const double deviation : {1.0, 0.01}) {
+      const Problem problem{one, one, one, Vector::Constant(1, mean), deviation * one};
+      Averages truth;
+      constexpr double kStep = 1.0 / 16;
+      for (double x = -kEnd; x <= kEnd; x += kStep) {
+        truth.add(kStep * kNormal * std::exp(-0.5 * x * x), problem.at(Vector::Constant(1, x), 100));
+      }
+      SCOPED_TRACE(testing::Message() << "mean " << mean << ", deviation " << deviation);
+      const AveragedAttentionError got = problem.average(100);
+      EXPECT_NEAR(got.output.value, truth.output, 1e-9 * truth.output + got.output.error);
+      EXPECT_LE(got.output.error, 1e-6 * truth.output);
+    }
+  }
+}
+
+// The squared bias, of the order E[P_2]², is made further out than the error.
+TEST(QueryAverage, BiasOfVeryLongPrompts) {
+  const Matrix one = Matrix::Identity(1, 1);
+  const Problem problem{one, 0.5 * one, one, Vector::Zero(1), one};
+  for (const double L : {1e55, 1e100}) {
+    double bias = 0;
+    constexpr double kStep = 1.0 / 16;
+    for (double x = kStep / 2; x <= 32; x += kStep) {
+      bias += 2 * kStep * kNormal * std::exp(-0.5 * x * x) *
+              problem.at(Vector::Constant(1, x), L).bias.squaredNorm();
+    }
+    EXPECT_NEAR(problem.average(L).squared_bias.value, bias, 1e-8 * bias) << L;
   }
 }
 
@@ -240,6 +288,7 @@ TEST(QueryAverage, RefusesBadInput) {
   EXPECT_THROW(average(identity, identity, identity, z, identity, 0.5), InputError);
   EXPECT_THROW(average(identity, 1e9 * identity, identity, z, identity, 2), InputError);
   EXPECT_THROW(average(identity, identity, identity, std::nan("") * z, identity, 2), InputError);
+  EXPECT_THROW(average(identity, identity, identity, 1e6 * z, identity, 2), InputError);
   EXPECT_THROW(average(identity, identity, 1e160 * identity, z, identity, 2), InputError);
 }
 

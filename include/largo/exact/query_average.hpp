@@ -23,11 +23,12 @@ struct AveragedAttentionError {
 };
 
 /// Domain: as gaussian_attention_error, with a mean and a symmetric positive semi-definite covariance of the
-/// queries; s within the range of softmax_moments for all queries that matter. Otherwise InputError. Relative
-/// error 1e-10, with its estimate; more for a large mean and a covariance of condition 100 and more, whose
-/// densities have sharp fronts. Cost: a SoftmaxTable for L (10 to 100 ms where it is new), and some 10,000
-/// products of three r x r matrices, r the rank of the query covariance: 20 ms for r = 5, with sharp fronts
-/// up to a second.
+/// queries; s within the range of softmax_moments for all queries that matter, and the mean
+/// at most 1e4 deviations of the scores away from where they vanish. Otherwise InputError. Relative
+/// error 1e-10, with its estimate, which contains the self-check; more for a mean far outside a flat
+/// covariance (of condition 100 and more), whose densities have sharp fronts. Cost: a SoftmaxTable for L (10
+/// to 100 ms where it is new), and some 15,000 products of r x r matrices, r the rank of the query
+/// covariance: 50 ms for r = 5, 0.5 s for r = 30; with sharp fronts up to ten times as much.
 AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_covariance,
                                                 const ConstMatrixRef& U, const ConstMatrixRef& V,
                                                 const ConstVectorRef& query_mean,

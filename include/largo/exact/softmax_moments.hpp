@@ -43,7 +43,7 @@ inline constexpr double kLargestScoreSpread = 1e6;
 /// Domain: 0 <= s <= kLargestScoreSpread, 1 <= L <= kLargestL or L = ∞; otherwise InputError. Relative
 /// errors: below 1e-10 for s <= 30, usually 1e-13; what vanishes at L = 1 (variance, slopes, …) has an
 /// absolute error of 1e-14 for L close to it. Each comes with its estimate. Values below 1e-308, like P2P2 of
-/// a very long prompt, are returned as zero. Cost: 0.03 to 0.2 ms (s <= 10, L <= 1e12), at most 2 ms.
+/// a very long prompt, are returned as zero. Cost: 0.03 to 0.6 ms (s <= 10, L <= 1e12), 4 ms at most.
 SoftmaxMoments softmax_moments(double s, double L);
 
 /// The same at every pair, in parallel: all lengths for the first s, then for the next.

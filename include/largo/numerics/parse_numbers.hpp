@@ -16,7 +16,8 @@ std::vector<double> parse_numbers(std::string_view argument, std::string_view te
 enum class LengthKind { kWhole, kReal };
 
 /// Prompt lengths: a list such as "10,100,1e6,inf", or "1e1:1e6:13" for 13 lengths spaced evenly in log
-/// (rounded to whole tokens below 2^53). Each is at least 1; inf is the infinite prompt.
+/// (rounded to whole tokens below 2^53, if both ends are whole). Each is at least 1; inf is the infinite
+/// prompt.
 std::vector<double> parse_lengths(std::string_view argument, std::string_view text,
                                   LengthKind kind = LengthKind::kWhole);
 
