@@ -8,6 +8,7 @@
 #include <numbers>
 #include <string>
 
+#include "exact/oracle.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/numerics/check.hpp"
@@ -70,6 +71,21 @@ TEST(SoftmaxMoments, AgreeWithFortyDigitsWithinTheirEstimates) {
     }
   }
   for (std::size_t i = 0; i < worst.size(); ++i) RecordProperty(kNames[i], std::to_string(worst[i]));
+}
+
+// What vanishes at L = 1 does so like L - 1: 1 - 1/L would lose its digits. The reference has no such
+// lengths.
+TEST(SoftmaxMoments, NextToOneToken) {
+  oracle::Oracle reference(2);
+  for (const double L : {1.000001, 1.0003, 1.02}) {
+    const auto truth = reference.at(L).values();
+    const auto values = columns(softmax_moments(2, L));
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto expected = truth[i].convert_to<double>();
+      EXPECT_LE(std::abs(values[i].value - expected), values[i].error + 1e-15 * std::abs(expected))
+          << kNames[i] << " at L = " << L;
+    }
+  }
 }
 
 TEST(SoftmaxMoments, PrintedCheckValues) {
