@@ -84,15 +84,6 @@ HWY_INLINE void ForAllWords(const DrawAddress& address, std::size_t groups, cons
   if (group < groups) ForWords<1>(address, group, use);
 }
 
-void TokenBits(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT low,
-               std::uint32_t* HWY_RESTRICT high) {
-  const D32 d32;
-  ForAllWords(address, groups, [&](std::size_t token, auto a, auto b) HWY_ATTR {
-    hn::Store(a, d32, low + token);
-    hn::Store(b, d32, high + token);
-  });
-}
-
 void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
                   float* HWY_RESTRICT second) {
   const hn::RebindToFloat<D32> df;
@@ -112,14 +103,8 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace largo {
 namespace {
-HWY_EXPORT(TokenBits);
 HWY_EXPORT(TokenNormals);
 }  // namespace
-
-void token_bits(const DrawAddress& address, std::size_t groups, std::uint32_t* low, std::uint32_t* high) {
-  ensure_simd_level();
-  HWY_DYNAMIC_DISPATCH(TokenBits)(address, groups, low, high);
-}
 
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second) {
   ensure_simd_level();

@@ -1,4 +1,4 @@
-// Random numbers for the prompt kernels: 64 bits for each of many tokens, or two normals in float32.
+// Random numbers for the prompt kernels: two normals in float32 for each of many tokens.
 //
 // Tokens come in groups of eight. Token t of a prompt reads Philox at counter (first + 4 ⌊t/8⌋ + t mod 4,
 // stream), words 0 and 1 for t mod 8 < 4, else 2 and 3: four counters fill eight lanes, at every SIMD level
@@ -19,11 +19,9 @@ struct DrawAddress {
   std::uint64_t first = 0;  ///< counter of the first group
 };
 
-/// `groups` groups: bits[2 t] and bits[2 t + 1] … as two arrays of 8 groups words each, aligned to 64 bytes.
-void token_bits(const DrawAddress& address, std::size_t groups, std::uint32_t* low, std::uint32_t* high);
-
-/// Two independent standard normals for each token, 24 bits, at most 6.66 in size (a normal variable exceeds
-/// that once in 4e10 times). Cost: 2 ns a token with AVX2.
+/// Two independent standard normals for each token of `groups` groups, to arrays aligned to 64 bytes: 24
+/// bits, at most 6.66 in size (a normal variable exceeds that once in 4e10 times). Cost: 3.5 ns a token with
+/// AVX2.
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second);
 
 }  // namespace largo
