@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "largo/numerics/check.hpp"
 #include "largo/sampling/streams.hpp"
-#include "numerics/parallel.hpp"
+#include "numerics/distribute.hpp"
 #include "sampling/collapsed_kernel.hpp"
 #include "sampling/full_kernel.hpp"
 
@@ -75,12 +77,13 @@ class PromptWorker {
     sum_.U.leftCols(d_).noalias() += (2 * residual * task_.score_scale) * z_ * query_.transpose();
   }
 
-  RegressionGradient take() {
-    RegressionGradient sum = sum_;
-    sum_.loss = 0;
+  /// Moves the sum of the prompts so far to a row of numbers.
+  void take(std::span<double> row) {
+    row[0] = std::exchange(sum_.loss, 0);
+    std::copy_n(sum_.U.data(), sum_.U.size(), row.begin() + 1);
+    std::copy_n(sum_.v.data(), sum_.v.size(), row.begin() + 1 + sum_.U.size());
     sum_.U.setZero();
     sum_.v.setZero();
-    return sum;
   }
 
  private:
@@ -166,19 +169,20 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
                                        const RegressionBatch& batch, const Execution& execution) {
   check(task, parameters, batch);
   const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
-  std::vector<RegressionGradient> sums(static_cast<std::size_t>(blocks));
-  parallel_for(blocks, execution, [&](std::ptrdiff_t block) {
-    PromptWorker worker(task, parameters, batch);
-    const std::int64_t end = std::min(batch.prompts, (block + 1) * kBlock);
-    for (std::int64_t i = block * kBlock; i < end; ++i) worker.add(batch.first + i);
-    sums[static_cast<std::size_t>(block)] = worker.take();
-  });
-  RegressionGradient mean = std::move(sums.front());
-  for (std::size_t block = 1; block < sums.size(); ++block) {
-    mean.loss += sums[block].loss;
-    mean.U += sums[block].U;
-    mean.v += sums[block].v;
+  const auto d = task.token_root.rows();
+  const Eigen::Index width = 1 + (d + 1) * (d + 1) + (d + 1);
+  const std::vector<double> rows = distribute_rows(
+      blocks, static_cast<std::size_t>(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
+        PromptWorker worker(task, parameters, batch);
+        const std::int64_t end = std::min(batch.prompts, (block + 1) * kBlock);
+        for (std::int64_t i = block * kBlock; i < end; ++i) worker.add(batch.first + i);
+        worker.take(row);
+      });
+  Vector sum = Vector::Zero(width);
+  for (std::int64_t block = 0; block < blocks; ++block) {
+    sum += Eigen::Map<const Vector>(rows.data() + block * width, width);
   }
+  RegressionGradient mean{sum[0], Eigen::Map<const Matrix>(sum.data() + 1, d + 1, d + 1), sum.tail(d + 1)};
   const double scale = 1 / static_cast<double>(batch.prompts);
   mean.loss *= scale;
   mean.U *= scale;

@@ -1,13 +1,25 @@
 // How a computation is run, never what it computes: results have the same bits for every Execution.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <stdexcept>
+
+#include "largo/numerics/ranks.hpp"
 
 namespace largo {
 
 struct Execution {
-  int threads = 0;         ///< 0: all cores
-  std::int64_t chunk = 0;  ///< tokens handed to a thread at a time; 0: chosen by largo
+  int threads = 0;                          ///< 0: all cores
+  std::int64_t chunk = 0;                   ///< work handed to a thread at a time; 0: chosen by largo
+  const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
+  const std::atomic<bool>* stop = nullptr;  ///< once true, sampling ends within a second by throwing Stopped
+};
+
+/// Thrown where Execution::stop was set. Nothing is returned and nothing written.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("stopped on request") {}
 };
 
 }  // namespace largo
