@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law.hpp"
@@ -101,6 +102,15 @@ ScoreLaw AffineMeasure::score_law(const ConstVectorRef& direction) const {
   }
   for (Matrix& covariance : law.covariances) covariance = map_ * covariance * map_.transpose();
   return largo::finite(std::move(law));
+}
+
+std::vector<TokenLeaf> AffineMeasure::token_leaves() const {
+  std::vector<TokenLeaf> leaves = base_->token_leaves();
+  for (TokenLeaf& leaf : leaves) {
+    leaf.offset = leaf.offset.size() == 0 ? offset_ : Vector(offset_ + map_ * leaf.offset);
+    leaf.map = leaf.map.rows() == 0 ? map_ : Matrix(map_ * leaf.map);
+  }
+  return leaves;
 }
 
 }  // namespace largo

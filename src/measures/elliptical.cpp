@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
@@ -144,6 +145,20 @@ void EllipticalMeasure::sample(const Stream& stream, std::uint64_t first_token,
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     tokens.row(i) *= std::sqrt(radial_.quantile(uniforms[static_cast<std::size_t>(i)]));
   }
+}
+
+std::vector<TokenLeaf> EllipticalMeasure::token_leaves() const {
+  const std::ptrdiff_t rank = root_transposed_.rows();
+  TokenLeaf leaf;
+  if (base_ == EllipticalBase::gaussian) {
+    leaf.base = NormalTokens{rank};
+  } else {
+    leaf.base = SphereTokens{rank, dimension()};
+    leaf.scale = std::sqrt(static_cast<double>(dimension()));
+  }
+  leaf.squared_radius = radial_;
+  leaf.map = root_transposed_.transpose();
+  return {leaf};
 }
 
 }  // namespace largo

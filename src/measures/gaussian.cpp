@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "measures/sampling.hpp"
@@ -66,6 +67,14 @@ ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
   law.covariances.emplace_back(covariance_ - slope * slope.transpose());
   add_round_component(law, 1, RoundBase{0, 1}, centre, s, mean_, slope);
   return largo::finite(std::move(law));
+}
+
+std::vector<TokenLeaf> GaussianMeasure::token_leaves() const {
+  TokenLeaf leaf;
+  leaf.base = NormalTokens{root_transposed_.rows()};
+  leaf.map = root_transposed_.transpose();
+  leaf.offset = mean_;
+  return {leaf};
 }
 
 }  // namespace largo

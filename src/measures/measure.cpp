@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/parallel.hpp"
 
@@ -193,6 +194,12 @@ ScoreLaw Measure::score_law(const ConstVectorRef&) const {
       "score_law",
       "the score of this law has no known distribution (Gaussian, sphere, ball, elliptical and discrete laws "
       "have one, and their images and mixtures): sample prompts instead");
+}
+
+std::vector<TokenLeaf> Measure::token_leaves() const {
+  TokenLeaf leaf;
+  leaf.base = SampledTokens{this};
+  return {leaf};
 }
 
 RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length) {

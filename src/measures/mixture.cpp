@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
 #include "measures/sampling.hpp"
@@ -141,6 +142,19 @@ ScoreLaw MixtureMeasure::score_law(const ConstVectorRef& direction) const {
     for (Matrix& covariance : part.covariances) law.covariances.push_back(std::move(covariance));
   }
   return law;
+}
+
+std::vector<TokenLeaf> MixtureMeasure::token_leaves() const {
+  std::vector<TokenLeaf> leaves;
+  for (std::size_t k = 0; k < components_.size(); ++k) {
+    const double weight = weights_[static_cast<std::ptrdiff_t>(k)];
+    if (weight == 0) continue;  // takes no part, whatever it is
+    for (TokenLeaf& leaf : components_[k]->token_leaves()) {
+      leaf.probability *= weight;
+      leaves.push_back(std::move(leaf));
+    }
+  }
+  return leaves;
 }
 
 }  // namespace largo

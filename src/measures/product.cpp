@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "measures/sampling.hpp"
 
@@ -69,6 +70,12 @@ void ProductMeasure::sample(const Stream& stream, std::uint64_t first_token,
           tokens(row, static_cast<std::ptrdiff_t>(j)) = coordinates_[j]->quantile(u[j]);
         }
       });
+}
+
+std::vector<TokenLeaf> ProductMeasure::token_leaves() const {
+  TokenLeaf leaf;
+  leaf.base = ProductTokens{coordinates_};
+  return {leaf};
 }
 
 }  // namespace largo

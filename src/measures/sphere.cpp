@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/sphere_functions.hpp"
 #include "measures/sampling.hpp"
@@ -112,6 +113,21 @@ void BallMeasure::sample(const Stream& stream, std::uint64_t first_token,
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     tokens.row(i) *= std::pow(uniforms[static_cast<std::size_t>(i)], 1 / static_cast<double>(dimension()));
   }
+}
+
+std::vector<TokenLeaf> SphereMeasure::token_leaves() const {
+  TokenLeaf leaf;
+  leaf.base = SphereTokens{dimension(), dimension()};
+  leaf.scale = radius();
+  return {leaf};
+}
+
+// The uniform law of the ball is the projection of that of a sphere of two more dimensions (Archimedes).
+std::vector<TokenLeaf> BallMeasure::token_leaves() const {
+  TokenLeaf leaf;
+  leaf.base = SphereTokens{dimension(), dimension() + 2};
+  leaf.scale = radius();
+  return {leaf};
 }
 
 }  // namespace largo

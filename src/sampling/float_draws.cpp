@@ -95,6 +95,15 @@ void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RES
   });
 }
 
+void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT first,
+                std::uint32_t* HWY_RESTRICT second) {
+  const D32 d;
+  ForAllWords(address, groups, [&](std::size_t token, auto a, auto b) HWY_ATTR {
+    hn::Store(a, d, first + token);
+    hn::Store(b, d, second + token);
+  });
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace largo
@@ -104,11 +113,18 @@ HWY_AFTER_NAMESPACE();
 namespace largo {
 namespace {
 HWY_EXPORT(TokenNormals);
+HWY_EXPORT(TokenWords);
 }  // namespace
 
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second) {
   ensure_simd_level();
   HWY_DYNAMIC_DISPATCH(TokenNormals)(address, groups, first, second);
+}
+
+void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first,
+                 std::uint32_t* second) {
+  ensure_simd_level();
+  HWY_DYNAMIC_DISPATCH(TokenWords)(address, groups, first, second);
 }
 
 }  // namespace largo

@@ -24,4 +24,7 @@ struct DrawAddress {
 /// AVX2.
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second);
 
+/// The two words of each token themselves.
+void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first, std::uint32_t* second);
+
 }  // namespace largo

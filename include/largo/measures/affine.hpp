@@ -23,6 +23,7 @@ class AffineMeasure final : public Measure {
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 
  private:
   Tilt image(const Tilt& base, const ConstVectorRef& direction, TiltOrder order) const;

@@ -55,6 +55,7 @@ class EllipticalMeasure final : public Measure {
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// A continuous radius becomes a few hundred Gauss-Legendre nodes, one component each.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 
  private:
   Matrix shape_;               // Γ

@@ -24,6 +24,7 @@ class GaussianMeasure final : public Measure {
   double sub_gaussian_constant() const override { return sub_gaussian_; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 
  private:
   Vector mean_;

@@ -37,6 +37,8 @@ struct Tilt {
   Matrix covariance;  ///< empty unless asked for
 };
 
+struct TokenLeaf;
+
 class Measure {
  public:
   virtual ~Measure() = default;
@@ -73,6 +75,10 @@ class Measure {
   /// one (among those the direction does not ignore), and for images and mixtures of these; others throw
   /// InputError.
   virtual ScoreLaw score_law(const ConstVectorRef& direction) const;
+
+  /// The law as a mixture of images of standard laws (token_leaf.hpp), for kernels that draw prompts without
+  /// storing them. The default is one leaf that calls sample(). The leaves may refer to this object.
+  virtual std::vector<TokenLeaf> token_leaves() const;
 
  protected:
   explicit Measure(std::ptrdiff_t dimension);

@@ -22,6 +22,7 @@ class MixtureMeasure final : public Measure {
   double sub_gaussian_constant() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 
   const Vector& weights() const { return weights_; }
   const std::vector<MeasurePtr>& components() const { return components_; }

@@ -23,6 +23,7 @@ class ProductMeasure final : public Measure {
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// Throws InputError beyond 2^16 components or with two continuous coordinates (see Measure::score_law).
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 
  private:
   std::vector<CoordinateLawPtr> coordinates_;

@@ -31,12 +31,14 @@ class SphereMeasure final : public RoundMeasure {
  public:
   SphereMeasure(std::ptrdiff_t dimension, double radius);
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 };
 
 class BallMeasure final : public RoundMeasure {
  public:
   BallMeasure(std::ptrdiff_t dimension, double radius);
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
+  std::vector<TokenLeaf> token_leaves() const override;
 };
 
 }  // namespace largo

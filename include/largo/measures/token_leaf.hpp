@@ -1,0 +1,56 @@
+// How the tokens of a law are made from standard ones, for kernels that draw whole prompts themselves.
+//
+// Every law is a mixture of leaves: with the probability of the leaf, a token is
+//
+//   offset + scale map (r x),     x standard (one of the kinds below), r a radius drawn for each token.
+//
+// A kernel never applies the map to a token: scores <a, token> are <mapᵀa, x> plus a constant, and weighted
+// sums of x are mapped once per prompt.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <variant>
+#include <vector>
+
+#include "largo/measures/coordinate_law.hpp"
+#include "largo/measures/elliptical.hpp"
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+/// x ~ N(0, I)
+struct NormalTokens {
+  std::ptrdiff_t dimension = 1;
+};
+/// The first coordinates of a uniform point on the unit sphere of R^whole.
+struct SphereTokens {
+  std::ptrdiff_t dimension = 1;
+  std::ptrdiff_t whole = 1;
+};
+/// Independent coordinates.
+struct ProductTokens {
+  std::vector<CoordinateLawPtr> coordinates;
+};
+/// As the law itself samples them. It must outlive the leaf.
+struct SampledTokens {
+  const Measure* law = nullptr;
+};
+
+struct TokenLeaf {
+  double probability = 1;
+  std::variant<NormalTokens, SphereTokens, ProductTokens, SampledTokens> base;
+  std::optional<RadialLaw> squared_radius;  ///< the law of r²; none: r = 1
+  double scale = 1;
+  Matrix map;     ///< without rows: the identity
+  Vector offset;  ///< empty: zero
+
+  /// Of x.
+  std::ptrdiff_t base_dimension() const;
+  /// Of the map alone, transposed: what a direction looks like to x.
+  Vector pull_back(const ConstVectorRef& direction) const;
+  /// The token of a given r x, without the offset.
+  Vector push_forward(const ConstVectorRef& x) const;
+};
+
+}  // namespace largo

@@ -1,0 +1,47 @@
+// Tokens of one leaf of a law, drawn a chunk at a time, coordinate by coordinate.
+//
+// What a source draws for token t of a prompt depends on (seed, prompt, t) and on the lanes it was given
+// alone. A lane is a range of 2^40 Philox counters of the prompt's stream and holds two words for each token.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "largo/measures/token_leaf.hpp"
+#include "sampling/float_draws.hpp"
+#include "sampling/token_sums.hpp"
+
+namespace largo {
+
+/// Prompts may have this many tokens, and sources this many lanes in all.
+inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
+inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 22;
+
+/// The counters of a lane for the tokens from `first_token` on, a multiple of kTokensAtOnce.
+DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
+                         std::uint64_t first_token);
+
+/// 52 of 64 random bits as a number of (0, 1).
+double open_uniform(std::uint32_t high, std::uint32_t low);
+
+template <typename T>
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+  /// Tokens first_token, ..., first_token + count - 1 (first_token a multiple of eight, count <=
+  /// kChunkTokens) of the prompt: coordinate j of the i-th at tokens[kChunkTokens j + i], and finite numbers
+  /// up to the next multiple of eight. Scratch memory is kept: one source for each thread.
+  virtual void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
+                    T* tokens) = 0;
+};
+
+/// How many lanes the source of this leaf reads.
+std::uint64_t lanes_of(const TokenLeaf& leaf);
+
+/// The tokens r x of a leaf (its scale, map and offset are left to the caller), from lanes first_lane on. In
+/// float32, normals and words come from float_draws.hpp; in float64, and for laws that only sample
+/// themselves, from the streams of streams.hpp.
+template <typename T>
+std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::uint64_t first_lane);
+
+}  // namespace largo
