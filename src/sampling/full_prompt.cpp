@@ -2,31 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "largo/numerics/check.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "numerics/distribute.hpp"
+#include "numerics/portable_math.hpp"
+#include "sampling/labels.hpp"
 
 namespace largo {
 namespace {
 
-// Tokens of a mixture are shared out to its leaves in spans: long enough for each leaf to fill chunks.
-constexpr std::int64_t kSpan = std::int64_t{1} << 14;
-constexpr std::uint64_t kLabelLane = 0;
-constexpr std::uint64_t kFirstLane = 1;
-
-double exp_of(double x) {
-  double y = 0;
-  simd::exp({&x, 1}, {&y, 1});
-  return y;
-}
-
-double log_of(double x) {
-  double y = 0;
-  simd::log({&x, 1}, {&y, 1});
-  return y;
-}
+constexpr std::uint64_t kFirstLane = kLabelLane + 1;
 
 }  // namespace
 
@@ -54,16 +41,9 @@ template <typename T>
 void FullPrompt<T>::attend(const ConstVectorRef& direction, std::uint64_t seed, std::uint64_t prompt,
                            std::int64_t L, const Execution& execution, PromptTilt& tilt) {
   for (Leaf& leaf : leaves_) leaf.sums.begin(leaf.law.pull_back(direction), Vector());
-  if (leaves_.size() == 1) {
-    add_tokens(leaves_.front(), seed, prompt, 0, L, execution);
-  } else {
-    // Attention does not see the order of the tokens: leaf k gets as many as its share of the labels, and
-    // numbers them on its own.
-    for (std::int64_t first = 0; first < L; first += kSpan) {
-      share_out(seed, prompt, first, std::min(kSpan, L - first));
-      for (Leaf& leaf : leaves_) add_tokens(leaf, seed, prompt, first, leaf.count, execution);
-    }
-  }
+  share_out_labels(cumulative_, seed, prompt, L, [&](std::size_t k, std::int64_t first, std::int64_t count) {
+    add_tokens(leaves_[k], seed, prompt, first, count, execution);
+  });
   combine(direction, L, tilt);
 }
 
@@ -75,23 +55,6 @@ void FullPrompt<T>::add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t pro
     const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
     leaf.source->draw(seed, prompt, static_cast<std::uint64_t>(first + done), size, chunk_.data());
     leaf.sums.add(chunk_.data(), size);
-  }
-}
-
-template <typename T>
-void FullPrompt<T>::share_out(std::uint64_t seed, std::uint64_t prompt, std::int64_t first,
-                              std::int64_t count) {
-  for (Leaf& leaf : leaves_) leaf.count = 0;
-  alignas(64) std::uint32_t high[kChunkTokens], low[kChunkTokens];
-  for (std::int64_t done = 0; done < count; done += kChunkTokens) {
-    const std::int64_t size = std::min<std::int64_t>(kChunkTokens, count - done);
-    token_words(lane_address(seed, prompt, kLabelLane, static_cast<std::uint64_t>(first + done)),
-                static_cast<std::size_t>(size + kTokensAtOnce - 1) / kTokensAtOnce, high, low);
-    for (std::int64_t i = 0; i < size; ++i) {
-      const double target = open_uniform(high[i], low[i]) * cumulative_.back();
-      const auto at = std::upper_bound(cumulative_.begin(), std::prev(cumulative_.end()), target);
-      ++leaves_[static_cast<std::size_t>(at - cumulative_.begin())].count;
-    }
   }
 }
 
@@ -112,7 +75,7 @@ void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, Pro
   tilt.mean = Vector::Zero(dimension_);
   for (std::size_t k = 0; k < leaves_.size(); ++k) {
     const Leaf& leaf = leaves_[k];
-    const double factor = leaf.sums.weight() == 0 ? 0 : exp_of(scale[k] - top);
+    const double factor = leaf.sums.weight() == 0 ? 0 : portable_exp(scale[k] - top);
     scale[k] = factor;
     if (factor == 0) continue;
     weight += factor * leaf.sums.weight();
@@ -122,7 +85,7 @@ void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, Pro
   }
   tilt.mean /= weight;
   tilt.p2 = squares / (weight * weight);
-  tilt.log_partition = top + log_of(weight / static_cast<double>(L));
+  tilt.log_partition = top + portable_log(weight / static_cast<double>(L));
   if (order_ != SumOrder::covariance) return;
 
   // Around the mean: with z - mean = M x + o, Σ w (Mx + o)(Mx + o)ᵀ.

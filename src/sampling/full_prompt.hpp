@@ -36,11 +36,9 @@ class FullPrompt {
     TokenLeaf law;
     std::unique_ptr<TokenSource<T>> source;
     TokenSums<T> sums;
-    std::int64_t count = 0;  // of its tokens in the present span
   };
   void add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t prompt, std::int64_t first,
                   std::int64_t count, const Execution& execution);
-  void share_out(std::uint64_t seed, std::uint64_t prompt, std::int64_t first, std::int64_t count);
   void combine(const ConstVectorRef& direction, std::int64_t L, PromptTilt& tilt);
 
   std::ptrdiff_t dimension_;

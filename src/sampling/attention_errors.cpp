@@ -1,0 +1,201 @@
+#include "largo/sampling/attention_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "numerics/portable_math.hpp"
+#include "sampling/prompt_errors.hpp"
+#include "sampling/token_source.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "sample_attention_errors";
+// Quantities in the order in which they are sampled; the entries of the bias come last.
+enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
+
+constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
+constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
+constexpr double kFewRareTokens = 50;
+constexpr double kTokensForControls = 100;
+// Of random queries, so many may be condensed without a word.
+constexpr double kCondensedShare = 0.01;
+
+struct Setting {
+  const Measure& law;
+  Matrix U, V;
+  const Measure* queries = nullptr;   // null: one query
+  std::optional<QueryLimit> limit;    // of that query
+  std::optional<LinearLimit> linear;  // where controls can be trusted
+  ErrorSampling sampling;
+  double log_length = 0;
+  Execution execution;
+
+  TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
+};
+
+class ErrorSampler final : public Sampler {
+ public:
+  explicit ErrorSampler(const Setting& setting)
+      : setting_(setting),
+        kernel_(make_prompt_error_kernel(setting.law, setting.V, setting.sampling, setting.execution)) {
+    if (setting.limit) kernel_->aim(*setting.limit);
+  }
+
+  void sample(std::uint64_t index, std::span<double> values, std::span<double> controls) override {
+    const QueryLimit& limit = setting_.limit ? *setting_.limit : draw_query(index);
+    kernel_->draw(index, errors_);
+    values[kOutput] = errors_.output;
+    values[kGradientV] = errors_.gradient_V;
+    values[kGradientU] = errors_.gradient_U;
+    values[kP2] = errors_.p2;
+    values[kCondensed] = limit.entropy > setting_.log_length ? 1 : 0;
+    std::copy(errors_.bias.begin(), errors_.bias.end(), values.begin() + kBias);
+    if (setting_.linear) set_controls(controls);
+  }
+
+ private:
+  const QueryLimit& draw_query(std::uint64_t index) {
+    RowMatrix query(1, setting_.queries->dimension());
+    setting_.queries->sample(Stream(setting_.sampling.seed, index).substream(kQueryDraws), 0, query);
+    drawn_.emplace(setting_.law, setting_.U, query.row(0).transpose(), setting_.order());
+    kernel_->aim(*drawn_);
+    return *drawn_;
+  }
+
+  // What each quantity would be were the weights divided by their expectation, of known mean; and the sum of
+  // the weights over its own.
+  void set_controls(std::span<double> controls) const {
+    const LinearLimit& linear = *setting_.linear;
+    const double S = portable_exp(errors_.log_partition - setting_.limit->tilt.log_partition);
+    const auto set = [&](std::size_t quantity, double own) {
+      controls[2 * quantity] = own;
+      controls[2 * quantity + 1] = S - 1;
+    };
+    const auto rows = static_cast<double>(setting_.V.rows());
+    set(kOutput, S * S * errors_.output - linear.output);
+    set(kGradientV, S * S * errors_.gradient_V - rows * linear.mean);
+    set(kGradientU, S * S * errors_.output - linear.output);
+    set(kP2, S * S * errors_.p2 - linear.p2);
+    for (Eigen::Index i = 0; i < errors_.bias.size(); ++i) {
+      set(kBias + static_cast<std::size_t>(i), S * errors_.bias[i]);
+    }
+  }
+
+  const Setting& setting_;
+  std::unique_ptr<PromptErrorKernel> kernel_;
+  std::optional<QueryLimit> drawn_;
+  PromptErrors errors_;
+};
+
+class ErrorExperiment final : public Experiment {
+ public:
+  explicit ErrorExperiment(const Setting& setting) : setting_(setting) {}
+  std::size_t quantities() const override { return kBias + static_cast<std::size_t>(setting_.V.rows()); }
+  std::int64_t samples_per_block() const override {
+    return std::clamp<std::int64_t>(kTokensPerBlock / setting_.sampling.length, 1, 256);
+  }
+  std::unique_ptr<Sampler> sampler() const override { return std::make_unique<ErrorSampler>(setting_); }
+
+ private:
+  const Setting& setting_;
+};
+
+void check(const Setting& setting, std::ptrdiff_t query_size) {
+  check_shape(kName, "U", setting.U.rows(), setting.U.cols(), setting.law.dimension(), query_size);
+  check_size(kName, "columns of V", setting.V.cols(), setting.law.dimension());
+  if (setting.V.rows() == 0) fail(kName, "rows of V", 0.0, "at least 1");
+  check_finite(kName, "U", setting.U);
+  check_finite(kName, "V", setting.V);
+  if (setting.sampling.length < 1 || setting.sampling.length >= kMostTokens) {
+    fail(kName, "length", static_cast<double>(setting.sampling.length), "between 1 and 2^40");
+  }
+}
+
+void warn_of_query(const Setting& setting, std::int64_t samples, std::vector<std::string>& warnings) {
+  const double L = static_cast<double>(setting.sampling.length);
+  if (setting.limit->entropy > setting.log_length) {
+    warnings.push_back(
+        fmt::format("the weights condense on a few tokens: the limit at this query needs some e^{:.1f} "
+                    "tokens and the prompt has "
+                    "e^{:.1f}; take longer prompts or a smaller U",
+                    setting.limit->entropy, setting.log_length));
+    return;
+  }
+  const double log_rare = std::log(static_cast<double>(samples)) + setting.log_length -
+                          rare_token_entropy(setting.law, *setting.limit, L);
+  if (log_rare < std::log(kFewRareTokens)) {
+    warnings.push_back(fmt::format(
+        "the error is carried by rare tokens, some {:.2g} in all these prompts: take at least {:.1e} prompts",
+        std::exp(log_rare), std::ceil(static_cast<double>(samples) * kFewRareTokens * std::exp(-log_rare))));
+  }
+}
+
+std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors& errors, double condensed) {
+  std::vector<std::string> warnings;
+  if (setting.limit) {
+    warn_of_query(setting, errors.output.samples, warnings);
+  } else if (condensed > kCondensedShare) {
+    warnings.push_back(
+        fmt::format("at {:.1f} % of the queries the weights condense on a few tokens: take longer "
+                    "prompts or a smaller U",
+                    100 * condensed));
+  }
+  double fewest = std::min(errors.output.effective_samples, errors.gradient_V.effective_samples);
+  if (setting.sampling.gradient_U) fewest = std::min(fewest, errors.gradient_U.effective_samples);
+  if (fewest < kFewEffectiveSamples) {
+    warnings.push_back(
+        fmt::format("a few prompts make up the result: {:.1f} effective samples of {}, intervals may be too "
+                    "short; take at least "
+                    "{:.0f} times as many",
+                    fewest, errors.output.samples, std::ceil(kFewEffectiveSamples / std::max(fewest, 0.01))));
+  }
+  return warnings;
+}
+
+SampledErrors run(Setting& setting) {
+  if (setting.limit && setting.sampling.plan.use_controls) {
+    const LinearLimit linear(setting.law, *setting.limit, setting.V,
+                             static_cast<double>(setting.sampling.length));
+    const double tokens = static_cast<double>(std::min<std::int64_t>(512, setting.sampling.plan.samples / 8));
+    if (std::isfinite(linear.output) &&
+        std::log(tokens) + setting.log_length - linear.entropy > std::log(kTokensForControls)) {
+      setting.linear = linear;
+    }
+  }
+  const std::vector<SampledMean> means =
+      sample_means(ErrorExperiment(setting), setting.sampling.plan, setting.execution);
+  SampledErrors errors{means[kOutput],    means[kGradientV],
+                       means[kGradientU], {means.begin() + kBias, means.end()},
+                       means[kP2],        {}};
+  errors.warnings = warnings_of(setting, errors, means[kCondensed].value);
+  return errors;
+}
+
+}  // namespace
+
+SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& U, const ConstMatrixRef& V,
+                                      const ConstVectorRef& query, const ErrorSampling& sampling,
+                                      const Execution& execution) {
+  Setting setting{law,      U, V, nullptr, {}, {}, sampling, std::log(static_cast<double>(sampling.length)),
+                  execution};
+  check(setting, query.size());
+  check_finite(kName, "query", query);
+  setting.limit.emplace(law, U, query, setting.order());
+  return run(setting);
+}
+
+SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& U, const ConstMatrixRef& V,
+                                      const Measure& queries, const ErrorSampling& sampling,
+                                      const Execution& execution) {
+  Setting setting{law,      U, V, &queries, {}, {}, sampling, std::log(static_cast<double>(sampling.length)),
+                  execution};
+  check(setting, queries.dimension());
+  return run(setting);
+}
+
+}  // namespace largo

@@ -1,0 +1,173 @@
+#include "sampling/prompt_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "exact/attention_forms.hpp"
+#include "largo/measures/token_leaf.hpp"
+#include "largo/numerics/check.hpp"
+#include "numerics/portable_math.hpp"
+#include "sampling/full_prompt.hpp"
+#include "sampling/score_prompt.hpp"
+
+namespace largo {
+namespace {
+
+template <typename T>
+class FullKernelOf final : public PromptErrorKernel {
+ public:
+  FullKernelOf(const Measure& law, const Matrix& V, const ErrorSampling& sampling, const Execution& execution)
+      : V_(V),
+        sampling_(sampling),
+        execution_(execution),
+        prompt_(law, sampling.gradient_U ? SumOrder::covariance : SumOrder::mean) {}
+
+  void aim(const QueryLimit& limit) override { limit_ = &limit; }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
+    shift_ = tilt_.mean - limit_->tilt.mean;
+    errors.bias.noalias() = V_ * shift_;
+    errors.output = errors.bias.squaredNorm();
+    errors.gradient_V = static_cast<double>(V_.rows()) * shift_.squaredNorm();
+    if (sampling_.gradient_U) {
+      errors.gradient_U =
+          limit_->query.squaredNorm() * (V_ * (tilt_.covariance - limit_->tilt.covariance)).squaredNorm();
+    }
+    errors.p2 = tilt_.p2;
+    errors.log_partition = tilt_.log_partition;
+  }
+
+ private:
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  const QueryLimit* limit_ = nullptr;
+  FullPrompt<T> prompt_;
+  PromptTilt tilt_;
+  Vector shift_;
+};
+
+// Gaussian tokens mean + R g: given the scores, the errors are the combinations of softmax statistics whose
+// expectations the exact engine computes (exact/attention_forms.hpp).
+class GaussianScoreKernel final : public PromptErrorKernel {
+ public:
+  GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
+                      const Execution& execution)
+      : V_(V),
+        sampling_(sampling),
+        execution_(execution),
+        R_(leaf.scale * leaf.map),
+        offset_(leaf.offset),
+        forms_(R_, V) {}
+
+  void aim(const QueryLimit& limit) override {
+    limit_ = &limit;
+    const Vector along = R_.transpose() * limit.direction;
+    s_ = along.norm();
+    const Vector e = s_ > 0 ? Vector(along / s_) : Vector(Vector::Unit(R_.cols(), 0));
+    VRe_ = V_ * (R_ * e);
+    DirectionValues at;
+    at.W = e.dot(forms_.W * e);
+    at.G = e.dot(forms_.G * e);
+    at.WG = e.dot(forms_.WG * e);
+    at.W_G = at.W * at.G;
+    output_ = output_combination(forms_, at);
+    gradient_V_ = value_gradient_combination(forms_, at);
+    gradient_U_ = covariance_combination(forms_, at);
+    centre_ = offset_.size() > 0 ? offset_.dot(limit.direction) : 0;
+    shift_ = std::min(s_, std::sqrt(2 * std::log(static_cast<double>(sampling_.length))));
+  }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    const ScoreSums sums =
+        score_sums({}, {sampling_.seed, prompt, 1}, 0, sampling_.length, s_, shift_, execution_);
+    const double w = sums.w;
+    const double from_shift = sums.wv / w;
+    const double A = shift_ + from_shift;
+    const double B = sums.wvv / w - from_shift * from_shift;
+    SoftmaxStatistics statistics;
+    statistics.P2 = sums.ww / (w * w);
+    statistics.P3 = sums.www / (w * w * w);
+    statistics.P2P2 = statistics.P2 * statistics.P2;
+    statistics.mse = (A - s_) * (A - s_);
+    statistics.variance_mse = (B - 1) * (B - 1);
+    statistics.variance_P2 = (B - 1) * statistics.P2;
+    statistics.squared_spread = (sums.wwvv - from_shift * (2 * sums.wwv - from_shift * sums.ww)) / (w * w);
+    errors.output = output_.of(statistics);
+    errors.gradient_V = gradient_V_.of(statistics);
+    errors.gradient_U = limit_->query.squaredNorm() * gradient_U_.of(statistics);
+    errors.p2 = statistics.P2;
+    errors.log_partition = centre_ + static_cast<double>(sums.top) * std::numbers::ln2 +
+                           portable_log(w / static_cast<double>(sampling_.length));
+    errors.bias = (A - s_) * VRe_;
+  }
+
+ private:
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  const QueryLimit* limit_ = nullptr;
+  Matrix R_;
+  Vector offset_;
+  AttentionForms forms_;
+  double s_ = 0, centre_ = 0, shift_ = 0;
+  Vector VRe_;
+  MomentCombination output_, gradient_V_, gradient_U_;
+};
+
+class ScoreLawKernel final : public PromptErrorKernel {
+ public:
+  ScoreLawKernel(const Measure& law, const Matrix& V, const ErrorSampling& sampling,
+                 const Execution& execution)
+      : law_(law), V_(V), sampling_(sampling), execution_(execution) {}
+
+  void aim(const QueryLimit& limit) override {
+    prompt_.emplace(law_.score_law(limit.direction), V_, limit.tilt.mean);
+  }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    const ScorePrompt::Errors found = prompt_->attend(sampling_.seed, prompt, sampling_.length, execution_);
+    errors.output = found.output;
+    errors.gradient_V = static_cast<double>(V_.rows()) * found.mean;
+    errors.p2 = found.p2;
+    errors.log_partition = found.log_partition;
+    errors.bias = found.bias;
+  }
+
+ private:
+  const Measure& law_;
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  std::optional<ScorePrompt> prompt_;
+};
+
+}  // namespace
+
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const Measure& law, const Matrix& V,
+                                                            const ErrorSampling& sampling,
+                                                            const Execution& execution) {
+  constexpr const char* kName = "sample_attention_errors";
+  if (sampling.kernel == PromptKernel::full) {
+    if (sampling.precision == TokenPrecision::float32) {
+      return std::make_unique<FullKernelOf<float>>(law, V, sampling, execution);
+    }
+    return std::make_unique<FullKernelOf<double>>(law, V, sampling, execution);
+  }
+  if (sampling.precision == TokenPrecision::float64) {
+    fail(kName, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
+  }
+  const std::vector<TokenLeaf> leaves = law.token_leaves();
+  const bool gaussian = leaves.size() == 1 && std::holds_alternative<NormalTokens>(leaves.front().base) &&
+                        !leaves.front().squared_radius.has_value() && leaves.front().map.cols() > 0;
+  if (gaussian) return std::make_unique<GaussianScoreKernel>(leaves.front(), V, sampling, execution);
+  if (sampling.gradient_U) {
+    fail(kName, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
+  }
+  return std::make_unique<ScoreLawKernel>(law, V, sampling, execution);
+}
+
+}  // namespace largo

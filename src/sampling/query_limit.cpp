@@ -1,0 +1,51 @@
+#include "sampling/query_limit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace largo {
+namespace {
+
+struct Along {
+  double entropy;  // D(ν_{θa}‖μ) = θ <a, mean(ν_{θa})> - Λ(θa)
+  double score;    // <a, mean(ν_{θa})>
+};
+
+Along along(const Measure& law, const Vector& direction, double theta) {
+  const Tilt tilt = law.tilt(theta * direction, TiltOrder::mean);
+  const double score = direction.dot(tilt.mean);
+  return {std::max(0.0, theta * score - tilt.log_partition), score};
+}
+
+}  // namespace
+
+QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstVectorRef& at, TiltOrder order)
+    : query(at), direction(U * at), tilt(law.tilt(direction, order)) {
+  entropy = std::max(0.0, direction.dot(tilt.mean) - tilt.log_partition);
+}
+
+double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {
+  const double prompt_score = limit.tilt.log_partition + std::log(L);
+  double low = 0;
+  double high = 2;
+  if (along(law, limit.direction, high).score > prompt_score) {
+    constexpr int kSteps = 30;  // far more than a count of tokens needs
+    for (int i = 0; i < kSteps; ++i) {
+      const double middle = (low + high) / 2;
+      (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;
+    }
+  }
+  return along(law, limit.direction, high).entropy;
+}
+
+LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {
+  // A sum of L independent terms w (z - mean), w = e^{<a,z> - Λ(a)}: its square has mean L E[w² ‖z - mean‖²].
+  const Tilt second = law.tilt(2 * limit.direction, TiltOrder::covariance);
+  p2 = std::exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
+  const Vector shift = second.mean - limit.tilt.mean;
+  mean = p2 * (second.covariance.trace() + shift.squaredNorm());
+  output = p2 * ((V * second.covariance).cwiseProduct(V).sum() + (V * shift).squaredNorm());
+  entropy = along(law, limit.direction, 4).entropy;
+}
+
+}  // namespace largo

@@ -1,0 +1,37 @@
+// What a law says of one query before any prompt is drawn: the limit of attention, and how long a prompt must
+// be to come near it.
+#pragma once
+
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+struct QueryLimit {
+  QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstVectorRef& query, TiltOrder order);
+
+  Vector query;
+  Vector direction;  ///< a = Uz
+  Tilt tilt;         ///< along a
+  /// D(ν_a‖μ), the relative entropy of the tilted law. Attention over L tokens estimates the mean of ν_a with
+  /// weights, which takes some e^{D} tokens (S. Chatterjee and P. Diaconis, The sample size required in
+  /// importance sampling, 2018); for Gaussian scores, L = e^D is the condensation line s = √(2 ln L).
+  double entropy = 0;
+};
+
+/// The mean squared error is carried by tokens typical of another tilt ν_{θa}: θ = 2, or the smaller θ at
+/// which a single token outweighs the rest of the prompt. Returns D(ν_{θa}‖μ): among n prompts there are
+/// about n L e^{-D} such tokens, and an average over them knows the error only if these are many. Cost: up to
+/// 32 tilts.
+double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L);
+
+/// Controls known in advance: sums over the prompt divided by e^{Λ(a)} in place of the sum of the weights.
+struct LinearLimit {
+  LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L);
+
+  double p2 = 0;       ///< E[S² Σ p_i²], S = (1/L) Σ e^{<a, z_i> - Λ(a)}
+  double output = 0;   ///< E[S² ‖V (mean(ν̂_a) − mean(ν_a))‖²]
+  double mean = 0;     ///< the same without V
+  double entropy = 0;  ///< D(ν_{4a}‖μ): tokens that the variance of these needs, in the sense above
+};
+
+}  // namespace largo
