@@ -21,7 +21,10 @@ enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
 constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
 constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
 constexpr double kFewRareTokens = 50;
+// Controls have longer tails than what they control. They are used where the pilot samples see the tokens
+// that their variance depends on, and where the sum of the weights of a prompt varies little.
 constexpr double kTokensForControls = 100;
+constexpr double kLargestWeightVariance = 0.01;
 // Of random queries, so many may be condensed without a word.
 constexpr double kCondensedShare = 0.01;
 
@@ -79,7 +82,6 @@ class ErrorSampler final : public Sampler {
     const auto rows = static_cast<double>(setting_.V.rows());
     set(kOutput, S * S * errors_.output - linear.output);
     set(kGradientV, S * S * errors_.gradient_V - rows * linear.mean);
-    set(kGradientU, S * S * errors_.output - linear.output);
     set(kP2, S * S * errors_.p2 - linear.p2);
     for (Eigen::Index i = 0; i < errors_.bias.size(); ++i) {
       set(kBias + static_cast<std::size_t>(i), S * errors_.bias[i]);
@@ -157,16 +159,18 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
   return warnings;
 }
 
+std::optional<LinearLimit> usable_controls(const Setting& setting) {
+  const auto L = static_cast<double>(setting.sampling.length);
+  const LinearLimit linear(setting.law, *setting.limit, setting.V, L);
+  if (!(linear.p2 - 1 / L <= kLargestWeightVariance)) return std::nullopt;
+  const double log_tokens =
+      std::log(static_cast<double>(pilot_samples(setting.sampling.plan))) + setting.log_length;
+  if (!(log_tokens - linear.entropy >= std::log(kTokensForControls))) return std::nullopt;
+  return linear;
+}
+
 SampledErrors run(Setting& setting) {
-  if (setting.limit && setting.sampling.plan.use_controls) {
-    const LinearLimit linear(setting.law, *setting.limit, setting.V,
-                             static_cast<double>(setting.sampling.length));
-    const double tokens = static_cast<double>(std::min<std::int64_t>(512, setting.sampling.plan.samples / 8));
-    if (std::isfinite(linear.output) &&
-        std::log(tokens) + setting.log_length - linear.entropy > std::log(kTokensForControls)) {
-      setting.linear = linear;
-    }
-  }
+  if (setting.limit && setting.sampling.plan.use_controls) setting.linear = usable_controls(setting);
   const std::vector<SampledMean> means =
       sample_means(ErrorExperiment(setting), setting.sampling.plan, setting.execution);
   SampledErrors errors{means[kOutput],    means[kGradientV],

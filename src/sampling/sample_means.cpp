@@ -70,8 +70,8 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
                                  const Execution& execution) {
   const std::size_t quantities = experiment.quantities();
   Coefficients chosen{std::vector<double>(quantities * kControls, 0.0), std::vector<double>(quantities, 1.0)};
-  const std::int64_t pilots = std::min(kMostPilots, plan.samples / 8);
-  if (!plan.use_controls || pilots < kFewestPilots) return chosen;
+  const std::int64_t pilots = pilot_samples(plan);
+  if (!plan.use_controls || pilots == 0) return chosen;
   const std::int64_t per_block = experiment.samples_per_block();
   const std::int64_t blocks = (pilots + per_block - 1) / per_block;
   const std::size_t width = quantities * (1 + kControls);
@@ -156,8 +156,10 @@ SampledMean to_mean(const CentralMoments& moments, double reduction) {
   const double t =
       boost::math::quantile(boost::math::students_t(n - 1), (1 + kConfidence) / 2) / std::sqrt(n);
   const double deviation = std::sqrt(mean.variance);
-  mean.low = mean.value - deviation * inverse_transformation(t, mean.skewness, n);
-  mean.high = mean.value - deviation * inverse_transformation(-t, mean.skewness, n);
+  // Both ends of Hall's interval lie to the side of the longer tail; where that tail was seen too rarely to
+  // know it, Student's is the safer one.
+  mean.low = mean.value - deviation * std::max(t, inverse_transformation(t, mean.skewness, n));
+  mean.high = mean.value - deviation * std::min(-t, inverse_transformation(-t, mean.skewness, n));
   return mean;
 }
 
@@ -177,6 +179,11 @@ void check(const Experiment& experiment, const SamplingPlan& plan) {
 }
 
 }  // namespace
+
+std::int64_t pilot_samples(const SamplingPlan& plan) {
+  const std::int64_t pilots = std::min(kMostPilots, plan.samples / 8);
+  return pilots < kFewestPilots ? 0 : pilots;
+}
 
 std::vector<SampledMean> sample_means(const Experiment& experiment, const SamplingPlan& plan,
                                       const Execution& execution) {

@@ -40,8 +40,9 @@ class Experiment {
 struct SampledMean {
   double value = 0;
   double standard_error = 0;
-  /// 95 % confidence interval: Student's, after a cubic transformation that removes the skewness of the mean
-  /// (P. Hall, On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992).
+  /// 95 % confidence interval: from the lower of the lower ends to the higher of the higher ends of Student's
+  /// interval and of that after a cubic transformation which removes the skewness of the mean (P. Hall, On
+  /// the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992).
   double low = 0, high = 0;
   std::int64_t samples = 0;
   double variance = 0;            ///< of one sample, controls taken off
@@ -51,7 +52,7 @@ struct SampledMean {
 };
 
 /// Below this many effective samples an interval may miss its level: take more samples.
-inline constexpr double kFewEffectiveSamples = 20;
+inline constexpr double kFewEffectiveSamples = 10;
 inline constexpr double kConfidence = 0.95;
 
 struct SamplingPlan {
@@ -62,6 +63,10 @@ struct SamplingPlan {
   std::uint64_t first = 0;  ///< number of the first sample
   bool use_controls = true;
 };
+
+/// How many pilot samples choose the coefficients of the controls: one for eight, at most 512; none below 256
+/// samples.
+std::int64_t pilot_samples(const SamplingPlan& plan);
 
 /// Throws InputError for a plan that makes no sense or a sample that is not finite, Stopped when stopped.
 /// Memory does not grow with the number of samples. With controls, pilot samples (one for eight, at most 512,
