@@ -110,8 +110,8 @@ HWY_EXPORT(Accumulate);
 constexpr std::size_t kChunk = 256;  // tokens whose sums stay in float32
 
 struct Chunk {
-  alignas(64) float v[kChunk] = {};
-  alignas(64) std::uint32_t radius[kChunk] = {}, angle[kChunk] = {};
+  alignas(64) float v[kChunk];
+  alignas(64) std::uint32_t radius[kChunk], angle[kChunk];
 };
 
 // The standard variables of tokens first, ..., rounded up to whole groups.
