@@ -9,6 +9,7 @@
 
 #include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
+#include "largo/sampling/prompt_kernel.hpp"
 
 namespace largo {
 
@@ -24,11 +25,6 @@ struct RegressionTask {
 struct RegressionParameters {
   Matrix U;
   Vector v;
-};
-
-enum class PromptKernel {
-  full,      ///< every coordinate of every token is drawn
-  collapsed  ///< two normals a token, and what is left of the prompt in one go: the same law
 };
 
 struct RegressionBatch {

@@ -51,7 +51,8 @@ struct SampledMean {
   double variance_reduction = 1;  ///< by the controls, as seen in the pilot samples
 };
 
-/// Below this many effective samples an interval misses its level (at 5, 95 % intervals cover some 93 %): take more.
+/// Below this many effective samples an interval misses its level (at 5, 95 % intervals cover some 93 %):
+/// take more.
 inline constexpr double kFewEffectiveSamples = 5;
 inline constexpr double kConfidence = 0.95;
 
