@@ -98,6 +98,7 @@ class ErrorExperiment final : public Experiment {
  public:
   explicit ErrorExperiment(const Setting& setting) : setting_(setting) {}
   std::size_t quantities() const override { return kBias + static_cast<std::size_t>(setting_.V.rows()); }
+  std::size_t deciding() const override { return kGradientU + 1; }
   std::int64_t samples_per_block() const override {
     return std::clamp<std::int64_t>(kTokensPerBlock / setting_.sampling.length, 1, 256);
   }

@@ -163,7 +163,7 @@ SampledMean to_mean(const CentralMoments& moments, double reduction) {
   return mean;
 }
 
-bool precise(const std::vector<SampledMean>& means, double relative_error) {
+bool precise(std::span<const SampledMean> means, double relative_error) {
   return std::all_of(means.begin(), means.end(), [&](const SampledMean& mean) {
     return mean.standard_error <= relative_error * std::abs(mean.value);
   });
@@ -205,7 +205,7 @@ std::vector<SampledMean> sample_means(const Experiment& experiment, const Sampli
     add_samples(experiment, plan, chosen, done, until, execution, moments);
     done = until;
     look();
-    if (precise(means, plan.relative_error)) break;
+    if (precise(std::span(means).first(experiment.deciding()), plan.relative_error)) break;
   }
   return means;
 }

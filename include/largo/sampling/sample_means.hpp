@@ -31,6 +31,8 @@ class Experiment {
 
   virtual ~Experiment() = default;
   virtual std::size_t quantities() const = 0;
+  /// The first so many decide when to stop; the others may have means near zero.
+  virtual std::size_t deciding() const { return quantities(); }
   /// How many samples make a unit of work: a function of the experiment alone.
   virtual std::int64_t samples_per_block() const { return 64; }
   virtual std::unique_ptr<Sampler> sampler() const = 0;
@@ -58,8 +60,8 @@ inline constexpr double kConfidence = 0.95;
 
 struct SamplingPlan {
   std::int64_t samples = 10000;  ///< as many; or, with a standard error asked for, at most
-  /// Stop when every quantity has this standard error, relative to its mean; 0: do not. Looked at after 1024
-  /// samples and whenever their number has doubled, never at a clock.
+  /// Stop when every deciding quantity has this standard error, relative to its mean; 0: do not. Looked at
+  /// after 1024 samples and whenever their number has doubled, never at a clock.
   double relative_error = 0;
   std::uint64_t first = 0;  ///< number of the first sample
   bool use_controls = true;
