@@ -1,8 +1,10 @@
 // Work over threads and ranks: the one place where both meet.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "largo/numerics/execution.hpp"
@@ -34,9 +36,12 @@ std::vector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, con
   const Share share = share_of(count, execution);
   std::vector<double> rows(static_cast<std::size_t>(share.count) * width);
   try {
-    parallel_for(share.count, execution, [&](std::ptrdiff_t i) {
-      check_stop(execution);
-      body(share.first + i, std::span<double>(rows.data() + static_cast<std::size_t>(i) * width, width));
+    const std::ptrdiff_t chunk = std::max<std::ptrdiff_t>(1, execution.chunk);  // units to a task
+    parallel_for((share.count + chunk - 1) / chunk, execution, [&](std::ptrdiff_t task) {
+      for (std::ptrdiff_t i = task * chunk; i < std::min(share.count, (task + 1) * chunk); ++i) {
+        check_stop(execution);
+        body(share.first + i, std::span<double>(rows.data() + static_cast<std::size_t>(i) * width, width));
+      }
     });
   } catch (...) {
     gather_rows({}, true, execution);

@@ -78,7 +78,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
     gradient_V_ = value_gradient_combination(forms_, at);
     gradient_U_ = covariance_combination(forms_, at);
     centre_ = offset_.size() > 0 ? offset_.dot(limit.direction) : 0;
-    shift_ = std::min(s_, std::sqrt(2 * std::log(static_cast<double>(sampling_.length))));
+    shift_ = std::min(s_, std::sqrt(2 * portable_log(static_cast<double>(sampling_.length))));
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "numerics/portable_math.hpp"
+
 namespace largo {
 namespace {
 
@@ -41,7 +43,7 @@ double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L)
 LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {
   // A sum of L independent terms w (z - mean), w = e^{<a,z> - Λ(a)}: its square has mean L E[w² ‖z - mean‖²].
   const Tilt second = law.tilt(2 * limit.direction, TiltOrder::covariance);
-  p2 = std::exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
+  p2 = portable_exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
   const Vector shift = second.mean - limit.tilt.mean;
   mean = p2 * (second.covariance.trace() + shift.squaredNorm());
   output = p2 * ((V * second.covariance).cwiseProduct(V).sum() + (V * shift).squaredNorm());
