@@ -9,6 +9,21 @@ find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 
+# MPI is optional: without it there is no largo::mpi, and nothing else is missing.
+set(LARGO_HAS_MPI OFF)
+if(LARGO_MPI)
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C interface is enough, and the C++ one was removed from the standard
+  find_package(MPI QUIET COMPONENTS CXX)
+  set(LARGO_HAS_MPI ${MPI_CXX_FOUND})
+endif()
+if(LARGO_HAS_MPI)
+  message(STATUS "MPI: on (${MPI_CXX_LIBRARIES})")
+elseif(LARGO_MPI)
+  message(STATUS "MPI: off (not found)")
+else()
+  message(STATUS "MPI: off (LARGO_MPI is OFF)")
+endif()
+
 # The tests compare our vectorised Philox with Random123's, which is header-only and has no CMake package.
 if(LARGO_BUILD_TESTS)
   find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)

@@ -8,8 +8,16 @@ set_target_properties(largo_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INS
 
 install(TARGETS largo EXPORT largo-targets)
 install(TARGETS largo_cli)
+if(LARGO_HAS_MPI)
+  # In a file of its own: who does not ask for the component does not need MPI.
+  set_target_properties(largo_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS largo_mpi EXPORT largo-mpi-targets)
+  install(EXPORT largo-mpi-targets NAMESPACE largo:: DESTINATION ${LARGO_PACKAGE_DIR})
+else()
+  set(without_mpi PATTERN "mpi" EXCLUDE)
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp")
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" ${without_mpi})
 install(EXPORT largo-targets NAMESPACE largo:: DESTINATION ${LARGO_PACKAGE_DIR})
 
 get_target_property(LARGO_LIBRARY_TYPE largo TYPE)

@@ -173,7 +173,7 @@ void run_attention(const AttentionOptions& options) {
     for (const auto& [name, value] : linearised.items()) json["linear_gradient_" + name] = value;
   }
   check_numbers(json);
-  if (!options.out.empty()) write_outputs(options.out, softmax);
+  if (!options.out.empty() && first_process()) write_outputs(options.out, softmax);
   if (options.json) {
     print_json(json);
   } else {

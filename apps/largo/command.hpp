@@ -9,6 +9,7 @@
 
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/execution.hpp"
+#include "processes.hpp"
 
 namespace largo {
 
@@ -18,7 +19,7 @@ struct CommonOptions {
   int threads = 0;
   std::string precision = "auto";
 
-  Execution execution() const { return {threads, 0}; }
+  Execution execution() const { return {.threads = threads, .ranks = process_ranks()}; }
   Arithmetic arithmetic() const;
 };
 

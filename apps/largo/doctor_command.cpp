@@ -1,6 +1,7 @@
 // largo doctor: what this build has, and a quick self-check.
 #include <chrono>
 #include <memory>
+#include <string>
 
 #include <fmt/core.h>
 #include <hwy/highway.h>
@@ -21,6 +22,12 @@ namespace {
 
 constexpr double kSelfCheckBound = 1e-12;  // the Lemma's error in double precision
 
+std::string describe_mpi(const std::string& mpi, int processes) {
+  if (mpi.empty()) return "not in this build";
+  if (processes == 1) return fmt::format("{}; one process (mpirun -n 4 largo ... starts four)", mpi);
+  return fmt::format("{}; {} processes", mpi, processes);
+}
+
 void run_doctor(const CommonOptions& options) {
   Json json;
   json["version"] = kVersion;
@@ -39,7 +46,11 @@ void run_doctor(const CommonOptions& options) {
   json["simd"] = simd_level();
   json["simd_available"] = simd_levels();
   json["threads"] = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
-  json["mpi"] = false;
+  const std::string mpi = mpi_in_this_build();
+  const int processes = process_ranks() == nullptr ? 1 : process_ranks()->size();
+  json["mpi"] = !mpi.empty();
+  if (!mpi.empty()) json["mpi_library"] = mpi;
+  json["processes"] = processes;
   json["cuda"] = false;
   json["python"] = false;
   json["libraries"]["Eigen"] =
@@ -69,10 +80,8 @@ void run_doctor(const CommonOptions& options) {
                json["assertions"].get<bool>() ? "on" : "off");
     fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
                json["simd_available"].dump());
-    fmt::print(
-        "threads   {}\nMPI       not in this build\nCUDA      not in this build\nPython    not in this "
-        "build\n",
-        json["threads"].get<int>());
+    fmt::print("threads   {}\nMPI       {}\nCUDA      not in this build\nPython    not in this build\n",
+               json["threads"].get<int>(), describe_mpi(mpi, processes));
     for (const auto& [name, version] : json["libraries"].items()) {
       fmt::print("{:<9} {}\n", name, version.get<std::string>());
     }

@@ -47,15 +47,7 @@ void add_common_options(CLI::App& command, CommonOptions& options) {
 
 namespace {
 
-int report(std::string message, int code) {
-  for (char& c : message) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  fmt::print(stderr, "largo: {}\n", message);
-  return code;
-}
-
-int run(int argc, char** argv) {
+Outcome run(int argc, char** argv) {
   CLI::App app(
       "The large-prompt limit of softmax attention: attention on measures, finite and infinite prompts.",
       "largo");
@@ -73,16 +65,33 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
-    return app.exit(success);
+    return {app.exit(success), ""};
   } catch (const CLI::RuntimeError&) {  // a verdict that was not as expected; for CLI11 a kind of ParseError
     throw;
   } catch (const CLI::ParseError& error) {
     if (argc > 1 && app.get_subcommands().empty()) {
-      return report(fmt::format("'{}' is not a command (largo --help lists them)", argv[1]), 2);
+      return {2, fmt::format("'{}' is not a command (largo --help lists them)", argv[1])};
     }
-    return report(fmt::format("{} (largo --help lists the options)", error.what()), 2);
+    return {2, fmt::format("{} (largo --help lists the options)", error.what())};
   }
-  return std::fflush(stdout) == 0 ? 0 : report("standard output could not be written", 1);
+  if (std::fflush(stdout) != 0) return {1, "standard output could not be written"};
+  return {};
+}
+
+Outcome outcome_of(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const InputError& error) {
+    return {2, error.what()};
+  } catch (const CLI::RuntimeError& error) {  // a verdict that was not as expected
+    return {error.get_exit_code(), ""};
+  } catch (const std::bad_alloc&) {
+    return {1, "out of memory"};
+  } catch (const OtherProcessFailed& error) {
+    return {1, error.what(), true};
+  } catch (const std::exception& error) {
+    return {1, error.what()};
+  }
 }
 
 }  // namespace
@@ -90,14 +99,10 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
-    return largo::run(argc, argv);
-  } catch (const largo::InputError& error) {
-    return largo::report(error.what(), 2);
-  } catch (const CLI::RuntimeError& error) {  // a verdict that was not as expected
-    return error.get_exit_code();
-  } catch (const std::bad_alloc&) {
-    return largo::report("out of memory", 1);
-  } catch (const std::exception& error) {
-    return largo::report(error.what(), 1);
+    const largo::Processes processes;
+    return processes.end(largo::outcome_of(argc, argv));
+  } catch (const std::exception& error) {  // of MPI itself
+    fmt::print(stderr, "largo: {}\n", error.what());
+    return 1;
   }
 }

@@ -193,10 +193,11 @@ void print_rows(const std::vector<SoftmaxMoments>& grid) {
 }
 
 void run_moments(const MomentsOptions& options) {
-  if (!options.csv.empty()) AtomicFile("moments", options.csv);  // can it be written? Before the work.
+  const bool writes = !options.csv.empty() && first_process();
+  if (writes) AtomicFile("moments", options.csv);  // can it be written? Before the work.
   const std::vector<SoftmaxMoments> grid = compute(options);
   for (const SoftmaxMoments& moments : grid) check_numbers(to_json(moments));
-  if (!options.csv.empty()) write_table(options.csv, grid);
+  if (writes) write_table(options.csv, grid);
   const bool one = grid.size() == 1;
   if (options.json) {
     one ? print_json(to_json(grid[0])) : print_rows(grid);

@@ -223,6 +223,18 @@ void print_lemma(const Json& claim) {
   fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
 }
 
+void write_report(const std::filesystem::path& file, const Json& report) {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  if (error) {
+    fail("reproduce", "--out", fmt::format("'{}'", file.parent_path().string()),
+         "a folder that can be written");
+  }
+  AtomicFile target("reproduce", file);
+  target.write(to_text(report, 2) + "\n");
+  target.commit();
+}
+
 void run_reproduce(const ReproduceOptions& options) {
   if (options.quick && options.full) fail("reproduce", "give either --quick or --full");
   LemmaSettings settings;
@@ -251,13 +263,8 @@ void run_reproduce(const ReproduceOptions& options) {
       "the averaged error. The other claims of the paper come with the parts of largo they need.";
 
   check_numbers(report);
-  std::error_code error;
-  std::filesystem::create_directories(options.out, error);
-  if (error) fail("reproduce", "--out", fmt::format("'{}'", options.out), "a folder that can be written");
   const std::filesystem::path file = std::filesystem::path(options.out) / "report.json";
-  AtomicFile target("reproduce", file);
-  target.write(to_text(report, 2) + "\n");
-  target.commit();
+  if (first_process()) write_report(file, report);
 
   if (options.json) {
     print_json(report);

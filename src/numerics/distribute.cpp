@@ -1,8 +1,16 @@
 #include "numerics/distribute.hpp"
 
-#include <stdexcept>
+#include <algorithm>
 
 namespace largo {
+namespace {
+
+// What processes say to each other before they exchange rows; from kAtEnd on, that no rows will ever come.
+constexpr double kReady = 0;
+constexpr double kFailed = 1;
+constexpr double kAtEnd = 2;
+
+}  // namespace
 
 Share share_of(std::ptrdiff_t count, const Execution& execution) {
   if (execution.ranks == nullptr) return {0, count};
@@ -17,12 +25,24 @@ Share share_of(std::ptrdiff_t count, const Execution& execution) {
 std::vector<double> gather_rows(std::vector<double> rows, bool failed, const Execution& execution) {
   if (execution.ranks == nullptr || execution.ranks->size() == 1) return rows;
   // Every rank says first whether its rows will come, so that none waits for one that has given up.
-  const double state[] = {failed ? 1.0 : 0.0};
+  const double state[] = {failed ? kFailed : kReady};
   bool another = false;
-  for (const double other : execution.ranks->gather(state)) another = another || other != 0;
+  for (const double other : execution.ranks->gather(state)) another = another || other != kReady;
   if (failed) return {};
-  if (another) throw std::runtime_error("another process of this computation has failed or was stopped");
+  if (another) throw OtherProcessFailed();
   return execution.ranks->gather(rows);
+}
+
+std::vector<int> gather_at_end(const Ranks& ranks, int code) {
+  const double state[] = {kAtEnd + code};
+  while (true) {
+    // Those that were still in gather_rows have now heard of it, and will come here.
+    const std::vector<double> states = ranks.gather(state);
+    if (std::any_of(states.begin(), states.end(), [](double other) { return other < kAtEnd; })) continue;
+    std::vector<int> codes;
+    for (const double other : states) codes.push_back(static_cast<int>(other - kAtEnd));
+    return codes;
+  }
 }
 
 }  // namespace largo

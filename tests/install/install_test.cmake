@@ -10,10 +10,13 @@ run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 run(${CMAKE_COMMAND} -S ${CONSUMER} -B ${WORK}/build -G ${GENERATOR}
     -DCMAKE_PREFIX_PATH=${prefix} -DCMAKE_CXX_COMPILER=${COMPILER} -DCMAKE_BUILD_TYPE=${BUILD_TYPE}
     -DCMAKE_CXX_FLAGS=${FLAGS} -DCMAKE_FIND_USE_PACKAGE_REGISTRY=OFF
-    -DLARGO_PREFIX=${prefix} -DLARGO_VERSION=${VERSION})
+    -DLARGO_PREFIX=${prefix} -DLARGO_VERSION=${VERSION} -DLARGO_MPI=${MPI})
 run(${CMAKE_COMMAND} --build ${WORK}/build)
 run(${WORK}/build/consumer ${VERSION})
 run(${WORK}/build/whole_library ${VERSION})
+if(MPI)
+  run(${WORK}/build/mpi_consumer)
+endif()
 if(EXISTS ${WORK}/build/avx2_consumer)
   file(READ /proc/cpuinfo cpu)
   if(cpu MATCHES " avx2 ")

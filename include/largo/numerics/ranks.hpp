@@ -6,6 +6,7 @@
 #pragma once
 
 #include <span>
+#include <stdexcept>
 #include <vector>
 
 namespace largo {
@@ -25,5 +26,17 @@ class Ranks {
   Ranks(const Ranks&) = default;
   Ranks& operator=(const Ranks&) = default;
 };
+
+/// Thrown on the processes that have not failed themselves.
+class OtherProcessFailed : public std::runtime_error {
+ public:
+  OtherProcessFailed()
+      : std::runtime_error("another process of this computation has failed or was stopped") {}
+};
+
+/// The end of a program: each process calls it once, last, with a number >= 0 (its exit code, say), and gets
+/// the numbers of all, in order of their ranks. A process may come here early, because it failed between two
+/// computations: those that go on to the next one then end it with OtherProcessFailed, and come here too.
+std::vector<int> gather_at_end(const Ranks& ranks, int code);
 
 }  // namespace largo

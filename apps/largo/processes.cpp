@@ -1,0 +1,73 @@
+#include "processes.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/core.h>
+
+#ifdef LARGO_HAS_MPI
+#include "largo/mpi/mpi_session.hpp"
+#endif
+
+namespace largo {
+namespace {
+
+const Ranks* shared_ranks = nullptr;
+
+void print_error(std::string message) {
+  if (message.empty()) return;
+  std::replace_if(
+      message.begin(), message.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  fmt::print(stderr, "largo: {}\n", message);
+}
+
+}  // namespace
+
+#ifdef LARGO_HAS_MPI
+
+struct Processes::State {
+  MpiSession session;
+};
+
+Processes::Processes() {
+  if (!started_by_mpi()) return;
+  state_ = std::make_unique<State>();
+  shared_ranks = &state_->session.ranks();
+  if (first_process()) return;
+  const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+  ::dup2(nowhere, STDOUT_FILENO);
+  ::close(nowhere);
+}
+
+std::string mpi_in_this_build() { return mpi_library(); }
+
+#else
+
+struct Processes::State {};
+Processes::Processes() = default;
+std::string mpi_in_this_build() { return {}; }
+
+#endif
+
+Processes::~Processes() { shared_ranks = nullptr; }
+
+const Ranks* process_ranks() { return shared_ranks; }
+
+bool first_process() { return shared_ranks == nullptr || shared_ranks->rank() == 0; }
+
+int Processes::end(const Outcome& outcome) const {
+  if (shared_ranks == nullptr) {
+    print_error(outcome.message);
+    return outcome.code;
+  }
+  // Of several with the same code, the first that failed by itself has the most to say.
+  const std::vector<int> all = gather_at_end(*shared_ranks, 2 * outcome.code + (outcome.echo ? 0 : 1));
+  const auto worst = std::max_element(all.begin(), all.end());
+  if (worst - all.begin() == shared_ranks->rank()) print_error(outcome.message);
+  return *worst / 2;
+}
+
+}  // namespace largo

@@ -1,0 +1,144 @@
+"""Whole programs under mpirun: the command line, the example, and ways to leave a session.
+
+The environment says where things are (ctest sets it): MPIRUN with its options, LARGO, LEAVE, and EXAMPLE where the
+examples are built.
+"""
+
+import filecmp
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+TIME_LIMIT = 60  # seconds: a process that waits for ever fails the test, and so does a slow machine
+LARGO, LEAVE, EXAMPLE = (os.environ.get(name, "") for name in ("LARGO", "LEAVE", "EXAMPLE"))
+MPIRUN = os.environ["MPIRUN"].split()
+
+
+class Program(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="largo-mpi-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def run_command(self, command, below=""):
+        folder = os.path.join(self.folder, below)
+        os.makedirs(folder, exist_ok=True)
+        done = subprocess.run(command, cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, text=True,
+                              timeout=TIME_LIMIT, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def mpirun(self, ranks, *command, below=""):
+        return self.run_command([*MPIRUN, "-n", str(ranks), *command], below)
+
+    def files_below(self, below):
+        top = os.path.join(self.folder, below)
+        return sorted(os.path.relpath(os.path.join(folder, name), top)
+                      for folder, _, names in os.walk(top) for name in names)
+
+
+class CommandLine(Program):
+    def assert_same(self, ranks, *arguments):
+        alone = self.run_command([LARGO, *arguments], "alone")
+        shared = self.mpirun(ranks, LARGO, *arguments, below="shared")
+        self.assertEqual(shared, alone)
+        self.assertEqual((alone[0], alone[2]), (0, ""))
+        self.assertEqual(self.files_below("shared"), self.files_below("alone"))
+        for name in self.files_below("alone"):
+            self.assertTrue(filecmp.cmp(os.path.join(self.folder, "alone", name),
+                                        os.path.join(self.folder, "shared", name), shallow=False), name)
+
+    def test_same_output_and_files(self):
+        self.assert_same(4, "moments", "--s", "2", "--L", "1e4")
+        self.assert_same(3, "moments", "--s", "0:2:3", "--L", "10,inf", "--csv", "table.csv")
+        self.assert_same(2, "attention", "--law", "rademacher", "--d", "4", "--query", "random:7", "--L", "1000",
+                         "--out", "outputs.npy", "--gradients", "--json")
+        self.assert_same(2, "reproduce", "--quick", "--out", "report", "--threads", "1")
+        self.assert_same(2, "--version")
+        self.assert_same(2, "moments", "--help")
+
+    def test_doctor(self):
+        code, out, err = self.mpirun(3, LARGO, "doctor", "--json")
+        self.assertEqual((code, err), (0, ""))
+        got = json.loads(out)
+        self.assertIs(got["mpi"], True)
+        self.assertEqual(got["processes"], 3)
+        self.assertTrue(got["mpi_library"])
+
+    def assert_one_line(self, result, *parts):
+        code, _, err = result
+        self.assertEqual(code, 2, result)
+        self.assertTrue(err.startswith("largo: ") and err.count("\n") == 1, result)
+        for part in parts:
+            self.assertIn(part, err)
+
+    def test_errors_are_printed_once(self):
+        self.assert_one_line(self.mpirun(3, LARGO, "moments", "--s", "-1", "--L", "10"), "--s")
+        self.assert_one_line(self.mpirun(2, LARGO, "nonsense"), "nonsense")
+
+    def test_the_first_process_cannot_write(self):
+        result = self.mpirun(3, LARGO, "moments", "--s", "1", "--L", "10", "--csv", "missing/table.csv")
+        self.assert_one_line(result, "missing/table.csv")
+        self.assertEqual(result[1], "")
+        self.assertEqual(self.files_below(""), [])
+
+    def test_another_process_fails(self):
+        good, bad = (["moments", "--s", s, "--L", "10"] for s in ("1", "-1"))
+        result = self.mpirun(2, LARGO, *good, ":", "-n", "1", LARGO, *bad)
+        self.assert_one_line(result, "--s is -1")
+
+
+@unittest.skipUnless(EXAMPLE, "the examples are not built")
+class Example(Program):
+    def test_the_same_for_any_number_of_processes(self):
+        def printed(result):
+            self.assertEqual((result[0], result[2]), (0, ""), result)
+            lines = [line for line in result[1].splitlines() if not line.startswith(("processes", "speed"))]
+            self.assertEqual(sum(bool(re.search(r"\b[0-9a-f]{16}\b", line)) for line in lines), 1, lines)
+            return lines
+        arguments = [EXAMPLE, "3000", "100"]
+        alone = printed(self.run_command(arguments))
+        self.assertEqual(printed(self.mpirun(1, *arguments)), alone)
+        self.assertEqual(printed(self.mpirun(3, *arguments)), alone)
+        self.assertNotEqual(printed(self.run_command([EXAMPLE, "3001", "100"])), alone)
+
+
+class Session(Program):
+    def test_who_was_started_by_mpi(self):
+        cases = [
+            ("no", {}),
+            ("yes", {"OMPI_COMM_WORLD_SIZE": "4", "PMIX_RANK": "0"}),
+            ("no", {"OMPI_COMM_WORLD_SIZE": "1", "PMIX_RANK": "0"}),
+            ("yes", {"PMI_SIZE": "2", "PMI_RANK": "1"}),
+            ("no", {"PMI_SIZE": "1", "PMI_RANK": "0"}),
+            ("yes", {"PMIX_RANK": "1", "SLURM_STEP_NUM_TASKS": "16"}),
+            ("no", {"PMIX_RANK": "0", "SLURM_STEP_NUM_TASKS": "1"}),
+            ("no", {"PMIX_RANK": "0"}),  # the child of a program that started MPI on its own
+            ("no", {"SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "16"}),  # srun --mpi=none
+        ]
+        bare = {name: value for name, value in os.environ.items()
+                if not name.startswith(("PMI", "SLURM", "MV2", "OMPI_COMM"))}
+        for expected, extra in cases:
+            done = subprocess.run([LEAVE, "started"], env={**bare, **extra}, capture_output=True, text=True, check=True)
+            self.assertEqual(done.stdout, expected + "\n", extra)
+
+    def test_a_program_with_its_own_mpi(self):
+        code, out, _ = self.mpirun(2, LEAVE, "own-mpi")
+        self.assertEqual(code, 0)
+        self.assertEqual(sorted(out.splitlines()), sorted(f"{rank} {what}" for rank in range(2) for what in
+                                                          ("still has MPI", "cannot start MPI again")))
+
+    def test_all_leave_by_an_exception(self):
+        code, out, err = self.mpirun(3, LEAVE, "all-throw")
+        self.assertEqual((code, sorted(out.splitlines()), err), (0, ["0 caught", "1 caught", "2 caught"], ""))
+
+    def test_one_leaves_by_an_exception(self):
+        code, out, _ = self.mpirun(3, LEAVE, "one-throws")
+        self.assertNotEqual(code, 0)
+        self.assertEqual(out, "")
+
+
+if __name__ == "__main__":
+    unittest.main()

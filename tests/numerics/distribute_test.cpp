@@ -1,0 +1,235 @@
+// Work over processes, which here are threads of one: every unit once, the same rows everywhere, and no
+// process left waiting when another fails. (tests/mpi does it with MPI.)
+#include "numerics/distribute.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace largo {
+namespace {
+
+// Where the threads meet. A call ends when all have brought their part.
+class Meeting {
+ public:
+  explicit Meeting(int size) : parts_(static_cast<std::size_t>(size)) {}
+
+  std::vector<double> exchange(int rank, std::span<const double> part) {
+    std::unique_lock lock(mutex_);
+    parts_[static_cast<std::size_t>(rank)].assign(part.begin(), part.end());
+    if (++came_ == parts_.size()) {
+      all_.clear();
+      for (const auto& one : parts_) all_.insert(all_.end(), one.begin(), one.end());
+      came_ = 0;
+      ++round_;
+      everybody_came_.notify_all();
+    } else {
+      // The next exchange cannot end, and all_ not change, before this one has returned here.
+      everybody_came_.wait(lock, [this, round = round_] { return round_ != round; });
+    }
+    return all_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable everybody_came_;
+  std::vector<std::vector<double>> parts_;
+  std::vector<double> all_;
+  std::size_t came_ = 0;
+  std::size_t round_ = 0;
+};
+
+class FakeRanks : public Ranks {
+ public:
+  FakeRanks(Meeting& meeting, int rank, int size) : meeting_(meeting), rank_(rank), size_(size) {}
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  std::vector<double> gather(std::span<const double> part) const override {
+    return meeting_.exchange(rank_, part);
+  }
+
+ private:
+  Meeting& meeting_;
+  int rank_;
+  int size_;
+};
+
+// work(ranks) on each process; what each threw.
+std::vector<std::exception_ptr> run_on(int size, const std::function<void(const Ranks&)>& work) {
+  Meeting meeting(size);
+  std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(size));
+  std::vector<std::thread> processes;
+  for (int rank = 0; rank < size; ++rank) {
+    processes.emplace_back([&, rank] {
+      try {
+        work(FakeRanks(meeting, rank, size));
+      } catch (...) {
+        thrown[static_cast<std::size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& process : processes) process.join();
+  return thrown;
+}
+
+template <typename Exception>
+bool is(const std::exception_ptr& thrown) {
+  if (thrown == nullptr) return false;
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Exception&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
+TEST(ShareOf, CoversEveryUnitOnceInOrder) {
+  Meeting meeting(1);
+  for (int size = 1; size <= 9; ++size) {
+    for (const std::ptrdiff_t count : {0, 1, 2, 3, 8, 9, 10, 100, 1001}) {
+      std::ptrdiff_t next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const FakeRanks ranks(meeting, rank, size);
+        const Share share = share_of(count, {.ranks = &ranks});
+        EXPECT_EQ(share.first, next);
+        EXPECT_LE(share.count, count / size + 1);
+        EXPECT_GE(share.count, count / size);
+        next += share.count;
+      }
+      EXPECT_EQ(next, count);
+    }
+  }
+}
+
+TEST(ShareOf, DoesNotOverflow) {
+  Meeting meeting(1);
+  constexpr std::ptrdiff_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
+  const FakeRanks last(meeting, 999, 1000);
+  const Share share = share_of(kMost, {.ranks = &last});
+  EXPECT_EQ(share.first + share.count, kMost);
+}
+
+TEST(DistributeRows, EveryUnitOnceAndTheSameRowsEverywhere) {
+  constexpr std::size_t kWidth = 3;
+  for (const int size : {1, 2, 3, 4, 7}) {
+    for (const std::ptrdiff_t count : {0, 1, 2, 6, 7, 50}) {
+      std::vector<std::atomic<int>> visits(static_cast<std::size_t>(count));
+      const auto thrown = run_on(size, [&](const Ranks& ranks) {
+        const Execution execution{.threads = 2, .ranks = &ranks};
+        const auto rows =
+            distribute_rows(count, kWidth, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+              ++visits[static_cast<std::size_t>(i)];
+              row[0] += static_cast<double>(i);  // into zeros
+              row[2] += 1.5;
+            });
+        ASSERT_EQ(rows.size(), static_cast<std::size_t>(count) * kWidth);
+        for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+          EXPECT_EQ(rows[i * kWidth], static_cast<double>(i));
+          EXPECT_EQ(rows[i * kWidth + 1], 0);
+          EXPECT_EQ(rows[i * kWidth + 2], 1.5);
+        }
+      });
+      for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
+      for (const auto& visit : visits) EXPECT_EQ(visit, 1);
+    }
+  }
+}
+
+TEST(DistributeRows, AnExceptionOnOneProcessEndsTheWorkOnAll) {
+  for (const int size : {2, 3, 4}) {
+    // Unit 0 is on the first process, the last unit on the last one.
+    for (const std::ptrdiff_t bad : {0, 9}) {
+      const auto thrown = run_on(size, [&](const Ranks& ranks) {
+        distribute_rows(10, 1, {.threads = 1, .ranks = &ranks}, [&](std::ptrdiff_t i, std::span<double>) {
+          if (i == bad) throw std::domain_error("unit " + std::to_string(i));
+        });
+      });
+      const std::size_t where = bad == 0 ? 0 : thrown.size() - 1;
+      for (std::size_t rank = 0; rank < thrown.size(); ++rank) {
+        EXPECT_EQ(is<std::domain_error>(thrown[rank]), rank == where);
+        EXPECT_EQ(is<OtherProcessFailed>(thrown[rank]), rank != where);
+      }
+    }
+  }
+}
+
+TEST(DistributeRows, StopOnOneProcessStopsAll) {
+  const std::atomic<bool> stop = true;
+  const auto thrown = run_on(3, [&](const Ranks& ranks) {
+    const Execution execution{.threads = 1, .ranks = &ranks, .stop = ranks.rank() == 1 ? &stop : nullptr};
+    distribute_rows(30, 1, execution, [](std::ptrdiff_t, std::span<double>) {});
+  });
+  EXPECT_TRUE(is<OtherProcessFailed>(thrown[0]));
+  EXPECT_TRUE(is<Stopped>(thrown[1]));
+  EXPECT_TRUE(is<OtherProcessFailed>(thrown[2]));
+}
+
+TEST(DistributeRows, GoesOnAfterAFailure) {
+  const auto thrown = run_on(3, [&](const Ranks& ranks) {
+    const Execution execution{.threads = 1, .ranks = &ranks};
+    const auto fail_on = [&](std::ptrdiff_t bad) {
+      return distribute_rows(6, 1, execution, [bad](std::ptrdiff_t i, std::span<double> row) {
+        if (i == bad) throw std::domain_error("bad");
+        row[0] = static_cast<double>(i);
+      });
+    };
+    EXPECT_ANY_THROW(fail_on(0));
+    EXPECT_ANY_THROW(fail_on(5));
+    EXPECT_EQ(fail_on(-1), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+  });
+  for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
+}
+
+TEST(GatherRows, TakesPartsOfAnySize) {
+  const auto thrown = run_on(4, [&](const Ranks& ranks) {
+    // Sizes 0, 3, 0, 1
+    const std::vector<double> parts[] = {{}, {1, 2, 3}, {}, {4}};
+    const auto all = gather_rows(parts[ranks.rank()], false, {.ranks = &ranks});
+    EXPECT_EQ(all, (std::vector<double>{1, 2, 3, 4}));
+  });
+  for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
+}
+
+TEST(GatherAtEnd, GivesTheCodesOfAll) {
+  run_on(3, [](const Ranks& ranks) {
+    EXPECT_EQ(gather_at_end(ranks, 10 * ranks.rank()), (std::vector<int>{0, 10, 20}));
+  });
+}
+
+// A process that failed between two computations is at its end while the others are in the middle of one, or
+// of the third: they must all end, each knowing what the others said.
+TEST(GatherAtEnd, OneProcessComesEarly) {
+  for (int early = 0; early < 3; ++early) {
+    for (int computations = 1; computations <= 3; ++computations) {
+      run_on(3, [&](const Ranks& ranks) {
+        int code = ranks.rank() == early ? 5 : 0;
+        try {
+          const Execution execution{.threads = 1, .ranks = &ranks};
+          for (int done = 0; done < computations; ++done) {
+            if (ranks.rank() == early && done == computations - 1) break;
+            distribute_rows(5, 2, execution, [](std::ptrdiff_t, std::span<double>) {});
+          }
+        } catch (const OtherProcessFailed&) {
+          code = 1;
+        }
+        std::vector<int> expected(3, 1);
+        expected[static_cast<std::size_t>(early)] = 5;
+        EXPECT_EQ(gather_at_end(ranks, code), expected);
+      });
+    }
+  }
+}
+
+}  // namespace
+}  // namespace largo
