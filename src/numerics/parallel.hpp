@@ -28,9 +28,8 @@ void run_with_threads(const Execution& execution, const Work& work) {
       tbb::global_control::max_allowed_parallelism,
       static_cast<std::size_t>(std::max(threads, tbb::info::default_concurrency())));
   tbb::task_arena arena(threads);
-  race_detector::fork();
+  const race_detector::Loop loop;
   arena.execute(work);
-  race_detector::join();
 }
 
 /// body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
@@ -40,13 +39,11 @@ void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& 
     for (std::ptrdiff_t i = 0; i < count; ++i) body(i);
     return;
   }
-  run_with_threads(execution, [&] {
-    tbb::parallel_for(std::ptrdiff_t{0}, count, [&body](std::ptrdiff_t i) {
-      race_detector::task_begins();
-      body(i);
-      race_detector::task_ends();
-    });
-  });
+  const auto task = [&body](std::ptrdiff_t i) {  // made before the loop begins, as the race detector sees it
+    const race_detector::Task one;
+    body(i);
+  };
+  run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
 }
 
 }  // namespace largo

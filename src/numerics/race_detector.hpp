@@ -32,4 +32,18 @@ inline void task_ends() {}
 inline void join() {}
 #endif
 
+// A loop and a task of it, that may also end by an exception.
+struct Loop {
+  Loop() { fork(); }
+  Loop(const Loop&) = delete;
+  Loop& operator=(const Loop&) = delete;
+  ~Loop() { join(); }
+};
+struct Task {
+  Task() { task_begins(); }
+  Task(const Task&) = delete;
+  Task& operator=(const Task&) = delete;
+  ~Task() { task_ends(); }
+};
+
 }  // namespace largo::race_detector
