@@ -51,12 +51,10 @@ class CommandLine(Program):
                                         os.path.join(self.folder, "shared", name), shallow=False), name)
 
     def test_same_output_and_files(self):
-        self.assert_same(4, "moments", "--s", "2", "--L", "1e4")
-        self.assert_same(3, "moments", "--s", "0:2:3", "--L", "10,inf", "--csv", "table.csv")
+        self.assert_same(4, "moments", "--s", "0:2:3", "--L", "10,inf", "--csv", "table.csv")
         self.assert_same(2, "attention", "--law", "rademacher", "--d", "4", "--query", "random:7", "--L", "1000",
                          "--out", "outputs.npy", "--gradients", "--json")
         self.assert_same(2, "reproduce", "--quick", "--out", "report", "--threads", "1")
-        self.assert_same(2, "--version")
         self.assert_same(2, "moments", "--help")
 
     def test_doctor(self):
@@ -76,7 +74,6 @@ class CommandLine(Program):
 
     def test_errors_are_printed_once(self):
         self.assert_one_line(self.mpirun(3, LARGO, "moments", "--s", "-1", "--L", "10"), "--s")
-        self.assert_one_line(self.mpirun(2, LARGO, "nonsense"), "nonsense")
 
     def test_the_first_process_cannot_write(self):
         result = self.mpirun(3, LARGO, "moments", "--s", "1", "--L", "10", "--csv", "missing/table.csv")
