@@ -1,6 +1,6 @@
-// A result is a function of its inputs and seed: 100 random configurations, each run in a random way (threads, ranks,
-// chunks, SIMD level), must give the bits of the plain run, and those written down in data/same_bits.txt, whichever
-// compiler built this. To write them anew after a change of the kernels:
+// A result is a function of its inputs and seed: 100 random configurations, each run in a random way
+// (threads, ranks, chunks, SIMD level), must give the bits of the plain run, and those written down in
+// data/same_bits.txt, whichever compiler built this. To write them anew after a change of the kernels:
 //
 //   LARGO_WRITE_BITS=1 build/release/tests/sampling/test_sampling --gtest_filter='SameBits.*'
 #include <gtest/gtest.h>
@@ -89,15 +89,21 @@ Choice choose_law(std::uint64_t choice) {
   const auto sphere = std::make_shared<SphereMeasure>(3, 1);
   const auto coins = std::make_shared<ProductMeasure>(3, rademacher());
   switch (choice % 6) {
-    case 0: return {gaussian};
-    case 1: return {std::make_shared<testing::PlainGaussian>(3), false};
+    case 0:
+      return {gaussian};
+    case 1:
+      return {std::make_shared<testing::PlainGaussian>(3), false};
     case 2:
-      return {std::make_shared<AffineMeasure>(normals(3, 5, 412), normals(3, 1, 413),
-                                              std::make_shared<GaussianMeasure>(GaussianMeasure::standard(5)))};
-    case 3: return {sphere};
-    case 4: return {std::make_shared<ProductMeasure>(3, uniform(1)), false};
+      return {
+          std::make_shared<AffineMeasure>(normals(3, 5, 412), normals(3, 1, 413),
+                                          std::make_shared<GaussianMeasure>(GaussianMeasure::standard(5)))};
+    case 3:
+      return {sphere};
+    case 4:
+      return {std::make_shared<ProductMeasure>(3, uniform(1)), false};
     default:
-      return {std::make_shared<MixtureMeasure>(Vector::Ones(3), std::vector<MeasurePtr>{gaussian, sphere, coins})};
+      return {std::make_shared<MixtureMeasure>(Vector::Ones(3),
+                                               std::vector<MeasurePtr>{gaussian, sphere, coins})};
   }
 }
 
@@ -151,13 +157,15 @@ TEST(SameBits, HundredConfigurations) {
     const int ranks = static_cast<int>(1 + random() % 4);
     const std::string level = levels[random() % levels.size()];
     force_simd_level(level);
-    for (const std::uint64_t bits : testing::on_thread_ranks(ranks, [&](const Ranks& these) {
-           Execution shared = execution;
-           shared.ranks = &these;
-           return bits_of(configuration, shared);
-         })) {
-      EXPECT_EQ(bits, plain) << "configuration " << configuration << ", threads " << execution.threads << ", chunk "
-                             << execution.chunk << ", ranks " << ranks << ", level " << level;
+    std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks));
+    testing::run_on(ranks, [&](const Ranks& these) {
+      Execution shared = execution;
+      shared.ranks = &these;
+      all[static_cast<std::size_t>(these.rank())] = bits_of(configuration, shared);
+    });
+    for (const std::uint64_t bits : all) {
+      EXPECT_EQ(bits, plain) << "configuration " << configuration << ", threads " << execution.threads
+                             << ", chunk " << execution.chunk << ", ranks " << ranks << ", level " << level;
     }
     force_simd_level(best);
   }
