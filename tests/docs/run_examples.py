@@ -1,10 +1,11 @@
 """Runs the examples of the documentation and compares what they print with what the page shows.
 
-    run_examples.py --largo BINARY --source REPOSITORY     every ```console block of README.md and docs/*.md
-    run_examples.py --self-test                            checks this script itself
+    run_examples.py --largo BINARY --source REPOSITORY [--examples FOLDER]
+                                    every ```console block of README.md and docs/*.md
+    run_examples.py --self-test     checks this script itself
 
-In a block, a line "$ largo ..." or "$ cat FILE" is run by the shell (a backslash at the end continues it), and
-the lines up to the next "$ " must equal its output, standard error included. A line "…" stands for any number
+In a block, a line "$ largo ...", "$ cat FILE" or "$ EXAMPLE", a program of the folder, is run by the shell (a
+backslash at the end continues it), and the lines up to the next "$ " must equal its output, standard error included. A line "…" stands for any number
 of lines. Numbers with more than 12 significant digits are compared to 1e-10, since their last digits differ
 between processors; all else must be equal. A command must end with 0, unless its output is a line of error
 ("largo: ..."), and then must not. Other commands are not run, nor are blocks after a comment <!-- not run -->.
@@ -40,8 +41,8 @@ class Example:
         self.page, self.line, self.command = page, line, command
         self.shown = []
 
-    def runs(self):
-        return self.command.split(" ")[0] in ("largo", "cat")
+    def runs(self, programs):
+        return self.command.split(" ")[0] in ("cat", *os.listdir(programs))
 
 
 def blocks(page, lines):
@@ -117,7 +118,7 @@ def without_blank_end(lines):
 
 def problem_of(example, folder, environment):
     """None, or what is wrong."""
-    if "largo" not in example.command and example.command.count(" ") != 1:
+    if example.command.startswith("cat ") and "largo" not in example.command and example.command.count(" ") != 1:
         return "only cat with one file is run"
     completed = subprocess.run(["/bin/sh", "-c", example.command], cwd=folder, env=environment, check=False,
                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
@@ -133,7 +134,7 @@ def problem_of(example, folder, environment):
     return None
 
 
-def run_page(page, text, largo, data):
+def run_page(page, text, largo, data, examples=()):
     """Number of commands run, and the problems."""
     run, problems = 0, []
     with tempfile.TemporaryDirectory(prefix="largo-docs-") as scratch:
@@ -144,10 +145,12 @@ def run_page(page, text, largo, data):
             os.mkdir(folder)
         os.mkdir(programs)
         os.symlink(os.path.abspath(largo), os.path.join(programs, "largo"))
+        for program in examples:
+            os.symlink(os.path.abspath(program), os.path.join(programs, os.path.basename(program)))
         environment = {name: value for name, value in os.environ.items() if name != "LARGO_SIMD"}
         environment["PATH"] = programs + os.pathsep + environment.get("PATH", os.defpath)
         for example in examples_of(page, text.splitlines()):
-            if not example.runs():
+            if not example.runs(programs):
                 continue
             run += 1
             problem = problem_of(example, folder, environment)
@@ -156,8 +159,10 @@ def run_page(page, text, largo, data):
     return run, problems
 
 
-def run_documentation(source, largo):
+def run_documentation(source, largo, folder):
     total, failed = 0, 0
+    names = [os.path.splitext(os.path.basename(path))[0] for path in glob.glob(os.path.join(source, "examples", "*.cpp"))]
+    examples = [os.path.join(folder, name) for name in names if folder and os.path.exists(os.path.join(folder, name))]
     pages = [os.path.join(source, "README.md"), *sorted(glob.glob(os.path.join(source, "docs", "*.md")))]
     for path in pages:
         page = os.path.relpath(path, source)
@@ -166,7 +171,7 @@ def run_documentation(source, largo):
             return 1
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        run, problems = run_page(page, text, largo, os.path.join(source, "examples", "data"))
+        run, problems = run_page(page, text, largo, os.path.join(source, "examples", "data"), examples)
         total, failed = total + run, failed + len(problems)
         print(f"{page}: {run} commands, {len(problems)} differ")
         for problem in problems:
@@ -258,13 +263,14 @@ def main():
     parser = argparse.ArgumentParser(description="Runs the examples of the documentation.")
     parser.add_argument("--largo", help="the binary")
     parser.add_argument("--source", help="the repository")
+    parser.add_argument("--examples", help="the folder of the example programs")
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
     if arguments.self_test:
         return self_test()
     if arguments.largo is None or arguments.source is None:
         parser.error("--largo and --source are needed")
-    return run_documentation(arguments.source, arguments.largo)
+    return run_documentation(arguments.source, arguments.largo, arguments.examples)
 
 
 if __name__ == "__main__":
