@@ -10,13 +10,19 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/distribute.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
 #define LARGO_COLLAPSED_KERNEL_SUMS
 namespace largo {
 // In the order in which Accumulate stores them, each as kTokensAtOnce partial sums.
-enum : std::size_t { kW, kWG, kWH, kWV, kWVG, kWVH, kW2, kW2V, kW2VV, kSums };
+enum : std::size_t { kW, kWG, kWH, kWVG, kWVH, kW2, kW2V, kW2VV, kSums };
+
+// The weight of a token is w = 2^{rate (g - top)}, its value v = αG + βh with G = g - shift.
+struct CollapsedToken {
+  float rate, top, shift, alpha, beta;
+};
 }  // namespace largo
 #endif
 
@@ -30,6 +36,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using DF = hn::CappedTag<float, kTokensAtOnce>;
 using V = hn::Vec<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
+constexpr std::size_t kGroups = 4;  // whose exponentials are taken together
 
 // Of the first `count` values; the rest of the last group is ignored.
 float Largest(const float* HWY_RESTRICT values, std::size_t count) {
@@ -42,41 +49,90 @@ float Largest(const float* HWY_RESTRICT values, std::size_t count) {
   return result;
 }
 
-// Σ over tokens of w, wG, wh, wv, wvG, wvh, and of w², w²v, w²v², wherein w = 2^{rate (g - top)}, G = g -
-// shift, v = αG + βh. Token i goes to partial sum i mod 8, at every level.
-void Accumulate(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count, float rate,
-                float top, float shift, float alpha, float beta, float* HWY_RESTRICT sums) {
+// x becomes 2^x for |x| < 126, relative error 2^-22; kUnderflow: for x <= 0, with zero from -126 down.
+// Several at a time, step by step: each fills the waiting times of the others.
+template <bool kUnderflow, std::size_t kCount>
+HWY_INLINE void Weights(V (&x)[kCount]) {
+  // (2^r - 1)/r on |r| <= 1/2, error of 2^r 2^-23.0
+  static constexpr float kC[] = {0x1.62e42ap-1F, 0x1.ebf958p-3F, 0x1.c6b476p-5F, 0x1.3d1166p-7F,
+                                 0x1.5d9662p-10F};
   const DF d;
+  const hn::RebindToUnsigned<DF> du;
+  const V round = hn::Set(d, ExpConstants<float>::kRound);
+  V n[kCount], r[kCount], rr[kCount], even[kCount], odd[kCount];
+  for (std::size_t i = 0; i < kCount; ++i) n[i] = hn::Add(x[i], round);
+  for (std::size_t i = 0; i < kCount; ++i) r[i] = hn::Sub(x[i], hn::Sub(n[i], round));
+  for (std::size_t i = 0; i < kCount; ++i) rr[i] = hn::Mul(r[i], r[i]);
+  for (std::size_t i = 0; i < kCount; ++i) {
+    even[i] = Separate::MulAdd(rr[i], hn::Set(d, kC[4]), hn::Set(d, kC[2]));
+    odd[i] = Separate::MulAdd(rr[i], hn::Set(d, kC[3]), hn::Set(d, kC[1]));
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    even[i] = Separate::MulAdd(rr[i], even[i], hn::Set(d, kC[0]));
+    odd[i] = Separate::MulAdd(rr[i], odd[i], hn::Set(d, 1.0F));
+  }
+  for (std::size_t i = 0; i < kCount; ++i) {
+    const V mantissa = Separate::MulAdd(r[i], even[i], odd[i]);
+    const auto exponent = hn::ShiftLeft<ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n[i]));
+    const V y = hn::BitCast(d, hn::Add(hn::BitCast(du, mantissa), exponent));
+    x[i] = kUnderflow ? hn::IfThenZeroElse(hn::Lt(x[i], hn::Set(d, -126.0F)), y) : y;
+  }
+}
+
+// Partial sums over tokens of w, wG, wh, wvG, wvh and of w², w²v, w²v². Token i goes to partial sum i mod 8,
+// in order, at every level. kFixed: top is 0 and |rate g| < 126.
+template <bool kFixed>
+HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
+                                 const CollapsedToken& token, float* HWY_RESTRICT sums) {
+  const DF d;
+  const V rate = hn::Set(d, token.rate), shift = hn::Set(d, token.shift);
+  const V alpha = hn::Set(d, token.alpha), beta = hn::Set(d, token.beta);
   for (std::size_t lane = 0; lane < kTokensAtOnce; lane += kFloats) {
-    V w_sum = hn::Zero(d), g_sum = hn::Zero(d), h_sum = hn::Zero(d), v_sum = hn::Zero(d),
-      vg_sum = hn::Zero(d);
-    V vh_sum = hn::Zero(d), w2_sum = hn::Zero(d), w2v_sum = hn::Zero(d), w2vv_sum = hn::Zero(d);
-    const auto add = [&](std::size_t i, auto weight_of) HWY_ATTR {
+    V sum[kSums];
+    for (V& s : sum) s = hn::Zero(d);
+    const auto exponent = [&](std::size_t i) HWY_ATTR {
       const V g_i = hn::Load(d, g + i);
+      return hn::Mul(rate, kFixed ? g_i : hn::Sub(g_i, hn::Set(d, token.top)));
+    };
+    const auto add = [&](std::size_t i, V w) HWY_ATTR {
       const V h_i = hn::Load(d, h + i);
-      const V G = hn::Sub(g_i, hn::Set(d, shift));
-      const V w = weight_of(Exp2<Separate>(d, hn::Mul(hn::Set(d, rate), hn::Sub(g_i, hn::Set(d, top)))));
-      const V v = hn::Add(hn::Mul(hn::Set(d, alpha), G), hn::Mul(hn::Set(d, beta), h_i));
+      const V G = hn::Sub(hn::Load(d, g + i), shift);
+      const V v = hn::Add(hn::Mul(alpha, G), hn::Mul(beta, h_i));
       const V wv = hn::Mul(w, v);
-      w_sum = hn::Add(w_sum, w);
-      g_sum = hn::Add(g_sum, hn::Mul(w, G));
-      h_sum = hn::Add(h_sum, hn::Mul(w, h_i));
-      v_sum = hn::Add(v_sum, wv);
-      vg_sum = hn::Add(vg_sum, hn::Mul(wv, G));
-      vh_sum = hn::Add(vh_sum, hn::Mul(wv, h_i));
-      w2_sum = hn::Add(w2_sum, hn::Mul(w, w));
-      w2v_sum = hn::Add(w2v_sum, hn::Mul(w, wv));
-      w2vv_sum = hn::Add(w2vv_sum, hn::Mul(wv, wv));
+      sum[kW] = hn::Add(sum[kW], w);
+      sum[kWG] = hn::Add(sum[kWG], hn::Mul(w, G));
+      sum[kWH] = hn::Add(sum[kWH], hn::Mul(w, h_i));
+      sum[kWVG] = hn::Add(sum[kWVG], hn::Mul(wv, G));
+      sum[kWVH] = hn::Add(sum[kWVH], hn::Mul(wv, h_i));
+      sum[kW2] = hn::Add(sum[kW2], hn::Mul(w, w));
+      sum[kW2V] = hn::Add(sum[kW2V], hn::Mul(w, wv));
+      sum[kW2VV] = hn::Add(sum[kW2VV], hn::Mul(wv, wv));
     };
     std::size_t i = lane;
-    for (; i + kFloats <= count; i += kTokensAtOnce) add(i, [](V w) HWY_ATTR { return w; });
-    if (i < count) {
-      const auto inside = hn::Lt(hn::Iota(d, 0.0F), hn::Set(d, static_cast<float>(count - i)));
-      add(i, [&](V w) HWY_ATTR { return hn::IfThenElseZero(inside, w); });
+    for (; i + (kGroups - 1) * kTokensAtOnce + kFloats <= count; i += kGroups * kTokensAtOnce) {
+      V w[kGroups];
+      for (std::size_t k = 0; k < kGroups; ++k) w[k] = exponent(i + k * kTokensAtOnce);
+      Weights<!kFixed>(w);
+      for (std::size_t k = 0; k < kGroups; ++k) add(i + k * kTokensAtOnce, w[k]);
     }
-    const V all[] = {w_sum, g_sum, h_sum, v_sum, vg_sum, vh_sum, w2_sum, w2v_sum, w2vv_sum};
-    for (std::size_t k = 0; k < kSums; ++k) hn::Store(all[k], d, sums + k * kTokensAtOnce + lane);
+    for (; i < count; i += kTokensAtOnce) {
+      const auto inside = hn::Lt(hn::Iota(d, 0.0F), hn::Set(d, static_cast<float>(count - i)));
+      V w[1] = {exponent(i)};
+      Weights<!kFixed>(w);
+      add(i, hn::IfThenElseZero(inside, w[0]));
+    }
+    for (std::size_t k = 0; k < kSums; ++k) hn::Store(sum[k], d, sums + k * kTokensAtOnce + lane);
   }
+}
+
+void Accumulate(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
+                const CollapsedToken& token, float* HWY_RESTRICT sums) {
+  AccumulateTokens<false>(g, h, count, token, sums);
+}
+
+void AccumulateFixed(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
+                     const CollapsedToken& token, float* HWY_RESTRICT sums) {
+  AccumulateTokens<true>(g, h, count, token, sums);
 }
 
 }  // namespace
@@ -89,58 +145,93 @@ namespace largo {
 namespace {
 HWY_EXPORT(Largest);
 HWY_EXPORT(Accumulate);
+HWY_EXPORT(AccumulateFixed);
 
-constexpr std::size_t kChunk = 256;  // tokens whose sums stay in float32
+constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
+constexpr std::size_t kChunk = 256;                         // tokens whose sums stay in float32
+constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two looks at Execution::stop
+// Up to this rate weights are within 2^±27 of one another, whatever the draws, and need no reference.
+constexpr double kFixedRate = 4;
+constexpr double kLargestDraw = 6.7;
+static_assert(4 * kFixedRate * kLargestDraw < 120, "products of two weights and two values stay finite");
+
+// The sums of all chunks so far, lane by lane, in float64.
+class Totals {
+ public:
+  void add(const float* partial, double old_scale, double new_scale) {
+    const double scales[2][2] = {{old_scale, new_scale}, {old_scale * old_scale, new_scale * new_scale}};
+    for (std::size_t i = 0; i < kSums * kTokensAtOnce; ++i) {
+      const double* scale = scales[i >= kW2 * kTokensAtOnce];
+      lanes_[i] = lanes_[i] * scale[0] + double{partial[i]} * scale[1];
+    }
+  }
+  void add(const float* partial) {
+    for (std::size_t i = 0; i < kSums * kTokensAtOnce; ++i) lanes_[i] += double{partial[i]};
+  }
+  double operator[](std::size_t k) const {
+    double sum = 0;
+    for (std::size_t lane = 0; lane < kTokensAtOnce; ++lane) sum += lanes_[k * kTokensAtOnce + lane];
+    return sum;
+  }
+
+ private:
+  double lanes_[kSums * kTokensAtOnce] = {};
+};
 
 }  // namespace
 
-CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha,
-                             double beta) {
+CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta,
+                             const Execution& execution) {
   ensure_simd_level();
-  alignas(64) float g[kChunk], h[kChunk];
+  alignas(64) float g[kDrawn], h[kDrawn];
   alignas(64) float partial[kSums * kTokensAtOnce];
-  double total[kSums] = {};
+  Totals total;
   // Around the likely mean of g, so that little cancels later.
   const double shift = std::min(s, std::sqrt(2 * std::log(static_cast<double>(L))));
-  const auto rate = static_cast<float>(s * std::numbers::log2e);
+  // Values relative to their size, so that no square of them leaves the range of float32.
+  const double larger = std::max(std::abs(alpha), std::abs(beta));
+  const double size = larger > 0 ? larger : 1;
+  const double rate = s * std::numbers::log2e;
+  const bool fixed = rate <= kFixedRate;
+  CollapsedToken token{static_cast<float>(rate), 0, static_cast<float>(shift),
+                       static_cast<float>(alpha / size), static_cast<float>(beta / size)};
   float top = 0;  // of all chunks so far: weights are relative to it
-  for (std::int64_t first = 0; first < L; first += kChunk) {
-    const auto count = static_cast<std::size_t>(std::min<std::int64_t>(kChunk, L - first));
-    const auto groups = (count + kTokensAtOnce - 1) / kTokensAtOnce;
+  for (std::int64_t first = 0; first < L; first += kDrawn) {
+    if (first % kUntilStop == 0) check_stop(execution);
+    const auto drawn = static_cast<std::size_t>(std::min<std::int64_t>(kDrawn, L - first));
     DrawAddress at = address;
     at.first += static_cast<std::uint64_t>(first) / kTokensAtOnce * kCountersAtOnce;
-    token_normals(at, groups, g, h);
-    const float chunk_top = HWY_DYNAMIC_DISPATCH(Largest)(g, count);
-    HWY_DYNAMIC_DISPATCH(Accumulate)
-    (g, h, count, rate, chunk_top, static_cast<float>(shift), static_cast<float>(alpha),
-     static_cast<float>(beta), partial);
-
-    if (first == 0) top = chunk_top;
-    const double old_scale = chunk_top > top ? std::exp2(double{rate} * (double{top} - chunk_top)) : 1;
-    const double new_scale = chunk_top > top ? 1 : std::exp2(double{rate} * (double{chunk_top} - top));
-    top = std::max(top, chunk_top);
-    for (std::size_t k = 0; k < kSums; ++k) {
-      double sum = 0;
-      for (std::size_t lane = 0; lane < kTokensAtOnce; ++lane)
-        sum += double{partial[k * kTokensAtOnce + lane]};
-      const int power = k >= kW2 ? 2 : 1;
-      total[k] = total[k] * (power == 2 ? old_scale * old_scale : old_scale) +
-                 sum * (power == 2 ? new_scale * new_scale : new_scale);
+    token_normals(at, (drawn + kTokensAtOnce - 1) / kTokensAtOnce, g, h);
+    for (std::size_t start = 0; start < drawn; start += kChunk) {
+      const std::size_t count = std::min(kChunk, drawn - start);
+      if (fixed) {
+        HWY_DYNAMIC_DISPATCH(AccumulateFixed)(g + start, h + start, count, token, partial);
+        total.add(partial);
+        continue;
+      }
+      token.top = HWY_DYNAMIC_DISPATCH(Largest)(g + start, count);
+      HWY_DYNAMIC_DISPATCH(Accumulate)(g + start, h + start, count, token, partial);
+      if (first == 0 && start == 0) top = token.top;
+      const double difference = double{token.rate} * (double{token.top} - top);
+      total.add(partial, difference > 0 ? std::exp2(-difference) : 1,
+                difference > 0 ? 1 : std::exp2(difference));
+      top = std::max(top, token.top);
     }
   }
 
   const double inverse = 1 / total[kW];
-  const double v = total[kWV] * inverse;  // of v - α shift, like all that follows
   CollapsedSums sums;
   const double G = total[kWG] * inverse;
-  sums.g = G + shift;
+  sums.g = G + token.shift;
   sums.h = total[kWH] * inverse;
-  sums.vg = total[kWVG] * inverse - v * G;
-  sums.vh = total[kWVH] * inverse - v * sums.h;
+  const double v = double{token.alpha} * G + double{token.beta} * sums.h;  // of αG + βh, like what follows
+  sums.vg = size * (total[kWVG] * inverse - v * G);
+  sums.vh = size * (total[kWVH] * inverse - v * sums.h);
   const double inverse2 = inverse * inverse;
+  const double p2v = total[kW2V] * inverse2;
   sums.p2 = total[kW2] * inverse2;
-  sums.p2v = total[kW2V] * inverse2 - v * sums.p2;
-  sums.p2vv = total[kW2VV] * inverse2 - v * (2 * total[kW2V] * inverse2 - v * sums.p2);
+  sums.p2v = size * (p2v - v * sums.p2);
+  sums.p2vv = size * size * (total[kW2VV] * inverse2 - v * (2 * p2v - v * sums.p2));
   return sums;
 }
 

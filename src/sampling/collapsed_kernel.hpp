@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+#include "largo/numerics/execution.hpp"
 #include "sampling/float_draws.hpp"
 
 namespace largo {
@@ -23,6 +24,7 @@ struct CollapsedSums {
 /// L tokens of the prompt at `address`. Domain: s >= 0, 1 <= L < 2^40. Arithmetic in float32 (each draw and
 /// weight to 2^-22), summed in float64 every 256 tokens. The same bits at every SIMD level. Cost: 4 ns a
 /// token with AVX2.
-CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta);
+CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta,
+                             const Execution& execution);
 
 }  // namespace largo

@@ -7,6 +7,7 @@
 #define LARGO_SAMPLING_FLOAT_NORMALS_INL_HPP_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
@@ -18,58 +19,102 @@ namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// √(-2 ln u), u = (m + 1/2) 2^-31 with m the upper 31 bits, rounded to float32: at most 6.66. Relative error
-/// 2^-22, of u rounded.
-template <class DF, class VU>
-HWY_INLINE hn::Vec<DF> FloatRadius(DF df, VU bits) {
-  // ln(1 + f)/f on √½ - 1 <= f <= √2 - 1, error 2^-24.8
-  static constexpr float kLog[] = {1.0F,           -0x1.fffff6p-2F, 0x1.5556fap-2F, -0x1.0005c4p-2F,
-                                   0x1.98d2e8p-3F, -0x1.532f9p-3F,  0x1.3156dap-3F, -0x1.26150cp-3F,
-                                   0x1.69412cp-4F};
+/// yes where the upper bit is set, else no.
+template <class DF, class VU, class VF = hn::Vec<DF>>
+HWY_INLINE VF SelectByUpperBit(DF df, VU bits, VF yes, VF no) {
   const hn::RebindToSigned<DF> di;
-  const auto m = hn::BitCast(di, hn::ShiftRight<1>(bits));
-  const auto u = hn::Add(hn::ConvertTo(df, m), hn::Set(df, 0.5F));  // 2^31 times u
-  // u = 2^e (1 + f)
-  const auto from_root = hn::Sub(hn::BitCast(di, u), hn::Set(di, 0x3f3504f3));
-  const auto e = hn::ShiftRight<23>(from_root);
-  const auto f =
-      hn::Sub(hn::BitCast(df, hn::Sub(hn::BitCast(di, u), hn::ShiftLeft<23>(e))), hn::Set(df, 1.0F));
-  const auto exponent = hn::ConvertTo(df, hn::Sub(e, hn::Set(di, 31)));
-  const auto log = hn::Mul(f, Polynomial<Separate>(df, f, kLog));
-  const auto square =
-      hn::Add(hn::Mul(exponent, hn::Set(df, -1.3862943611198906F)), hn::Mul(hn::Set(df, -2.0F), log));
-  return hn::Sqrt(hn::Max(square, hn::Zero(df)));
+  auto sign = hn::BitCast(di, bits);
+#if HWY_TARGET == HWY_SSSE3
+  sign = hn::BroadcastSignBit(sign);  // its selection reads every bit
+#endif
+  return hn::BitCast(df, hn::IfNegativeThenElse(sign, hn::BitCast(di, yes), hn::BitCast(di, no)));
 }
 
-/// cos and sin of a uniform angle: the upper two bits choose the quadrant, the others the angle in it, within
-/// π/4 of its middle. Absolute error 2^-23.
-template <class DF, class VU>
-HWY_INLINE void FloatCircle(DF df, VU bits, hn::Vec<DF>& first, hn::Vec<DF>& second) {
-  // sin(πy/4)/y and cos(πy/4) in y², errors 2^-25.4 and 2^-31
-  static constexpr float kSin[] = {0x1.921fb6p-1F, -0x1.4abbeep-4F, 0x1.466be6p-9F, -0x1.2f7c3ep-15F};
-  static constexpr float kCos[] = {1.0F, -0x1.3bd3ccp-2F, 0x1.03c1b6p-6F, -0x1.55b684p-12F, 0x1.d61e28p-19F};
-  const hn::RebindToSigned<DF> di;
-  const hn::RebindToUnsigned<DF> du;
-  const auto y = hn::Mul(hn::ConvertTo(df, hn::BitCast(di, hn::ShiftLeft<2>(bits))), hn::Set(df, 0x1p-31F));
-  const auto z = hn::Mul(y, y);
-  const auto sin = hn::Mul(y, Horner<Separate, 0, 1>(df, z, kSin));
-  const auto cos = Horner<Separate, 0, 1>(df, z, kCos);
-  // Four quadrants: swapped or not, both negated or not. (The sign of sin is free.)
-  const auto swap = hn::RebindMask(df, hn::TestBit(bits, hn::Set(du, 0x40000000U)));
-  const auto sign = hn::BitCast(df, hn::And(bits, hn::Set(du, 0x80000000U)));
-  first = hn::Xor(hn::IfThenElse(swap, sin, cos), sign);
-  second = hn::Xor(hn::IfThenElse(swap, cos, sin), sign);
-}
+/// Pairs of independent standard normals by Box and Muller's method, ±r (cos θ, sin θ), for kCount vectors at
+/// a time, in kSteps steps, so that a caller can put the rounds of a generator between them: neither keeps
+/// the core busy alone.
+/// - r = √(-2 ln u), u = (m + 1/2) 2^-31 with m the upper 31 bits of the first word, rounded to float32: at
+///   most 6.66, relative error 2^-22, of u rounded. The last bit is the sign.
+/// - θ: the upper bit of the second word swaps cos and sin, the others are an angle within ±π/4; together
+/// with
+///   the sign, four quadrants. Absolute error 2^-23.
+template <class DF, std::size_t kCount>
+struct FloatNormals {
+  using V = hn::Vec<DF>;
+  using DU = hn::RebindToUnsigned<DF>;
+  using VU = hn::Vec<DU>;
 
-/// Two independent standard normals.
-template <class DF, class VU>
-HWY_INLINE void FloatNormals(DF df, VU radius_bits, VU angle_bits, hn::Vec<DF>& first, hn::Vec<DF>& second) {
-  hn::Vec<DF> cos, sin;
-  FloatCircle(df, angle_bits, cos, sin);
-  const auto radius = FloatRadius(df, radius_bits);
-  first = hn::Mul(radius, cos);
-  second = hn::Mul(radius, sin);
-}
+  static constexpr std::size_t kSteps = 10;
+
+  HWY_INLINE void Start(std::size_t i, VU radius_bits, VU angle_bits) {
+    sign[i] = radius_bits;
+    swap[i] = angle_bits;
+  }
+
+  template <std::size_t kStep>
+  HWY_INLINE void Step() {
+    // -2 ln(1 + f)/f on √½ - 1 <= f <= √2 - 1, relative error 2^-22.4: r is its root
+    static constexpr float kLog[] = {-0x1.fffffep0F,  0x1.00007ap0F,  -0x1.5559dcp-1F, 0x1.ff623cp-2F,
+                                     -0x1.978e2ep-2F, 0x1.614c06p-2F, -0x1.4c3d0ap-2F, 0x1.9dfa82p-3F};
+    // sin(πy/4)/y and cos(πy/4) in y², errors 2^-27.5 and 2^-24.8
+    static constexpr float kSin[] = {0x1.921fb4p-1F, -0x1.4abb68p-4F, 0x1.46496cp-9F, -0x1.2a7638p-15F};
+    static constexpr float kCos[] = {1.0F, -0x1.3bd3a0p-2F, 0x1.03b11ep-6F, -0x1.4e9b00p-12F};
+    constexpr std::int32_t kRootHalf = 0x3f3504f3;
+    const DF df;
+    const hn::RebindToSigned<DF> di;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if constexpr (kStep == 0) {
+        const auto m = hn::BitCast(di, hn::ShiftRight<1>(sign[i]));
+        f[i] = hn::Add(hn::ConvertTo(df, m), hn::Set(df, 0.5F));  // 2^31 u
+        y[i] = hn::Mul(hn::ConvertTo(df, hn::BitCast(di, hn::ShiftLeft<1>(swap[i]))), hn::Set(df, 0x1p-31F));
+      } else if constexpr (kStep == 1) {
+        // u = 2^e (1 + f)
+        const auto from_root = hn::Sub(hn::BitCast(di, f[i]), hn::Set(di, kRootHalf + (31 << 23)));
+        const auto mantissa = hn::Add(hn::And(from_root, hn::Set(di, 0x7fffff)), hn::Set(di, kRootHalf));
+        f[i] = hn::Sub(hn::BitCast(df, mantissa), hn::Set(df, 1.0F));
+        e[i] = hn::ConvertTo(df, hn::ShiftRight<23>(from_root));
+        yy[i] = hn::Mul(y[i], y[i]);
+      } else if constexpr (kStep == 2) {
+        ff[i] = hn::Mul(f[i], f[i]);
+        e[i] = hn::Mul(e[i], hn::Set(df, -1.3862943611198906F));
+        sin[i] = Horner<Separate, 2, 1>(df, yy[i], kSin);
+        cos[i] = Horner<Separate, 2, 1>(df, yy[i], kCos);
+      } else if constexpr (kStep == 3) {
+        even[i] = Horner<Separate, 4, 2>(df, ff[i], kLog);
+        odd[i] = Horner<Separate, 5, 2>(df, ff[i], kLog);
+        sin[i] = Separate::MulAdd(sin[i], yy[i], hn::Set(df, kSin[1]));
+        cos[i] = Separate::MulAdd(cos[i], yy[i], hn::Set(df, kCos[1]));
+      } else if constexpr (kStep == 4) {
+        even[i] = Separate::MulAdd(even[i], ff[i], hn::Set(df, kLog[2]));
+        odd[i] = Separate::MulAdd(odd[i], ff[i], hn::Set(df, kLog[3]));
+        sin[i] = Separate::MulAdd(sin[i], yy[i], hn::Set(df, kSin[0]));
+        cos[i] = Separate::MulAdd(cos[i], yy[i], hn::Set(df, kCos[0]));
+      } else if constexpr (kStep == 5) {
+        even[i] = Separate::MulAdd(even[i], ff[i], hn::Set(df, kLog[0]));
+        odd[i] = Separate::MulAdd(odd[i], ff[i], hn::Set(df, kLog[1]));
+        sin[i] = hn::Mul(sin[i], y[i]);
+      } else if constexpr (kStep == 6) {
+        first[i] = SelectByUpperBit(df, swap[i], sin[i], cos[i]);
+        second[i] = SelectByUpperBit(df, swap[i], cos[i], sin[i]);
+      } else if constexpr (kStep == 7) {
+        f[i] = hn::Mul(f[i], Separate::MulAdd(f[i], odd[i], even[i]));
+      } else if constexpr (kStep == 8) {
+        f[i] = hn::Add(e[i], f[i]);
+      } else {
+        const V r = hn::Xor(hn::Sqrt(f[i]), hn::BitCast(df, hn::ShiftLeft<31>(sign[i])));
+        first[i] = hn::Mul(r, first[i]);
+        second[i] = hn::Mul(r, second[i]);
+      }
+    }
+  }
+
+  V first[kCount], second[kCount];
+
+ private:
+  VU sign[kCount], swap[kCount];
+  V f[kCount], ff[kCount], even[kCount], odd[kCount], e[kCount];
+  V y[kCount], yy[kCount], sin[kCount], cos[kCount];
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace largo

@@ -9,6 +9,7 @@
 #define LARGO_SAMPLING_PHILOX_INL_HPP_
 #endif
 
+#include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
@@ -69,6 +70,107 @@ HWY_INLINE void Philox(D d, V counter, std::uint64_t counter_high, std::uint64_t
   even = hn::Or(hn::And(x0, lower), hn::ShiftLeft<32>(x1));
   odd = hn::Or(hn::And(x2, lower), hn::ShiftLeft<32>(x3));
 }
+
+/// What the rounds add for all counters that agree in their upper three words: the keys and, in the first
+/// rounds, what the fixed words make of them. Replicated to the lanes once, read by every counter.
+template <class D>
+struct PhiloxRow {
+  static constexpr std::size_t kLanes = hn::MaxLanes(D());
+
+  /// Counters (c, counter_high) with c >> 32 = counter_middle.
+  HWY_INLINE PhiloxRow(std::uint64_t key, std::uint64_t counter_high, std::uint64_t counter_middle) {
+    constexpr std::uint64_t kLower = 0xffffffff;
+    std::uint64_t key0[kPhiloxRounds], key1[kPhiloxRounds];
+    for (std::uint64_t round = 0; round < kPhiloxRounds; ++round) {
+      key0[round] = (key + round * 0x9E3779B9) & kLower;
+      key1[round] = ((key >> 32) + round * 0xBB67AE85) & kLower;
+    }
+    // Round 0 sees x1, x2, x3 fixed and leaves x0, x1 so; round 1 leaves x3, round 2 nothing.
+    const std::uint64_t product1 = (counter_high & kLower) * 0xCD9E8D57;
+    const std::uint64_t x0 = product1 >> 32 ^ counter_middle ^ key0[0];
+    const std::uint64_t product0 = x0 * 0xD2511F53;
+    set(0, 0, counter_high >> 32 ^ key1[0]);
+    set(1, 0, (product1 & kLower) ^ key0[1]);
+    set(1, 1, product0 >> 32 ^ key1[1]);
+    set(2, 0, key0[2]);
+    set(2, 1, (product0 & kLower) ^ key1[2]);
+    for (std::size_t round = 3; round < kPhiloxRounds; ++round) {
+      set(round, 0, key0[round]);
+      set(round, 1, key1[round]);
+    }
+    set(kPhiloxRounds - 1, 1, key1[kPhiloxRounds - 1] << 32);  // see the last round
+  }
+
+  HWY_INLINE void set(std::size_t round, std::size_t which, std::uint64_t value) {
+    hn::Store(hn::Set(D(), value), D(), terms[round][which]);
+  }
+
+  HWY_INLINE hn::Vec<D> term(std::size_t round, std::size_t which) const {
+    return hn::Load(D(), terms[round][which]);
+  }
+
+  alignas(64) std::uint64_t terms[kPhiloxRounds][2][kLanes];
+};
+
+/// kCount vectors of counters of a row, taken round by round together: one alone would spend most of its time
+/// waiting for multiplications, and a caller can do other work between the rounds.
+template <class D, std::size_t kCount>
+struct PhiloxCounters {
+  using V = hn::Vec<D>;
+
+  /// The counters from `counter` on.
+  HWY_INLINE explicit PhiloxCounters(V counter) {
+    const D d;
+    for (std::size_t i = 0; i < kCount; ++i) {
+      x0[i] = hn::Add(counter, hn::Set(d, std::uint64_t{i * PhiloxRow<D>::kLanes}));
+    }
+  }
+
+  template <std::size_t kRound>
+  HWY_INLINE void Round(const PhiloxRow<D>& row) {
+    const D d;
+    const V multiplier0 = hn::Set(d, 0xD2511F53);
+    const V multiplier1 = hn::Set(d, 0xCD9E8D57);
+    const V term0 = row.term(kRound, 0);
+    const V term1 = row.term(kRound, 1);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      if constexpr (kRound == 0) {
+        x3[i] = MulLowerHalves(d, x0[i], multiplier0);
+        x2[i] = hn::Xor(hn::ShiftRight<32>(x3[i]), term0);
+      } else if constexpr (kRound == 1) {
+        x1[i] = MulLowerHalves(d, x2[i], multiplier1);
+        x0[i] = hn::Xor(hn::ShiftRight<32>(x1[i]), term0);
+        x2[i] = hn::Xor(x3[i], term1);
+      } else if constexpr (kRound == 2) {
+        const V product0 = MulLowerHalves(d, x0[i], multiplier0);
+        const V product1 = MulLowerHalves(d, x2[i], multiplier1);
+        x0[i] = hn::Xor(hn::ShiftRight<32>(product1), hn::Xor(x1[i], term0));
+        x2[i] = hn::Xor(hn::ShiftRight<32>(product0), term1);
+        x1[i] = product1;
+        x3[i] = product0;
+      } else if constexpr (kRound + 1 < kPhiloxRounds) {
+        const V product0 = MulLowerHalves(d, x0[i], multiplier0);
+        const V product1 = MulLowerHalves(d, x2[i], multiplier1);
+        x0[i] = hn::Xor(hn::ShiftRight<32>(product1), hn::Xor(x1[i], term0));
+        x2[i] = hn::Xor(hn::ShiftRight<32>(product0), hn::Xor(x3[i], term1));
+        x1[i] = product1;
+        x3[i] = product0;
+      } else {
+        // The words 2 and 3 go to the upper halves, where the high word of the product is already.
+        const V product0 = MulLowerHalves(d, x0[i], multiplier0);
+        const V product1 = MulLowerHalves(d, x2[i], multiplier1);
+        x0[i] = hn::Xor(hn::ShiftRight<32>(product1), hn::Xor(x1[i], term0));
+        x2[i] = hn::Xor(product0, hn::Xor(hn::ShiftLeft<32>(x3[i]), term1));
+        x1[i] = product1;
+        x3[i] = hn::ShiftLeft<32>(product0);
+      }
+    }
+  }
+
+  /// After the last round, words 0 and 1 are in the lower halves of x0 and x1, words 2 and 3 in the upper
+  /// halves of x2 and x3.
+  V x0[kCount], x1[kCount], x2[kCount], x3[kCount];
+};
 
 }  // namespace HWY_NAMESPACE
 }  // namespace largo

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "largo/numerics/check.hpp"
@@ -11,6 +11,7 @@
 #include "numerics/distribute.hpp"
 #include "sampling/collapsed_kernel.hpp"
 #include "sampling/full_kernel.hpp"
+#include "sampling/padded_rows.hpp"
 
 namespace largo {
 namespace {
@@ -19,127 +20,196 @@ constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
 constexpr std::int64_t kBlock = 16;
 constexpr std::int64_t kLongest = std::int64_t{1} << 40;
-// Draws of a prompt beside its tokens, far from theirs: task, query, and what is left after collapsing.
+// Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 63;
 
-// Σ p x and Σ p (v - v̄) x of one prompt in whitened coordinates x = (χ, ε), with scores <a, x> and values <b,
-// x>.
-struct WhitenedSums {
-  Vector mean, gradient;
-  double value = 0;
+constexpr std::uint64_t kResidualDraws = std::uint64_t{1} << 61;
+// Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
+constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
+constexpr std::int64_t kFewestHeld = 64;
+
+std::size_t size_of(Eigen::Index index) { return static_cast<std::size_t>(index); }
+
+// For products with rows: x Aᵀ is A applied to each.
+RightFactor transposed(const Matrix& A, double scale = 1) {
+  return {size_of(A.cols()), size_of(A.rows()), [&](std::size_t k, std::size_t i) {
+            return scale * A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k));
+          }};
+}
+
+// Of padded rows: eight sums side by side, then theirs.
+double dot(const double* x, const double* y, std::size_t stride) {
+  double sums[8] = {};
+  for (std::size_t i = 0; i < stride; i += 8) {
+    for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += x[i + lane] * y[i + lane];
+  }
+  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
+}
+
+// What all prompts share, laid out for products with blocks of them.
+struct SharedMatrices {
+  SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
+      : prior(transposed(task.prior_root)),
+        query(transposed(task.query_root)),
+        scores(transposed(parameters.U.leftCols(parameters.U.cols() - 1), task.score_scale)),
+        token(transposed(task.token_root)),
+        whitening(transposed(task.token_root.transpose())),
+        values(1, size_of(parameters.v.size())) {
+    PaddedRows v(1, size_of(parameters.v.size()));
+    std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));
+    multiply(v, 1, whitening, values);
+  }
+
+  RightFactor prior, query, scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
+  RightFactor token, whitening;      // Cᵀ, C
+  PaddedRows values;                 // Cᵀ v_x
 };
 
-class PromptWorker {
+// The prompts of one block. Sums over their tokens are in whitened coordinates x = (χ, ε), with scores <a, x>
+// and values <b, x>: x̄ = Σ p x and g = Σ p (<b, x> - o) x.
+class PromptBlock {
  public:
-  PromptWorker(const RegressionTask& task, const RegressionParameters& parameters,
-               const RegressionBatch& batch)
+  PromptBlock(const RegressionTask& task, const RegressionParameters& parameters,
+              const RegressionBatch& batch, const SharedMatrices& shared, const Execution& execution)
       : task_(task),
-        parameters_(parameters),
         batch_(batch),
-        d_(task.token_root.rows()),
-        full_(static_cast<std::size_t>(d_ + 1)),
-        draws_(4 * d_ + 2) {
-    sums_.mean.resize(d_ + 1);
-    sums_.gradient.resize(d_ + 1);
-    sum_.U = Matrix::Zero(d_ + 1, d_ + 1);
-    sum_.v = Vector::Zero(d_ + 1);
+        shared_(shared),
+        execution_(execution),
+        d_(size_of(task.token_root.rows())),
+        size_(d_ + 1),
+        v_y_(parameters.v[task.token_root.rows()]),
+        omega_(kBlock, d_),
+        chi_(kBlock, d_),
+        w_(kBlock, d_),
+        query_(kBlock, d_),
+        u_(kBlock, size_),
+        whitened_w_(kBlock, d_),
+        a_(kBlock, size_),
+        b_(1, size_),
+        e_(1, size_),
+        f_(1, size_),
+        mean_(kBlock, size_),
+        gradient_(kBlock, size_),
+        slope_(kBlock, 1),
+        sum_U_(d_, size_),
+        sum_v_(1, size_),
+        draws_(2 * d_),
+        groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
+        residual_(2 * groups_ * kTokensAtOnce) {
+    if (batch.kernel == PromptKernel::full) full_.emplace(size_);
   }
 
-  /// Adds one prompt to the sum.
-  void add(std::int64_t prompt) {
-    const auto id = static_cast<std::uint64_t>(prompt);
-    Stream(batch_.seed, id).normals(kPromptDraws, {draws_.data(), static_cast<std::size_t>(draws_.size())});
-    const Matrix& C = task_.token_root;
-    w_.noalias() = task_.prior_root * draws_.head(d_);
-    query_.noalias() = task_.query_root * draws_.segment(d_, d_);
-    // u = c U (x_q, 0), and both u and v seen by a token (x, y): <u, z> = <u_x + w u_y, x> + u_y τ ε
-    u_.noalias() = task_.score_scale * (parameters_.U.leftCols(d_) * query_);
-    const Vector& v = parameters_.v;
-    whiten(u_, a_);
-    whiten(v, b_);
-    if (batch_.kernel == PromptKernel::full) {
-      draw_in_full(id);
-    } else {
-      draw_collapsed(id);
+  /// The prompts [first, first + count): their loss, gradient in U (column by column) and gradient in v, the
+  /// gradients before C is applied to them, into `row`.
+  void operator()(std::int64_t first, std::size_t count, std::span<double> row) {
+    draw(first, count);
+    double loss = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto id = static_cast<std::uint64_t>(first) + n;
+      whiten(n);
+      const double output = batch_.kernel == PromptKernel::full ? draw_in_full(n, id) : draw_collapsed(n, id);
+      const double difference = output - dot(w_.row(n), query_.row(n), w_.stride());
+      loss += difference * difference;
+      slope_.row(n)[0] = 2 * difference;
+      for (std::size_t j = 0; j < d_; ++j) query_.row(n)[j] *= 2 * difference * task_.score_scale;
+      for (double* x : {mean_.row(n), gradient_.row(n)}) {
+        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise * x[d_];  // y of the token
+      }
     }
-
-    const double residual = sums_.value - w_.dot(query_);
-    sum_.loss += residual * residual;
-    // Back to tokens: (Cχ, <w, Cχ> + τ ε).
-    auto unwhiten = [&](const Vector& x, Vector& z) {
-      z.head(d_).noalias() = C * x.head(d_);
-      z[d_] = w_.dot(z.head(d_)) + task_.noise * x[d_];
-    };
-    z_.resize(d_ + 1);
-    unwhiten(sums_.mean, z_);
-    sum_.v.noalias() += (2 * residual) * z_;
-    unwhiten(sums_.gradient, z_);
-    sum_.U.leftCols(d_).noalias() += (2 * residual * task_.score_scale) * z_ * query_.transpose();
-  }
-
-  /// Moves the sum of the prompts so far to a row of numbers.
-  void take(std::span<double> row) {
-    row[0] = std::exchange(sum_.loss, 0);
-    std::copy_n(sum_.U.data(), sum_.U.size(), row.begin() + 1);
-    std::copy_n(sum_.v.data(), sum_.v.size(), row.begin() + 1 + sum_.U.size());
-    sum_.U.setZero();
-    sum_.v.setZero();
+    add_transposed_product(query_, count, gradient_, sum_U_);
+    add_transposed_product(slope_, count, mean_, sum_v_);
+    row[0] = loss;
+    for (std::size_t j = 0; j < d_; ++j) std::copy_n(sum_U_.row(j), size_, row.begin() + 1 + j * size_);
+    std::copy_n(sum_v_.row(0), size_, row.begin() + 1 + d_ * size_);
   }
 
  private:
-  void whiten(const Vector& u, Vector& a) {
-    a.resize(d_ + 1);
-    z_ = u.head(d_) + u[d_] * w_;
-    a.head(d_).noalias() = task_.token_root.transpose() * z_;
-    a[d_] = task_.noise * u[d_];
+  // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x.
+  void draw(std::int64_t first, std::size_t count) {
+    for (std::size_t n = 0; n < count; ++n) {
+      Stream(batch_.seed, static_cast<std::uint64_t>(first) + n).normals(kPromptDraws, draws_);
+      std::copy_n(draws_.data(), d_, omega_.row(n));
+      std::copy_n(draws_.data() + d_, d_, chi_.row(n));
+    }
+    multiply(omega_, count, shared_.prior, w_);
+    multiply(chi_, count, shared_.query, query_);
+    multiply(query_, count, shared_.scores, u_);
+    multiply(w_, count, shared_.whitening, whitened_w_);
+    multiply(u_, count, shared_.whitening, a_);
   }
 
-  void draw_in_full(std::uint64_t id) {
-    full_({batch_.seed, id, 0}, batch_.length, a_.data(), b_.data(), full_sums_);
-    sums_.value = full_sums_.value;
-    sums_.mean = Eigen::Map<const Vector>(full_sums_.mean.data(), d_ + 1);
-    sums_.gradient = Eigen::Map<const Vector>(full_sums_.gradient.data(), d_ + 1);
+  // u and v as a whitened token sees them: <u, z> = <Cᵀ(u_x + w u_y), χ> + u_y τ ε.
+  void whiten(std::size_t n) {
+    const double u_y = u_.row(n)[d_];
+    double *a = a_.row(n), *b = b_.row(0);
+    const double *t = whitened_w_.row(n), *v = shared_.values.row(0);
+    for (std::size_t i = 0; i < d_; ++i) {
+      a[i] += u_y * t[i];
+      b[i] = v[i] + v_y_ * t[i];
+    }
+    a[d_] = task_.noise * u_y;
+    b[d_] = task_.noise * v_y_;
+  }
+
+  // Both return the output <b, x̄>.
+  double draw_in_full(std::size_t n, std::uint64_t id) {
+    (*full_)({batch_.seed, id, 0}, batch_.length, a_.row(n), b_.row(0), full_sums_);
+    std::copy_n(full_sums_.mean.data(), size_, mean_.row(n));
+    std::copy_n(full_sums_.gradient.data(), size_, gradient_.row(n));
+    return full_sums_.value;
   }
 
   // Along e (the scores) and f (the rest of the values) from the kernel, across both Gaussian.
-  void draw_collapsed(std::uint64_t id) {
-    const double s = a_.norm();
-    e_ = s > 0 ? Vector(a_ / s) : Vector(Vector::Unit(d_ + 1, 0));
-    const double alpha = b_.dot(e_);
-    f_ = b_ - alpha * e_;
-    f_ -= f_.dot(e_) * e_;
-    double beta = f_.norm();
-    if (beta > 1e-12 * b_.norm()) {
-      f_ /= beta;
-    } else {
-      beta = 0;
-      f_.setZero();  // the values do not tell f from the rest
-    }
-    const CollapsedSums c = collapsed_sums({batch_.seed, id, 0}, batch_.length, s, alpha, beta);
+  double draw_collapsed(std::size_t n, std::uint64_t id) {
+    const std::size_t stride = a_.stride();
+    const double *a = a_.row(n), *b = b_.row(0);
+    double *e = e_.row(0), *f = f_.row(0);
+    const double norm = std::sqrt(dot(a, a, stride));
+    const double s = norm > 1e-150 ? norm : 0;  // below, squares are no longer normal numbers
+    const double inverse = s > 0 ? 1 / s : 0;
+    for (std::size_t i = 0; i < size_; ++i) e[i] = s > 0 ? a[i] * inverse : (i == 0 ? 1 : 0);
+    const double alpha = dot(b, e, stride);
+    for (std::size_t i = 0; i < size_; ++i) f[i] = b[i] - alpha * e[i];
+    const double left = dot(f, e, stride);
+    for (std::size_t i = 0; i < size_; ++i) f[i] -= left * e[i];
+    double beta = std::sqrt(dot(f, f, stride));
+    if (!(beta > 1e-12 * std::sqrt(dot(b, b, stride)))) beta = 0;  // the values do not tell f from the rest
+    const double scale = beta > 0 ? 1 / beta : 0;
+    for (std::size_t i = 0; i < size_; ++i) f[i] *= scale;
+
+    const CollapsedSums c = collapsed_sums({batch_.seed, id, 0}, batch_.length, s, alpha, beta, execution_);
+    double *mean = mean_.row(n), *gradient = gradient_.row(n);
+    float *n1 = residual_.data(), *n2 = n1 + groups_ * kTokensAtOnce;
+    token_normals({batch_.seed, id, kResidualDraws}, groups_, n1, n2);
+    std::copy_n(n1, size_, mean);
+    std::copy_n(n2, size_, gradient);
+    const double n1_e = dot(mean, e, stride), n1_f = dot(mean, f, stride);
+    const double n2_e = dot(gradient, e, stride), n2_f = dot(gradient, f, stride);
+    const double root = std::sqrt(c.p2);
     const double share = c.p2v / c.p2;
     const double rest = std::sqrt(std::max(0.0, c.p2vv - c.p2v * share));
-    const auto across = [&](Eigen::Index first, Vector& n) {
-      n = draws_.segment(first, d_ + 1);
-      n -= n.dot(e_) * e_;
-      n -= n.dot(f_) * f_;
-    };
-    across(2 * d_, n1_);
-    across(3 * d_ + 1, n2_);
-    const double root = std::sqrt(c.p2);
-    sums_.value = alpha * c.g + beta * c.h;
-    sums_.mean = c.g * e_ + c.h * f_ + root * n1_;
-    sums_.gradient = c.vg * e_ + c.vh * f_ + share * root * n1_ + rest * n2_;
+    for (std::size_t i = 0; i < size_; ++i) {
+      const double across1 = root * (mean[i] - n1_e * e[i] - n1_f * f[i]);
+      const double across2 = gradient[i] - n2_e * e[i] - n2_f * f[i];
+      mean[i] = c.g * e[i] + c.h * f[i] + across1;
+      gradient[i] = c.vg * e[i] + c.vh * f[i] + share * across1 + rest * across2;
+    }
+    return alpha * c.g + beta * c.h;
   }
 
   const RegressionTask& task_;
-  const RegressionParameters& parameters_;
   const RegressionBatch& batch_;
-  Eigen::Index d_;
-  FullKernel full_;
+  const SharedMatrices& shared_;
+  const Execution& execution_;
+  std::size_t d_, size_;
+  double v_y_;
+  std::optional<FullKernel> full_;
   FullSums full_sums_;
-  Vector draws_, w_, query_, u_, a_, b_, e_, f_, n1_, n2_, z_;
-  WhitenedSums sums_;
-  RegressionGradient sum_;
+  PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
+  PaddedRows sum_U_, sum_v_;
+  std::vector<double> draws_;
+  std::size_t groups_;
+  AlignedVector<float> residual_;
 };
 
 void check(const RegressionTask& task, const RegressionParameters& parameters, const RegressionBatch& batch) {
@@ -168,21 +238,36 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
 RegressionGradient regression_gradient(const RegressionTask& task, const RegressionParameters& parameters,
                                        const RegressionBatch& batch, const Execution& execution) {
   check(task, parameters, batch);
+  const SharedMatrices shared(task, parameters);
   const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
-  const auto d = task.token_root.rows();
-  const Eigen::Index width = 1 + (d + 1) * (d + 1) + (d + 1);
-  const std::vector<double> rows = distribute_rows(
-      blocks, static_cast<std::size_t>(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
-        PromptWorker worker(task, parameters, batch);
-        const std::int64_t end = std::min(batch.prompts, (block + 1) * kBlock);
-        for (std::int64_t i = block * kBlock; i < end; ++i) worker.add(batch.first + i);
-        worker.take(row);
-      });
+  const Eigen::Index d = task.token_root.rows();
+  const Eigen::Index width = 1 + d * (d + 1) + (d + 1);
+  const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
   Vector sum = Vector::Zero(width);
-  for (std::int64_t block = 0; block < blocks; ++block) {
-    sum += Eigen::Map<const Vector>(rows.data() + block * width, width);
+  for (std::int64_t start = 0; start < blocks; start += held) {
+    const std::int64_t count = std::min(held, blocks - start);
+    const std::vector<double> rows =
+        distribute_rows(count, size_of(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
+          PromptBlock prompts(task, parameters, batch, shared, execution);
+          const std::int64_t first = (start + block) * kBlock;
+          prompts(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
+        });
+    for (std::int64_t block = 0; block < count; ++block) {
+      sum += Eigen::Map<const Vector>(rows.data() + block * width, width);
+    }
   }
-  RegressionGradient mean{sum[0], Eigen::Map<const Matrix>(sum.data() + 1, d + 1, d + 1), sum.tail(d + 1)};
+  // Back to tokens: C for the first d coordinates; the last one is there already.
+  PaddedRows whitened(size_of(d + 1), size_of(d + 1)), tokens(size_of(d + 1), size_of(d));
+  for (Eigen::Index j = 0; j <= d; ++j) {
+    std::copy_n(sum.data() + 1 + j * (d + 1), d + 1, whitened.row(size_of(j)));
+  }
+  multiply(whitened, size_of(d + 1), shared.token, tokens);
+  RegressionGradient mean{sum[0], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
+  for (Eigen::Index j = 0; j <= d; ++j) {
+    double* const column = j < d ? mean.U.col(j).data() : mean.v.data();
+    std::copy_n(tokens.row(size_of(j)), d, column);
+    column[d] = whitened.row(size_of(j))[d];
+  }
   const double scale = 1 / static_cast<double>(batch.prompts);
   mean.loss *= scale;
   mean.U *= scale;
