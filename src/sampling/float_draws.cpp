@@ -29,8 +29,8 @@ using D32 = hn::Repartition<std::uint32_t, D64>;
 using DF = hn::RebindToFloat<D32>;
 using V64 = hn::Vec<D64>;
 using Row = PhiloxRow<D64>;
-constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
-constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
+constexpr std::size_t kTokens = 2 * Row::kLanes;               // in a vector of counters
+constexpr std::size_t kVectors = kTokensAtOnce / kTokens;      // of counters in a group
 constexpr std::size_t kHalves = kTokens / hn::MaxLanes(DF());  // vectors of tokens in one of counters
 
 template <std::size_t kCount>
@@ -57,8 +57,8 @@ HWY_INLINE void ForWords(const PhiloxCounters<D64, kCount>& words, const Use& us
 
 template <std::size_t kCount>
 HWY_INLINE void StartNormals(const PhiloxCounters<D64, kCount>& words, Normals<kCount>& normals) {
-  ForWords<kCount>(words, [&](std::size_t i, auto first, auto second)
-                              HWY_ATTR { normals.Start(i, first, second); });
+  ForWords<kCount>(words,
+                   [&](std::size_t i, auto first, auto second) HWY_ATTR { normals.Start(i, first, second); });
 }
 
 template <std::size_t kCount>

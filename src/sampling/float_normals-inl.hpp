@@ -9,6 +9,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "hwy/highway.h"
 #include "numerics/simd_exp_log-inl.hpp"
@@ -30,21 +31,18 @@ HWY_INLINE VF SelectByUpperBit(DF df, VU bits, VF yes, VF no) {
   return hn::BitCast(df, hn::IfNegativeThenElse(sign, hn::BitCast(di, yes), hn::BitCast(di, no)));
 }
 
-/// Pairs of independent standard normals by Box and Muller's method, ±r (cos θ, sin θ), for kCount vectors at
-/// a time, in kSteps steps, so that a caller can put the rounds of a generator between them: neither keeps
-/// the core busy alone.
+/// Pairs of independent standard normals by Box and Muller's method, ±r (cos θ, sin θ), kCount vectors at a
+/// time, in ten steps between which a caller can put the rounds of a generator: neither keeps a core busy
+/// alone.
 /// - r = √(-2 ln u), u = (m + 1/2) 2^-31 with m the upper 31 bits of the first word, rounded to float32: at
-///   most 6.66, relative error 2^-22, of u rounded. The last bit is the sign.
-/// - θ: the upper bit of the second word swaps cos and sin, the others are an angle within ±π/4; together
-/// with
+///   most 6.66, relative error 2^-22, of u rounded. The last bit of that word is the sign.
+/// - θ lies within ±π/4, in the last 31 bits of the second word, whose upper bit exchanges cos and sin: with
 ///   the sign, four quadrants. Absolute error 2^-23.
 template <class DF, std::size_t kCount>
 struct FloatNormals {
   using V = hn::Vec<DF>;
   using DU = hn::RebindToUnsigned<DF>;
   using VU = hn::Vec<DU>;
-
-  static constexpr std::size_t kSteps = 10;
 
   HWY_INLINE void Start(std::size_t i, VU radius_bits, VU angle_bits) {
     sign[i] = radius_bits;
@@ -101,12 +99,16 @@ struct FloatNormals {
       } else if constexpr (kStep == 8) {
         f[i] = hn::Add(e[i], f[i]);
       } else {
-        const V r = hn::Xor(hn::Sqrt(f[i]), hn::BitCast(df, hn::ShiftLeft<31>(sign[i])));
+        const V r = hn::Xor(hn::Sqrt(f[i]), Sign(i));
         first[i] = hn::Mul(r, first[i]);
         second[i] = hn::Mul(r, second[i]);
       }
     }
   }
+
+  /// r² after step 8.
+  HWY_INLINE V Square(std::size_t i) const { return f[i]; }
+  HWY_INLINE V Sign(std::size_t i) const { return hn::BitCast(DF(), hn::ShiftLeft<31>(sign[i])); }
 
   V first[kCount], second[kCount];
 
@@ -115,6 +117,18 @@ struct FloatNormals {
   V f[kCount], ff[kCount], even[kCount], odd[kCount], e[kCount];
   V y[kCount], yy[kCount], sin[kCount], cos[kCount];
 };
+
+/// r² and ±cos θ alone.
+template <class DF, class VU>
+HWY_INLINE void FloatPolar(DF df, VU radius_bits, VU angle_bits, hn::Vec<DF>& square, hn::Vec<DF>& cosine) {
+  (void)df;
+  FloatNormals<DF, 1> pair;
+  pair.Start(0, radius_bits, angle_bits);
+  [&]<std::size_t... kStep>(std::index_sequence<kStep...>) HWY_ATTR { (pair.template Step<kStep>(), ...); }
+  (std::make_index_sequence<9>());
+  square = pair.Square(0);
+  cosine = hn::Xor(pair.first[0], pair.Sign(0));
+}
 
 }  // namespace HWY_NAMESPACE
 }  // namespace largo

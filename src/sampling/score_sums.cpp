@@ -42,13 +42,12 @@ void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint
                        std::size_t count, float order, float* HWY_RESTRICT out) {
   const DF df;
   const hn::RebindToUnsigned<DF> du;
-  // FloatRadius² = -2 ln U; 2^x with x = ln U log2 e 2/(n-2).
+  // r² = -2 ln U; 2^x with x = ln U log2 e 2/(n-2).
   const V rate = hn::Set(df, order > 2 ? -std::numbers::log2e_v<float> / (order - 2) : -1e30F);
   for (std::size_t i = 0; i < count; i += kFloats) {
-    V cos, sin;
-    FloatCircle(df, hn::Load(du, angle + i), cos, sin);
-    const V r = FloatRadius(df, hn::Load(du, radius + i));
-    const V rest = Exp2<Separate>(df, hn::Mul(rate, hn::Mul(r, r)));
+    V r_square, cos;
+    FloatPolar(df, hn::Load(du, radius + i), hn::Load(du, angle + i), r_square, cos);
+    const V rest = Exp2<Separate>(df, hn::Mul(rate, r_square));
     const V square = hn::Max(hn::Sub(hn::Set(df, 1.0F), rest), hn::Zero(df));
     hn::Store(hn::Mul(hn::Sqrt(square), cos), df, out + i);
   }
