@@ -84,17 +84,17 @@ namespace {
 HWY_EXPORT(Multiply);
 }  // namespace
 
-RightFactor::RightFactor(std::size_t rows, std::size_t columns,
-                         const std::function<double(std::size_t, std::size_t)>& at)
+RightFactor::RightFactor(std::size_t rows, std::size_t columns, const double* values, std::size_t row_step,
+                         std::size_t column_step, double scale)
     : values_(rows, columns), ranges_(values_.stride() / PaddedRows::kPadding, Range{rows, 0}) {
   for (std::size_t k = 0; k < rows; ++k) {
-    for (std::size_t i = 0; i < columns; ++i) {
-      const double value = at(k, i);
-      values_.row(k)[i] = value;
-      if (value == 0) continue;
-      Range& range = ranges_[i / PaddedRows::kPadding];
-      range.begin = std::min(range.begin, k);
-      range.end = k + 1;
+    double* const row = values_.row(k);
+    for (std::size_t i = 0; i < columns; ++i) row[i] = scale * values[k * row_step + i * column_step];
+    for (std::size_t part = 0; part < ranges_.size(); ++part) {
+      const double* const first = row + part * PaddedRows::kPadding;
+      if (std::all_of(first, first + PaddedRows::kPadding, [](double value) { return value == 0; })) continue;
+      ranges_[part].begin = std::min(ranges_[part].begin, k);
+      ranges_[part].end = k + 1;
     }
   }
 }

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <vector>
 
 #include "numerics/aligned_vector.hpp"
@@ -35,8 +34,9 @@ class PaddedRows {
 /// the zeros of triangular and diagonal roots cost nothing.
 class RightFactor {
  public:
-  RightFactor(std::size_t rows, std::size_t columns,
-              const std::function<double(std::size_t, std::size_t)>& at);
+  /// scale times the value at k row_step + i column_step, for row k and column i.
+  RightFactor(std::size_t rows, std::size_t columns, const double* values, std::size_t row_step,
+              std::size_t column_step, double scale);
 
   struct Range {
     std::size_t begin = 0, end = 0;

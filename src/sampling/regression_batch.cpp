@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
-constexpr std::int64_t kBlock = 16;
+constexpr std::int64_t kBlock = 8;
 constexpr std::int64_t kLongest = std::int64_t{1} << 40;
 // Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 63;
@@ -30,11 +30,12 @@ constexpr std::int64_t kFewestHeld = 64;
 
 std::size_t size_of(Eigen::Index index) { return static_cast<std::size_t>(index); }
 
-// For products with rows: x Aᵀ is A applied to each.
-RightFactor transposed(const Matrix& A, double scale = 1) {
-  return {size_of(A.cols()), size_of(A.rows()), [&](std::size_t k, std::size_t i) {
-            return scale * A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k));
-          }};
+// For products with rows: x Aᵀ is A applied to each, x A its transpose.
+RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
+  return {size_of(columns), size_of(A.rows()), A.data(), size_of(A.rows()), 1, scale};
+}
+RightFactor as_it_is(const Matrix& A) {
+  return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
 }
 
 // Of padded rows: eight sums side by side, then theirs.
@@ -49,11 +50,11 @@ double dot(const double* x, const double* y, std::size_t stride) {
 // What all prompts share, laid out for products with blocks of them.
 struct SharedMatrices {
   SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
-      : prior(transposed(task.prior_root)),
-        query(transposed(task.query_root)),
-        scores(transposed(parameters.U.leftCols(parameters.U.cols() - 1), task.score_scale)),
-        token(transposed(task.token_root)),
-        whitening(transposed(task.token_root.transpose())),
+      : prior(transposed(task.prior_root, task.prior_root.cols())),
+        query(transposed(task.query_root, task.query_root.cols())),
+        scores(transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
+        token(transposed(task.token_root, task.token_root.cols())),
+        whitening(as_it_is(task.token_root)),
         values(1, size_of(parameters.v.size())) {
     PaddedRows v(1, size_of(parameters.v.size()));
     std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));
@@ -173,7 +174,7 @@ class PromptBlock {
     const double left = dot(f, e, stride);
     for (std::size_t i = 0; i < size_; ++i) f[i] -= left * e[i];
     double beta = std::sqrt(dot(f, f, stride));
-    if (!(beta > 1e-12 * std::sqrt(dot(b, b, stride)))) beta = 0;  // the values do not tell f from the rest
+    if (!(beta > 1e-12 * std::abs(alpha))) beta = 0;  // the values do not tell f from the rest
     const double scale = beta > 0 ? 1 / beta : 0;
     for (std::size_t i = 0; i < size_; ++i) f[i] *= scale;
 
