@@ -6,7 +6,11 @@
 Both draw 128 fresh prompts of L tokens in d dimensions and compute the gradient of the squared loss in K, Q, V and the
 output row, in float32 on one core. PyTorch is written in two ways: `as published`, which projects every token by K and
 V as the usual attention layer does, and `merged`, which multiplies the weights first and is the fastest way found.
-Every round times each contender once, in turn; the table has the median and the spread over the rounds.
+Every round times each contender once, in turn; the table has the median and the spread over the rounds. Ratios of
+largo with two threads to one are taken within each round.
+
+The limit of the collapsed kernel is what its vector operations (eight tokens each, no fused ones) would take if every
+unit of the core were busy in every cycle; `benchmark_machine` measures how many a second that is.
 """
 
 import argparse
@@ -28,6 +32,16 @@ torch.set_num_threads(1)
 
 PROMPTS = 128
 CASES = [(10, 5), (100, 5), (1000, 5), (1000, 50)]
+
+# Vector operations for eight tokens of the collapsed kernel, counted in its source: multiplications, additions and
+# subtractions, conversions and roots in float32; 32-bit products, shifts and logic of the generator.
+OPERATIONS = {
+    "Philox": 73,  # round 1: 3, round 2: 4, round 3: 7, seven more of 8, counter, words to the upper halves
+    "words to tokens": 2,
+    "normals": 51,  # logarithm and root 27, circle 19, sign and products 5
+    "weight": 17,  # scaled exponent, 2^x
+    "sums": 20,  # value 4, products and eight sums 16
+}
 
 
 class Experiment:
@@ -99,6 +113,10 @@ def compare(program, rounds, L, d):
     for _ in range(rounds):
         for name, rate in contenders.items():
             rates[name].append(rate() / 1e6)
+    report(rates, L, d)
+
+
+def report(rates, L, d):
     published = statistics.median(rates["PyTorch, as published"])
     merged = statistics.median(rates["PyTorch, merged"])
     print(f"\nL = {L}, d = {d}, {PROMPTS} prompts a step, float32")
@@ -107,6 +125,29 @@ def compare(program, rounds, L, d):
         median = statistics.median(values)
         print(f"{name:30} {median:10.2f} {min(values):8.2f}-{max(values):8.2f} {median / published:12.1f}x"
               f" {median / merged:9.1f}x")
+    if "largo, collapsed, 2 threads" in rates:
+        ratios = [two / one for one, two in zip(rates["largo, collapsed"], rates["largo, collapsed, 2 threads"])]
+        print(f"two threads to one: {statistics.median(ratios):.2f} ({min(ratios):.2f}-{max(ratios):.2f})")
+
+
+def vector_operations(program):
+    out = subprocess.run([program, "--benchmark_filter=^vector_operations/real_time$", "--benchmark_format=json"], check=True,
+                         capture_output=True, text=True).stdout
+    return json.loads(out)["benchmarks"][0]["operations"]
+
+
+def share_of_the_limit(build, rounds):
+    machine, program = build / "benchmarks" / "benchmark_machine", build / "benchmarks" / "benchmark_sampling"
+    total = sum(OPERATIONS.values())
+    shares, ceilings = [], []
+    for _ in range(rounds):
+        ceilings.append(vector_operations(machine))
+        shares.append(largo_rate(program, 1000, 5, 1, 1) * total / 8 / ceilings[-1])
+    print("\nCollapsed kernel, vector operations for eight tokens: "
+          + ", ".join(f"{name} {count}" for name, count in OPERATIONS.items()) + f"; {total} in all")
+    print(f"this core: {statistics.median(ceilings) / 1e9:.1f}e9 vector operations a second, so at most"
+          f" {statistics.median(ceilings) / total * 8 / 1e6:.0f} Mtokens/s; a whole step at L = 1000 reaches"
+          f" {statistics.median(shares):.0%} ({min(shares):.0%}-{max(shares):.0%}) of it")
 
 
 def main():
@@ -119,6 +160,7 @@ def main():
         sys.exit(f"{program} is not there: cmake --preset release && cmake --build --preset release")
     for L, d in CASES:
         compare(program, options.rounds, L, d)
+    share_of_the_limit(pathlib.Path(options.build), options.rounds)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// The ceilings that kernels are measured against: float32 multiply-adds per second and bytes read per second
-// on one core of this machine.
+// The ceilings that kernels are measured against: float32 multiply-adds, vector operations of any kind and
+// bytes read per second on one core of this machine.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -41,6 +41,40 @@ void float32_multiply_adds(benchmark::State& state) {
       benchmark::Counter(2.0 * kLanes * kChains * kRounds, benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// Seven chains of multiplications beside seven of additions: units that only add work beside those that
+// multiply. The ceiling of kernels without fused operations.
+void vector_operations(benchmark::State& state) {
+  constexpr int kLanes = 8;
+  constexpr int kChains = 7;
+  constexpr int kRounds = 1000;
+  using Vector = float __attribute__((vector_size(4 * kLanes)));
+  Vector product[kChains], sum[kChains];
+  for (int c = 0; c < kChains; ++c) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      product[c][lane] = 1.0F + 0.01F * static_cast<float>(c * kLanes + lane);
+      sum[c][lane] = product[c][lane];
+    }
+  }
+  Vector factor = product[0] * 0 + 0.9999F;
+  Vector term = product[0] * 0 + 0.001F;
+  benchmark::DoNotOptimize(factor);
+  benchmark::DoNotOptimize(term);
+  for (auto _ : state) {
+    for (int c = 0; c < kChains; ++c) product[c] = sum[c];  // lest they shrink to subnormal numbers
+    for (int round = 0; round < kRounds; ++round) {
+#pragma GCC unroll 7
+      for (int c = 0; c < kChains; ++c) {
+        product[c] = product[c] * factor;
+        sum[c] = sum[c] + term;
+      }
+    }
+    benchmark::DoNotOptimize(product);
+    benchmark::DoNotOptimize(sum);
+  }
+  state.counters["operations"] =
+      benchmark::Counter(2.0 * kChains * kRounds, benchmark::Counter::kIsIterationInvariantRate);
+}
+
 void read_bandwidth(benchmark::State& state) {
   const std::vector<double> memory(32'000'000, 1.0);  // 256 MB, beyond any cache here
   for (auto _ : state) {
@@ -55,6 +89,7 @@ void read_bandwidth(benchmark::State& state) {
 }
 
 BENCHMARK(float32_multiply_adds)->Unit(benchmark::kMicrosecond);
+BENCHMARK(vector_operations)->Unit(benchmark::kMicrosecond)->UseRealTime();
 BENCHMARK(read_bandwidth)->Unit(benchmark::kMillisecond)->UseRealTime();
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 
 constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
-constexpr std::int64_t kBlock = 8;
+constexpr std::int64_t kBlock = 16;
 constexpr std::int64_t kLongest = std::int64_t{1} << 40;
 // Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 63;
@@ -275,13 +275,6 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   mean.v *= scale;
   check_finite(kName, "loss", mean.loss);
   return mean;
-}
-
-FactoredParameters factored_gradient(const FactoredParameters& parameters,
-                                     const RegressionGradient& gradient) {
-  // U = KᵀQ, v = Vᵀo
-  return {parameters.Q * gradient.U.transpose(), parameters.K * gradient.U,
-          parameters.output * gradient.v.transpose(), parameters.V * gradient.v};
 }
 
 }  // namespace largo

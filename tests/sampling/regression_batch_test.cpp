@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "largo/exact/softmax_moments.hpp"
@@ -169,6 +172,37 @@ TEST(RegressionBatch, FactoredGradientByFiniteDifferences) {
     check(factored.V(i, 1), gradient.V(i, 1));
     check(factored.output(i), gradient.output(i));
   }
+}
+
+// A prompt that would take half an hour.
+TEST(RegressionBatch, LongPromptsNoticeAStop) {
+  const Setting setting = random_setting(2);
+  std::atomic<bool> stop = false;
+  std::thread later([&stop] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    stop = true;
+  });
+  EXPECT_THROW(regression_gradient(setting.task, setting.parameters,
+                                   {0, 1, std::int64_t{1} << 39, 1, PromptKernel::collapsed},
+                                   {.threads = 1, .stop = &stop}),
+               Stopped);
+  later.join();
+}
+
+// More blocks than are held at a time: the mean over the batch is that of its parts.
+TEST(RegressionBatch, RoundsOfBlocksAddUp) {
+  constexpr std::ptrdiff_t kD = 100;  // 2^22 / 10201 blocks of 16 prompts in a round: 6576 prompts
+  constexpr std::int64_t kHalf = 7000;
+  const RegressionTask task{Matrix::Identity(kD, kD), Matrix::Identity(kD, kD), Matrix::Identity(kD, kD), 0.1,
+                            0.1};
+  const RegressionParameters parameters{0.1 * normals(kD + 1, kD + 1, 1), normals(kD + 1, 1, 2)};
+  const auto batch = [&](std::int64_t first, std::int64_t prompts) {
+    return regression_gradient(task, parameters, {first, prompts, 1, 1, PromptKernel::collapsed},
+                               {.threads = 2});
+  };
+  const RegressionGradient all = batch(0, 2 * kHalf), lower = batch(0, kHalf), upper = batch(kHalf, kHalf);
+  EXPECT_NEAR(all.loss, (lower.loss + upper.loss) / 2, 1e-12 * all.loss);  // rounding, of 875 sums of blocks
+  EXPECT_LT((all.U - (lower.U + upper.U) / 2).norm(), 1e-12 * all.U.norm());
 }
 
 TEST(RegressionBatch, RefusesBadInput) {

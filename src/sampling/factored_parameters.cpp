@@ -1,0 +1,41 @@
+#include "largo/numerics/check.hpp"
+#include "largo/sampling/regression_batch.hpp"
+#include "sampling/padded_rows.hpp"
+
+namespace largo {
+namespace {
+
+std::size_t size_of(Eigen::Index index) { return static_cast<std::size_t>(index); }
+
+// A B, in the order of padded_rows.hpp.
+Matrix product(const Matrix& A, const Matrix& B) {
+  PaddedRows x(size_of(A.rows()), size_of(A.cols())), y(size_of(A.rows()), size_of(B.cols()));
+  for (Eigen::Index n = 0; n < A.rows(); ++n) {
+    for (Eigen::Index k = 0; k < A.cols(); ++k) x.row(size_of(n))[k] = A(n, k);
+  }
+  multiply(x, x.rows(), {size_of(B.rows()), size_of(B.cols()), B.data(), 1, size_of(B.rows()), 1}, y);
+  Matrix result(A.rows(), B.cols());
+  for (Eigen::Index n = 0; n < A.rows(); ++n) {
+    for (Eigen::Index i = 0; i < B.cols(); ++i) result(n, i) = y.row(size_of(n))[i];
+  }
+  return result;
+}
+
+}  // namespace
+
+RegressionParameters FactoredParameters::merged() const {
+  check_size("merged", "rows of Q", Q.rows(), K.rows());
+  check_size("merged", "output", output.size(), V.rows());
+  return {product(K.transpose(), Q), V.transpose() * output};
+}
+
+FactoredParameters factored_gradient(const FactoredParameters& parameters,
+                                     const RegressionGradient& gradient) {
+  // U = KᵀQ, v = Vᵀo
+  check_size("factored_gradient", "columns of Q", parameters.Q.cols(), gradient.U.cols());
+  check_size("factored_gradient", "columns of K", parameters.K.cols(), gradient.U.rows());
+  return {product(parameters.Q, gradient.U.transpose()), product(parameters.K, gradient.U),
+          parameters.output * gradient.v.transpose(), parameters.V * gradient.v};
+}
+
+}  // namespace largo
