@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <optional>
 #include <span>
 #include <vector>
@@ -10,8 +11,9 @@
 #include "largo/sampling/streams.hpp"
 #include "numerics/distribute.hpp"
 #include "sampling/collapsed_kernel.hpp"
-#include "sampling/full_kernel.hpp"
 #include "sampling/padded_rows.hpp"
+#include "sampling/token_source.hpp"
+#include "sampling/token_sums.hpp"
 
 namespace largo {
 namespace {
@@ -97,7 +99,13 @@ class PromptBlock {
         draws_(2 * d_),
         groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
         residual_(2 * groups_ * kTokensAtOnce) {
-    if (batch.kernel == PromptKernel::full) full_.emplace(size_);
+    if (batch.kernel == PromptKernel::full) {
+      TokenLeaf leaf;
+      leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
+      source_ = make_token_source<float>(leaf, 0);
+      sums_.emplace(size_, SumOrder::gradient);
+      chunk_.resize(size_ * kChunkTokens);
+    }
   }
 
   /// The prompts [first, first + count): their loss, gradient in U (column by column) and gradient in v, the
@@ -154,10 +162,21 @@ class PromptBlock {
 
   // Both return the output <b, x̄>.
   double draw_in_full(std::size_t n, std::uint64_t id) {
-    (*full_)({batch_.seed, id, 0}, batch_.length, a_.row(n), b_.row(0), full_sums_);
-    std::copy_n(full_sums_.mean.data(), size_, mean_.row(n));
-    std::copy_n(full_sums_.gradient.data(), size_, gradient_.row(n));
-    return full_sums_.value;
+    const auto size = static_cast<Eigen::Index>(size_);
+    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), Eigen::Map<const Vector>(b_.row(0), size));
+    for (std::int64_t first = 0; first < batch_.length; first += kChunkTokens) {
+      check_stop(execution_);
+      const auto count =
+          static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, batch_.length - first));
+      source_->draw(batch_.seed, id, static_cast<std::uint64_t>(first), count, chunk_.data());
+      sums_->add(chunk_.data(), count);
+    }
+    const double weight = sums_->weight();
+    const double output = sums_->value() / weight;
+    Eigen::Map<Vector> mean(mean_.row(n), size), gradient(gradient_.row(n), size);
+    mean = sums_->mean() / weight;
+    gradient = sums_->gradient() / weight - output * mean;
+    return output;
   }
 
   // Along e (the scores) and f (the rest of the values) from the kernel, across both Gaussian.
@@ -204,8 +223,9 @@ class PromptBlock {
   const Execution& execution_;
   std::size_t d_, size_;
   double v_y_;
-  std::optional<FullKernel> full_;
-  FullSums full_sums_;
+  std::unique_ptr<TokenSource<float>> source_;  // these three for the full kernel only
+  std::optional<TokenSums<float>> sums_;
+  AlignedVector<float> chunk_;
   PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
   PaddedRows sum_U_, sum_v_;
   std::vector<double> draws_;
