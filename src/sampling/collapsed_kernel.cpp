@@ -11,6 +11,7 @@
 
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/distribute.hpp"
+#include "numerics/portable_math.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
@@ -187,7 +188,7 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   alignas(64) float partial[kSums * kTokensAtOnce];
   Totals total;
   // Around the likely mean of g, so that little cancels later.
-  const double shift = std::min(s, std::sqrt(2 * std::log(static_cast<double>(L))));
+  const double shift = std::min(s, std::sqrt(2 * portable_log(static_cast<double>(L))));
   // Values relative to their size, so that no square of them leaves the range of float32.
   const double larger = std::max(std::abs(alpha), std::abs(beta));
   const double size = larger > 0 ? larger : 1;
@@ -212,9 +213,9 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
       token.top = HWY_DYNAMIC_DISPATCH(Largest)(g + start, count);
       HWY_DYNAMIC_DISPATCH(Accumulate)(g + start, h + start, count, token, partial);
       if (first == 0 && start == 0) top = token.top;
-      const double difference = double{token.rate} * (double{token.top} - top);
-      total.add(partial, difference > 0 ? std::exp2(-difference) : 1,
-                difference > 0 ? 1 : std::exp2(difference));
+      const double difference = std::numbers::ln2 * double{token.rate} * (double{token.top} - top);
+      total.add(partial, difference > 0 ? portable_exp(-difference) : 1,
+                difference > 0 ? 1 : portable_exp(difference));
       top = std::max(top, token.top);
     }
   }
