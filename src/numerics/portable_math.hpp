@@ -1,6 +1,11 @@
 // exp and log of one number with bits that do not depend on the C library, which chooses by processor.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+
 #include "largo/numerics/simd_math.hpp"
 
 namespace largo {
@@ -15,6 +20,12 @@ inline double portable_log(double x) {
   double y = 0;
   simd::log(std::span<const double>(&x, 1), std::span<double>(&y, 1));
   return y;
+}
+
+/// 2^exponent for exponent <= 1023, zero where that is below all doubles.
+inline double power_of_two(std::int64_t exponent) {
+  constexpr std::int64_t kLowest = -2000;
+  return std::ldexp(1.0, static_cast<int>(std::max(exponent, kLowest)));
 }
 
 }  // namespace largo

@@ -13,6 +13,7 @@
 #include "numerics/distribute.hpp"
 #include "numerics/portable_math.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
+#include "sampling/largest-inl.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
 #define LARGO_COLLAPSED_KERNEL_SUMS
@@ -38,17 +39,6 @@ using DF = hn::CappedTag<float, kTokensAtOnce>;
 using V = hn::Vec<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
 constexpr std::size_t kGroups = 4;  // whose exponentials are taken together
-
-// Of the first `count` values; the rest of the last group is ignored.
-float Largest(const float* HWY_RESTRICT values, std::size_t count) {
-  const DF d;
-  V largest = hn::Set(d, values[0]);
-  std::size_t i = 0;
-  for (; i + kFloats <= count; i += kFloats) largest = hn::Max(largest, hn::Load(d, values + i));
-  float result = hn::GetLane(hn::MaxOfLanes(d, largest));
-  for (; i < count; ++i) result = std::max(result, values[i]);
-  return result;
-}
 
 // x becomes 2^x for |x| < 126, relative error 2^-22; kUnderflow: for x <= 0, with zero from -126 down.
 // Several at a time, step by step: each fills the waiting times of the others.
@@ -126,6 +116,8 @@ HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_R
   }
 }
 
+float LargestDraw(const float* draws, std::size_t count) { return Largest(DF(), draws, count); }
+
 void Accumulate(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
                 const CollapsedToken& token, float* HWY_RESTRICT sums) {
   AccumulateTokens<false>(g, h, count, token, sums);
@@ -144,7 +136,7 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace largo {
 namespace {
-HWY_EXPORT(Largest);
+HWY_EXPORT(LargestDraw);
 HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
 
@@ -210,7 +202,7 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
         total.add(partial);
         continue;
       }
-      token.top = HWY_DYNAMIC_DISPATCH(Largest)(g + start, count);
+      token.top = HWY_DYNAMIC_DISPATCH(LargestDraw)(g + start, count);
       HWY_DYNAMIC_DISPATCH(Accumulate)(g + start, h + start, count, token, partial);
       if (first == 0 && start == 0) top = token.top;
       const double difference = std::numbers::ln2 * double{token.rate} * (double{token.top} - top);

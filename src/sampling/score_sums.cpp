@@ -12,9 +12,11 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/distribute.hpp"
+#include "numerics/portable_math.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
 #include "sampling/float_draws.hpp"
 #include "sampling/float_normals-inl.hpp"
+#include "sampling/largest-inl.hpp"
 #include "sampling/token_source.hpp"
 
 #ifndef LARGO_SCORE_SUMS_ONCE
@@ -53,15 +55,7 @@ void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint
   }
 }
 
-float LargestScore(const float* HWY_RESTRICT values, std::size_t count) {
-  const DF d;
-  V largest = hn::Set(d, values[0]);
-  std::size_t i = 0;
-  for (; i + kFloats <= count; i += kFloats) largest = hn::Max(largest, hn::Load(d, values + i));
-  float result = hn::GetLane(hn::MaxOfLanes(d, largest));
-  for (; i < count; ++i) result = std::max(result, values[i]);
-  return result;
-}
+float LargestScore(const float* scores, std::size_t count) { return Largest(DF(), scores, count); }
 
 // w = 2^{rate v - top}; token i goes to partial sum i mod 8, at every level.
 void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, float top, float shift,
@@ -128,11 +122,6 @@ void draw(const StandardScore& score, const ScoreAddress& address, std::uint64_t
     HWY_DYNAMIC_DISPATCH(SphereCoordinates)
     (chunk.radius, chunk.angle, groups * kTokensAtOnce, static_cast<float>(score.order), chunk.v);
   }
-}
-
-// 2^exponent, zero where that is below all doubles.
-double power_of_two(std::int64_t exponent) {
-  return std::ldexp(1.0, static_cast<int>(std::max<std::int64_t>(exponent, -2000)));
 }
 
 ScoreSums to_sums(const float* partial, float top) {

@@ -11,7 +11,9 @@
 
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/portable_math.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
+#include "sampling/largest-inl.hpp"
 
 #ifndef LARGO_TOKEN_SUMS_ONCE
 #define LARGO_TOKEN_SUMS_ONCE
@@ -77,22 +79,11 @@ HWY_INLINE void Project(const TokenChunk<T>& chunk, const T* coefficients, T* HW
   }
 }
 
-template <typename T>
-HWY_INLINE T Largest(const T* HWY_RESTRICT values, std::size_t count) {
-  const Lanes<T> d;
-  auto largest = hn::Set(d, values[0]);
-  std::size_t i = 0;
-  for (; i + kLanes<T> <= count; i += kLanes<T>) largest = hn::Max(largest, hn::Load(d, values + i));
-  T result = hn::GetLane(hn::MaxOfLanes(d, largest));
-  for (; i < count; ++i) result = std::max(result, values[i]);
-  return result;
-}
-
 // Scores become weights, zero from `count` on; values are multiplied by them.
 template <typename T>
 HWY_INLINE void Weigh(TokenChunk<T>& chunk) {
   const Lanes<T> d;
-  chunk.top = std::ceil(Largest(chunk.weights, chunk.count));
+  chunk.top = std::ceil(Largest(d, chunk.weights, chunk.count));
   const auto top = hn::Set(d, chunk.top);
   const std::size_t end = RoundUp(chunk.count, kPartial<T>);
   for (std::size_t lane = 0; lane < kPartial<T>; lane += kLanes<T>) {
@@ -197,11 +188,6 @@ std::size_t sum_count(std::size_t dimension, SumOrder order) {
       return 2 + dimension + dimension * (dimension + 1) / 2;
   }
   return 0;
-}
-
-// 2^exponent, zero where that is below all doubles.
-double power_of_two(std::int64_t exponent) {
-  return std::ldexp(1.0, static_cast<int>(std::max<std::int64_t>(exponent, -2000)));
 }
 
 }  // namespace
