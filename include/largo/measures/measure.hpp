@@ -14,6 +14,7 @@
 //   mean, covariance       tilt(0)
 //   sub_gaussian_constant  an estimate from below: the supremum over the axes and diagonals only
 //   sample, score_law      none: throws InputError
+//   token_leaves           calls sample
 // Override what you know in closed form.
 #pragma once
 
