@@ -156,10 +156,11 @@ SampledMean to_mean(const CentralMoments& moments, double reduction) {
   const double t =
       boost::math::quantile(boost::math::students_t(n - 1), (1 + kConfidence) / 2) / std::sqrt(n);
   const double deviation = std::sqrt(mean.variance);
-  // Both ends of Hall's interval lie to the side of the longer tail; where that tail was seen too rarely to
-  // know it, Student's is the safer one.
-  mean.low = mean.value - deviation * std::max(t, inverse_transformation(t, mean.skewness, n));
-  mean.high = mean.value - deviation * std::min(-t, inverse_transformation(-t, mean.skewness, n));
+  // Hall's interval reaches farther than Student's on the side of the long tail and less far on the other,
+  // where it is taken at half its word: the tail may have been seen too rarely to know the skewness.
+  const auto reach = [&](double hall) { return deviation * (hall > t ? hall : (hall + t) / 2); };
+  mean.low = mean.value - reach(inverse_transformation(t, mean.skewness, n));
+  mean.high = mean.value + reach(-inverse_transformation(-t, mean.skewness, n));
   return mean;
 }
 

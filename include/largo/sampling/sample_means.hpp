@@ -42,9 +42,9 @@ class Experiment {
 struct SampledMean {
   double value = 0;
   double standard_error = 0;
-  /// 95 % confidence interval: from the lower of the lower ends to the higher of the higher ends of Student's
-  /// interval and of that after a cubic transformation which removes the skewness of the mean (P. Hall, On
-  /// the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992).
+  /// 95 % confidence interval: Student's, after a cubic transformation that removes the skewness of the mean
+  /// (P. Hall, On the removal of skewness by transformation, J. R. Stat. Soc. B 54, 1992), which moves the
+  /// end on the side of the long tail outwards; the other end moves inwards by half as much as it says.
   double low = 0, high = 0;
   std::int64_t samples = 0;
   double variance = 0;            ///< of one sample, controls taken off
