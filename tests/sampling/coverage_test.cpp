@@ -20,8 +20,15 @@ constexpr std::ptrdiff_t kRuns = 10000;
 
 struct Coverage {
   double output = 0, gradient_V = 0, gradient_U = 0;
-  double warned = 0;
+  double warned = 0;  // of condensation or rare tokens
 };
+
+// Of what the law says of the query, not of a run that happened to have few effective samples.
+bool warned_in_advance(const SampledErrors& sampled) {
+  return std::any_of(sampled.warnings.begin(), sampled.warnings.end(), [](const std::string& warning) {
+    return warning.find("effective samples") == std::string::npos;
+  });
+}
 
 // s = x √(2 ln L) in two dimensions.
 Coverage coverage(std::int64_t L, double x, std::int64_t prompts) {
@@ -45,7 +52,7 @@ Coverage coverage(std::int64_t L, double x, std::int64_t prompts) {
     };
     runs[static_cast<std::size_t>(run)] = {
         covers(sampled.output, exact.output), covers(sampled.gradient_V, exact.gradient_V),
-        covers(sampled.gradient_U, exact.gradient_U), sampled.warnings.empty() ? 0.0 : 1.0};
+        covers(sampled.gradient_U, exact.gradient_U), warned_in_advance(sampled) ? 1.0 : 0.0};
   };
   const std::ptrdiff_t threads = std::max(1U, std::thread::hardware_concurrency());
   {
@@ -78,7 +85,7 @@ void expect_level(std::int64_t L, double x, std::int64_t prompts) {
     EXPECT_GE(covered, 0.94) << what;
     EXPECT_LE(covered, 0.96) << what;
   }
-  EXPECT_LT(share.warned, 0.05) << what;
+  EXPECT_EQ(share.warned, 0) << what;
 }
 
 TEST(Coverage, ShortPrompts) {
