@@ -1,0 +1,106 @@
+// The layouts of the battery are those of the program: words against Random123, normals against the words.
+#include "sampling/battery/layouts.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <vector>
+
+#include <Random123/philox.h>
+#include <gtest/gtest.h>
+
+#include "largo/numerics/check.hpp"
+#include "largo/sampling/streams.hpp"
+#include "sampling/float_draws.hpp"
+
+namespace largo::battery {
+namespace {
+
+// Word k of 4 at counter (counter, stream).
+std::uint32_t philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter, std::size_t k) {
+  const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
+  const philox4x32_ctr_t c = {{low(counter), low(counter >> 32), low(stream), low(stream >> 32)}};
+  const philox4x32_key_t key = {{low(seed), low(seed >> 32)}};
+  return philox4x32(c, key).v[k];
+}
+
+TEST(Layouts, TokenWordsAreWhereTheHeaderSays) {
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{3} << 40}) {
+    std::vector<std::uint64_t> words(80);
+    token_words(11, 12, first, 5, words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      const std::uint64_t t = 40 + i;
+      const std::uint64_t counter = first + 4 * (t / 8) + t % 4;
+      const std::size_t half = t % 8 < 4 ? 0 : 2;
+      ASSERT_EQ(words[i],
+                std::uint64_t{philox(11, 12, counter, half + 1)} << 32 | philox(11, 12, counter, half))
+          << t;
+    }
+  }
+}
+
+// Box and Muller's method in double on the same 32 + 32 bits: u is (m + 1/2) 2^-31 with m the upper 31 bits
+// of the lower half; the upper half gives the angle, its two upper bits the quadrant.
+TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
+  // Relative error 2^-22 of the radius, u rounded to 24 bits (so that log u is wrong by 2^-24), absolute
+  // 2^-23 of the circle: below 6.7 (2^-22 + 2^-23) + 2^-11.5 where u is near one.
+  constexpr double kAbsolute = 6.7 * 3 * 0x1p-23;
+  const auto seed = std::uint64_t{0x123456789abcdef};
+  for (const std::uint64_t stream : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
+    for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40}) {
+      constexpr std::size_t kGroups = 33;
+      alignas(64) float x[kGroups * 8], y[kGroups * 8];
+      token_normals({seed, stream, first}, kGroups, x, y);
+      std::vector<std::uint64_t> words(kGroups * 8);
+      token_words(seed, stream, first, 0, words);
+      for (std::size_t i = 0; i < words.size(); ++i) {
+        const auto radius_bits = static_cast<std::uint32_t>(words[i]);
+        const auto angle_bits = static_cast<std::uint32_t>(words[i] >> 32);
+        const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
+        const double radius = std::sqrt(-2 * std::log(u));
+        const double angle = std::numbers::pi / 4 *
+                             (static_cast<double>(static_cast<std::int32_t>(angle_bits << 2)) * 0x1p-31);
+        const bool swap = (angle_bits & 0x40000000U) != 0;
+        const double sign = (angle_bits & 0x80000000U) != 0 ? -1 : 1;
+        const double tolerance = kAbsolute + 0x1p-24 / std::max(radius, 0x1p-12);
+        ASSERT_NEAR(x[i], sign * radius * (swap ? std::sin(angle) : std::cos(angle)), tolerance) << i;
+        ASSERT_NEAR(y[i], sign * radius * (swap ? std::cos(angle) : std::sin(angle)), tolerance) << i;
+      }
+    }
+  }
+}
+
+TEST(Layouts, WordsComeFromTheAddressesNamed) {
+  const auto words_of = [](const char* name, std::size_t count) {
+    std::vector<std::uint64_t> words(count);
+    find_layout(name, 100).source(words);
+    return words;
+  };
+  const auto token = [](std::uint64_t seed, std::uint64_t n, std::uint64_t first, std::uint64_t t) {
+    std::array<std::uint64_t, 8> words;
+    token_words(seed, n, first, t / 8, words);
+    return words[t % 8];
+  };
+  std::uint64_t draw;
+  Stream(100, 0).bits(20000, {&draw, 1});
+  EXPECT_EQ(words_of("long_stream", 20001).back(), draw);
+  EXPECT_EQ(words_of("prompts", 2018).back(), token(101, 2, 0, 17));
+  EXPECT_EQ(words_of("short_prompts", 18).back(), token(102, 2, 0, 1));
+  EXPECT_EQ(words_of("across_prompts", 16384 + 3 * 2048 + 6).back(), token(103, 2053, 0, 3));
+  EXPECT_EQ(words_of("coordinates", 2048 + 8 * 9 + 4).back(), token(104, 1, std::uint64_t{3} << 40, 9));
+  Stream(105, 2).bits((std::uint64_t{1} << 63) + 3, {&draw, 1});
+  EXPECT_EQ(words_of("prompt_draws", 48).back(), draw);
+  Stream(108, 7).substream(3).bits(2, {&draw, 1});
+  EXPECT_EQ(words_of("substreams", 27).back(), draw);
+  EXPECT_EQ(words_of("substream_ids", 35).back(), Stream(109, 2).substream(2).id());
+  // Consecutive seeds: the same difference between neighbours in both layouts, found by looking.
+  const auto seeds = words_of("seeds", 17);
+  const std::uint64_t from = (std::uint64_t{0x5eed} << 20) + (std::uint64_t{106} << 32);
+  EXPECT_EQ(seeds.back(), token(from + 2, 0, 0, 0));
+  EXPECT_EQ(words_of("across_seeds", 2048 + 3).back(), token(from + (std::uint64_t{1} << 32) + 2, 0, 0, 1));
+  EXPECT_THROW(find_layout("no such layout", 1), InputError);
+}
+
+}  // namespace
+}  // namespace largo::battery
