@@ -119,6 +119,9 @@ TEST(BadGenerators, MersenneTwister) {
 TEST(BadGenerators, PhiloxOfFewRounds) {
   EXPECT_TRUE(caught(failures(weak_philox(2)), "bits (xor, lag 1)"));
   EXPECT_TRUE(caught(failures(weak_philox(3)), "bits (xor, lag"));
+  EXPECT_TRUE(caught(failures(weak_philox(4)), "bits (xor, lag"));
+  EXPECT_TRUE(
+      caught(failures(weak_philox(5)), "bits (xor, lag"));  // 6 rounds pass, at ten times the size too
 }
 
 TEST(BadGenerators, EveryStreamTwice) {

@@ -1,6 +1,8 @@
-// The layouts of the battery are those of the program: words against Random123, normals against the words.
+// The layouts of the battery are those of the program: words against Random123 and against the kernels' own,
+// normals against the words.
 #include "sampling/battery/layouts.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
@@ -40,12 +42,41 @@ TEST(Layouts, TokenWordsAreWhereTheHeaderSays) {
   }
 }
 
-// Box and Muller's method in double on the same 32 + 32 bits: u is (m + 1/2) 2^-31 with m the upper 31 bits
-// of the lower half; the upper half gives the angle, its two upper bits the quadrant.
+TEST(Layouts, TokenWordsAreThoseOfTheKernels) {
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40, ~std::uint64_t{0} - 10}) {
+    constexpr std::size_t kGroups = 33;
+    alignas(64) std::uint32_t low[kGroups * 8], high[kGroups * 8];
+    largo::token_words({5, 6, first}, kGroups, low, high);
+    std::vector<std::uint64_t> words(kGroups * 8);
+    token_words(5, 6, first, 0, words);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      ASSERT_EQ(words[i], std::uint64_t{high[i]} << 32 | low[i]) << i;
+    }
+  }
+}
+
+struct Pair {
+  double x, y;
+};
+
+// Box and Muller's method in double as float_normals-inl.hpp reads the bits: u is (m + 1/2) 2^-31 with m the
+// upper 31 bits of the lower half; of the upper half, two bits choose the quadrant and 30 the angle in it.
+Pair reference_normals(std::uint64_t word) {
+  const auto radius_bits = static_cast<std::uint32_t>(word);
+  const auto angle_bits = static_cast<std::uint32_t>(word >> 32);
+  const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
+  const double sign = (angle_bits & 0x80000000U) != 0 ? -1 : 1;
+  const double r = sign * std::sqrt(-2 * std::log(u));
+  const double angle = std::numbers::pi / 4 * static_cast<std::int32_t>(angle_bits << 2) * 0x1p-31;
+  const bool swap = (angle_bits & 0x40000000U) != 0;
+  return swap ? Pair{r * std::sin(angle), r * std::cos(angle)}
+              : Pair{r * std::cos(angle), r * std::sin(angle)};
+}
+
 TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
-  // Relative error 2^-22 of the radius, u rounded to 24 bits (so that log u is wrong by 2^-24), absolute
-  // 2^-23 of the circle: below 6.7 (2^-22 + 2^-23) + 2^-11.5 where u is near one.
-  constexpr double kAbsolute = 6.7 * 3 * 0x1p-23;
+  // Relative error 2^-22 of the radius r <= 6.7, absolute 2^-23 of the circle; and u is rounded to 24 bits,
+  // so that r² is wrong by 2^-23 and r by 2^-24 / r.
+  constexpr double kRounding = 6.7 * (0x1p-22 + 0x1p-23);
   const auto seed = std::uint64_t{0x123456789abcdef};
   for (const std::uint64_t stream : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40}) {
@@ -55,17 +86,10 @@ TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
       std::vector<std::uint64_t> words(kGroups * 8);
       token_words(seed, stream, first, 0, words);
       for (std::size_t i = 0; i < words.size(); ++i) {
-        const auto radius_bits = static_cast<std::uint32_t>(words[i]);
-        const auto angle_bits = static_cast<std::uint32_t>(words[i] >> 32);
-        const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
-        const double radius = std::sqrt(-2 * std::log(u));
-        const double angle = std::numbers::pi / 4 *
-                             (static_cast<double>(static_cast<std::int32_t>(angle_bits << 2)) * 0x1p-31);
-        const bool swap = (angle_bits & 0x40000000U) != 0;
-        const double sign = (angle_bits & 0x80000000U) != 0 ? -1 : 1;
-        const double tolerance = kAbsolute + 0x1p-24 / std::max(radius, 0x1p-12);
-        ASSERT_NEAR(x[i], sign * radius * (swap ? std::sin(angle) : std::cos(angle)), tolerance) << i;
-        ASSERT_NEAR(y[i], sign * radius * (swap ? std::cos(angle) : std::sin(angle)), tolerance) << i;
+        const Pair expected = reference_normals(words[i]);
+        const double tolerance = kRounding + 0x1p-24 / std::max(std::hypot(expected.x, expected.y), 0x1p-12);
+        ASSERT_NEAR(x[i], expected.x, tolerance) << i;
+        ASSERT_NEAR(y[i], expected.y, tolerance) << i;
       }
     }
   }
@@ -94,7 +118,6 @@ TEST(Layouts, WordsComeFromTheAddressesNamed) {
   Stream(108, 7).substream(3).bits(2, {&draw, 1});
   EXPECT_EQ(words_of("substreams", 27).back(), draw);
   EXPECT_EQ(words_of("substream_ids", 35).back(), Stream(109, 2).substream(2).id());
-  // Consecutive seeds: the same difference between neighbours in both layouts, found by looking.
   const auto seeds = words_of("seeds", 17);
   const std::uint64_t from = (std::uint64_t{0x5eed} << 20) + (std::uint64_t{106} << 32);
   EXPECT_EQ(seeds.back(), token(from + 2, 0, 0, 0));

@@ -23,6 +23,7 @@ struct Options {
   std::uint64_t seed = 20240607;
   std::string pipe;
   std::vector<std::string> only;
+  bool normals_alone = false;
   bool verbose = false;
 };
 
@@ -109,6 +110,7 @@ int run(const Options& options) {
   if (options.only.empty()) chosen = layouts(options.seed);
   for (const std::string& name : options.only) chosen.push_back(find_layout(name, options.seed));
   const auto count = static_cast<double>(chosen.size());
+  if (options.normals_alone) chosen.clear();
   const double block_bytes = kBlock * sizeof(std::uint64_t);
   const auto blocks =
       static_cast<std::size_t>(std::ceil(options.gigabytes * kGigabyte / count / block_bytes));
@@ -139,6 +141,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", options.seed)->capture_default_str();
   app.add_option("--layout", options.only, "only these layouts");
   app.add_option("--pipe", options.pipe, "write the words of a layout to standard output, without end");
+  app.add_flag("--normals", options.normals_alone, "the normals alone, as many as with the layouts");
   app.add_flag("--verbose", options.verbose, "print every p-value");
   CLI11_PARSE(app, argc, argv);
   try {
