@@ -56,8 +56,8 @@ WordSource weak_philox(unsigned rounds) {
     for (std::size_t i = 0; i + 8 <= words.size(); i += 8, ++n) {
       for (std::uint32_t c = 0; c < 4; ++c) {
         const philox4x32_ctr_t out = philox4x32_R(rounds, {{c, 0, n, 0}}, {{20240607, 0}});
-        words[i + c] = std::uint64_t{out.v[1]} << 32 | out.v[0];
-        words[i + c + 4] = std::uint64_t{out.v[3]} << 32 | out.v[2];
+        words[i + 2 * c] = std::uint64_t{out.v[1]} << 32 | out.v[0];
+        words[i + 2 * c + 1] = std::uint64_t{out.v[3]} << 32 | out.v[2];
       }
     }
   };

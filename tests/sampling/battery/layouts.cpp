@@ -54,13 +54,9 @@ WordSource side_by_side(Eight eight) {
 
 void token_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::uint64_t group,
                  std::span<std::uint64_t> words) {
+  // Token t reads counter first + ⌊t/2⌋, words 0 and 1 if t is even, else 2 and 3: the order of
+  // philox_blocks.
   philox_blocks(seed, stream, first + 4 * group, words);
-  // Counter c of a group gives tokens c (words 0 and 1) and c + 4 (words 2 and 3).
-  for (std::size_t i = 0; i + 8 <= words.size(); i += 8) {
-    std::uint64_t* w = words.data() + i;
-    const std::array<std::uint64_t, 8> tokens = {w[0], w[2], w[4], w[6], w[1], w[3], w[5], w[7]};
-    std::copy(tokens.begin(), tokens.end(), w);
-  }
 }
 
 std::vector<Layout> layouts(std::uint64_t first_seed) {

@@ -33,8 +33,8 @@ TEST(Layouts, TokenWordsAreWhereTheHeaderSays) {
     token_words(11, 12, first, 5, words);
     for (std::size_t i = 0; i < words.size(); ++i) {
       const std::uint64_t t = 40 + i;
-      const std::uint64_t counter = first + 4 * (t / 8) + t % 4;
-      const std::size_t half = t % 8 < 4 ? 0 : 2;
+      const std::uint64_t counter = first + t / 2;
+      const std::size_t half = t % 2 == 0 ? 0 : 2;
       ASSERT_EQ(words[i],
                 std::uint64_t{philox(11, 12, counter, half + 1)} << 32 | philox(11, 12, counter, half))
           << t;
@@ -43,7 +43,7 @@ TEST(Layouts, TokenWordsAreWhereTheHeaderSays) {
 }
 
 TEST(Layouts, TokenWordsAreThoseOfTheKernels) {
-  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40, ~std::uint64_t{0} - 10}) {
+  for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40, ~std::uint64_t{0} - 11}) {
     constexpr std::size_t kGroups = 33;
     alignas(64) std::uint32_t low[kGroups * 8], high[kGroups * 8];
     largo::token_words({5, 6, first}, kGroups, low, high);
@@ -60,15 +60,15 @@ struct Pair {
 };
 
 // Box and Muller's method in double as float_normals-inl.hpp reads the bits: u is (m + 1/2) 2^-31 with m the
-// upper 31 bits of the lower half; of the upper half, two bits choose the quadrant and 30 the angle in it.
+// upper 31 bits of the lower half, whose last bit is the sign; the upper bit of the upper half exchanges cos
+// and sin of an angle within ±π/4, which its other bits give.
 Pair reference_normals(std::uint64_t word) {
   const auto radius_bits = static_cast<std::uint32_t>(word);
   const auto angle_bits = static_cast<std::uint32_t>(word >> 32);
   const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
-  const double sign = (angle_bits & 0x80000000U) != 0 ? -1 : 1;
-  const double r = sign * std::sqrt(-2 * std::log(u));
-  const double angle = std::numbers::pi / 4 * static_cast<std::int32_t>(angle_bits << 2) * 0x1p-31;
-  const bool swap = (angle_bits & 0x40000000U) != 0;
+  const double r = (radius_bits % 2 == 1 ? -1 : 1) * std::sqrt(-2 * std::log(u));
+  const double angle = std::numbers::pi / 4 * static_cast<std::int32_t>(angle_bits << 1) * 0x1p-31;
+  const bool swap = (angle_bits & 0x80000000U) != 0;
   return swap ? Pair{r * std::sin(angle), r * std::cos(angle)}
               : Pair{r * std::cos(angle), r * std::sin(angle)};
 }
