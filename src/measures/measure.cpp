@@ -198,7 +198,9 @@ ScoreLaw Measure::score_law(const ConstVectorRef&) const {
 
 std::vector<TokenLeaf> Measure::token_leaves() const {
   TokenLeaf leaf;
-  leaf.base = SampledTokens{this};
+  const Vector centre = mean();
+  leaf.base = SampledTokens{this, centre};
+  leaf.offset = centre;
   return {leaf};
 }
 

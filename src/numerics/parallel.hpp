@@ -12,12 +12,18 @@
 #include <map>
 #include <optional>
 
+#include "largo/numerics/check.hpp"
 #include "largo/numerics/execution.hpp"
 #include "numerics/race_detector.hpp"
 
 namespace largo {
 
+inline constexpr int kMostThreads = 4096;
+
 inline int thread_count(const Execution& execution) {
+  if (execution.threads < 0 || execution.threads > kMostThreads) {
+    fail("Execution", "threads", execution.threads, "between 0 (all cores) and 4096");
+  }
   return execution.threads > 0 ? execution.threads : tbb::this_task_arena::max_concurrency();
 }
 

@@ -20,7 +20,10 @@ enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
 
 constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
 constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
-constexpr double kFewRareTokens = 50;
+// Measured: from 200 on, intervals of runs without a warning keep their level.
+constexpr double kFewRareTokens = 200;
+constexpr double kNoEntropy = 1e-12;
+constexpr std::int64_t kFewSamples = 100;
 // Controls have longer tails than what they control. They are used where the pilot samples see the tokens
 // that their variance depends on, and where the sum of the weights of a prompt varies little.
 constexpr double kTokensForControls = 100;
@@ -29,14 +32,22 @@ constexpr double kLargestWeightVariance = 0.01;
 constexpr double kCondensedShare = 0.01;
 
 struct Setting {
-  const Measure& law;
-  Matrix U, V;
+  Setting(const Measure& law, const ConstMatrixRef& scores, const ConstMatrixRef& values,
+          const ErrorSampling& how, const Execution& where)
+      : prompt(law, values),
+        U(scores),
+        sampling(how),
+        log_length(portable_log(static_cast<double>(how.length))),
+        execution(where) {}
+
+  PromptLaw prompt;
+  Matrix U;
+  ErrorSampling sampling;
+  double log_length;
+  Execution execution;
   const Measure* queries = nullptr;   // null: one query
   std::optional<QueryLimit> limit;    // of that query
   std::optional<LinearLimit> linear;  // where controls can be trusted
-  ErrorSampling sampling;
-  double log_length = 0;
-  Execution execution;
 
   TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
 };
@@ -45,7 +56,7 @@ class ErrorSampler final : public Sampler {
  public:
   explicit ErrorSampler(const Setting& setting)
       : setting_(setting),
-        kernel_(make_prompt_error_kernel(setting.law, setting.V, setting.sampling, setting.execution)) {
+        kernel_(make_prompt_error_kernel(setting.prompt, setting.sampling, setting.execution)) {
     if (setting.limit) kernel_->aim(*setting.limit);
   }
 
@@ -65,7 +76,7 @@ class ErrorSampler final : public Sampler {
   const QueryLimit& draw_query(std::uint64_t index) {
     RowMatrix query(1, setting_.queries->dimension());
     setting_.queries->sample(Stream(setting_.sampling.seed, index).substream(kQueryDraws), 0, query);
-    drawn_.emplace(setting_.law, setting_.U, query.row(0).transpose(), setting_.order());
+    drawn_.emplace(setting_.prompt.law, setting_.U, query.row(0).transpose(), setting_.order());
     kernel_->aim(*drawn_);
     return *drawn_;
   }
@@ -79,7 +90,7 @@ class ErrorSampler final : public Sampler {
       controls[2 * quantity] = own;
       controls[2 * quantity + 1] = S - 1;
     };
-    const auto rows = static_cast<double>(setting_.V.rows());
+    const auto rows = static_cast<double>(setting_.prompt.V.rows());
     set(kOutput, S * S * errors_.output - linear.output);
     set(kGradientV, S * S * errors_.gradient_V - rows * linear.mean);
     set(kP2, S * S * errors_.p2 - linear.p2);
@@ -97,7 +108,9 @@ class ErrorSampler final : public Sampler {
 class ErrorExperiment final : public Experiment {
  public:
   explicit ErrorExperiment(const Setting& setting) : setting_(setting) {}
-  std::size_t quantities() const override { return kBias + static_cast<std::size_t>(setting_.V.rows()); }
+  std::size_t quantities() const override {
+    return kBias + static_cast<std::size_t>(setting_.prompt.V.rows());
+  }
   std::size_t deciding() const override { return kGradientU + 1; }
   std::int64_t samples_per_block() const override {
     return std::clamp<std::int64_t>(kTokensPerBlock / setting_.sampling.length, 1, 256);
@@ -109,13 +122,23 @@ class ErrorExperiment final : public Experiment {
 };
 
 void check(const Setting& setting, std::ptrdiff_t query_size) {
-  check_shape(kName, "U", setting.U.rows(), setting.U.cols(), setting.law.dimension(), query_size);
-  check_size(kName, "columns of V", setting.V.cols(), setting.law.dimension());
-  if (setting.V.rows() == 0) fail(kName, "rows of V", 0.0, "at least 1");
+  check_shape(kName, "U", setting.U.rows(), setting.U.cols(), setting.prompt.law.dimension(), query_size);
+  check_size(kName, "columns of V", setting.prompt.V.cols(), setting.prompt.law.dimension());
+  if (setting.prompt.V.rows() == 0) fail(kName, "rows of V", 0.0, "at least 1");
   check_finite(kName, "U", setting.U);
-  check_finite(kName, "V", setting.V);
+  check_finite(kName, "V", setting.prompt.V);
   if (setting.sampling.length < 1 || setting.sampling.length >= kMostTokens) {
     fail(kName, "length", static_cast<double>(setting.sampling.length), "between 1 and 2^40");
+  }
+}
+
+// A law may refuse tilts that only a diagnosis asks for.
+template <typename Ask>
+std::optional<double> answer_of(const Ask& ask) {
+  try {
+    return ask();
+  } catch (const InputError&) {
+    return std::nullopt;
   }
 }
 
@@ -129,8 +152,15 @@ void warn_of_query(const Setting& setting, std::int64_t samples, std::vector<std
                     setting.limit->entropy, setting.log_length));
     return;
   }
-  const double log_rare = std::log(static_cast<double>(samples)) + setting.log_length -
-                          rare_token_entropy(setting.law, *setting.limit, L);
+  if (setting.limit->entropy < kNoEntropy) return;  // equal weights: no token is rare
+  const std::optional<double> entropy =
+      answer_of([&] { return rare_token_entropy(setting.prompt.law, *setting.limit, L); });
+  if (!entropy) {
+    warnings.push_back(
+        "the law has no tilt along twice the direction: whether rare tokens carry the error is not known");
+    return;
+  }
+  const double log_rare = std::log(static_cast<double>(samples)) + setting.log_length - *entropy;
   if (log_rare < std::log(kFewRareTokens)) {
     warnings.push_back(fmt::format(
         "the error is carried by rare tokens, some {:.2g} in all these prompts: take at least {:.1e} prompts",
@@ -148,6 +178,10 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
                     "prompts or a smaller U",
                     100 * condensed));
   }
+  if (errors.output.samples < kFewSamples) {
+    warnings.push_back(fmt::format("{} prompts are few for an interval: take at least {}",
+                                   errors.output.samples, kFewSamples));
+  }
   double fewest = std::min(errors.output.effective_samples, errors.gradient_V.effective_samples);
   if (setting.sampling.gradient_U) fewest = std::min(fewest, errors.gradient_U.effective_samples);
   if (fewest < kFewEffectiveSamples) {
@@ -162,18 +196,31 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
 
 std::optional<LinearLimit> usable_controls(const Setting& setting) {
   const auto L = static_cast<double>(setting.sampling.length);
-  const LinearLimit linear(setting.law, *setting.limit, setting.V, L);
-  if (!(linear.p2 - 1 / L <= kLargestWeightVariance)) return std::nullopt;
-  const double log_tokens =
-      std::log(static_cast<double>(pilot_samples(setting.sampling.plan))) + setting.log_length;
-  if (!(log_tokens - linear.entropy >= std::log(kTokensForControls))) return std::nullopt;
-  return linear;
+  try {
+    const LinearLimit linear(setting.prompt.law, *setting.limit, setting.prompt.V, L);
+    if (!(linear.p2 - 1 / L <= kLargestWeightVariance)) return std::nullopt;
+    const double log_tokens =
+        std::log(static_cast<double>(pilot_samples(setting.sampling.plan))) + setting.log_length;
+    if (!(log_tokens - linear.entropy >= std::log(kTokensForControls))) return std::nullopt;
+    return linear;
+  } catch (const InputError&) {
+    return std::nullopt;  // a law that cannot be tilted so far
+  }
+}
+
+// Where controls take off nearly all of the variance, what is left is the rounding of the kernels.
+SampledMean with_rounding(SampledMean mean, TokenPrecision precision) {
+  const double rounding = (precision == TokenPrecision::float32 ? 1e-6 : 1e-13) * std::abs(mean.value);
+  mean.low -= rounding;
+  mean.high += rounding;
+  return mean;
 }
 
 SampledErrors run(Setting& setting) {
   if (setting.limit && setting.sampling.plan.use_controls) setting.linear = usable_controls(setting);
-  const std::vector<SampledMean> means =
+  std::vector<SampledMean> means =
       sample_means(ErrorExperiment(setting), setting.sampling.plan, setting.execution);
+  for (SampledMean& mean : means) mean = with_rounding(mean, setting.sampling.precision);
   SampledErrors errors{means[kOutput],    means[kGradientV],
                        means[kGradientU], {means.begin() + kBias, means.end()},
                        means[kP2],        {}};
@@ -186,8 +233,7 @@ SampledErrors run(Setting& setting) {
 SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& U, const ConstMatrixRef& V,
                                       const ConstVectorRef& query, const ErrorSampling& sampling,
                                       const Execution& execution) {
-  Setting setting{law,      U, V, nullptr, {}, {}, sampling, std::log(static_cast<double>(sampling.length)),
-                  execution};
+  Setting setting(law, U, V, sampling, execution);
   check(setting, query.size());
   check_finite(kName, "query", query);
   setting.limit.emplace(law, U, query, setting.order());
@@ -197,8 +243,8 @@ SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& 
 SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& U, const ConstMatrixRef& V,
                                       const Measure& queries, const ErrorSampling& sampling,
                                       const Execution& execution) {
-  Setting setting{law,      U, V, &queries, {}, {}, sampling, std::log(static_cast<double>(sampling.length)),
-                  execution};
+  Setting setting(law, U, V, sampling, execution);
+  setting.queries = &queries;
   check(setting, queries.dimension());
   return run(setting);
 }

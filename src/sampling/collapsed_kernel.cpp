@@ -9,6 +9,7 @@
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
+#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/distribute.hpp"
 #include "numerics/portable_math.hpp"
@@ -146,6 +147,7 @@ constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between tw
 // Up to this rate weights are within 2^±27 of one another, whatever the draws, and need no reference.
 constexpr double kFixedRate = 4;
 constexpr double kLargestDraw = 6.7;
+constexpr double kLargestSpread = 1e11;
 static_assert(4 * kFixedRate * kLargestDraw < 120, "products of two weights and two values stay finite");
 
 // The sums of all chunks so far, lane by lane, in float64.
@@ -176,6 +178,9 @@ class Totals {
 CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta,
                              const Execution& execution) {
   ensure_simd_level();
+  if (!(s <= kLargestSpread)) {
+    fail("sampling", "spread of the scores", s, "at most 1e11: scale down U, the query or the tokens");
+  }
   alignas(64) float g[kDrawn], h[kDrawn];
   alignas(64) float partial[kSums * kTokensAtOnce];
   Totals total;
@@ -224,7 +229,11 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   const double p2v = total[kW2V] * inverse2;
   sums.p2 = total[kW2] * inverse2;
   sums.p2v = size * (p2v - v * sums.p2);
-  sums.p2vv = size * size * (total[kW2VV] * inverse2 - v * (2 * p2v - v * sums.p2));
+  const double p2vv = total[kW2VV] * inverse2;
+  const double around_v = p2vv - v * (2 * p2v - v * sums.p2);
+  // What is left of it below the rounding of float32 is not there: one token has no spread.
+  sums.p2vv = around_v > 0x1p-20 * p2vv ? size * size * around_v : 0;
+  if (L == 1) sums.vg = sums.vh = sums.p2v = sums.p2vv = 0;
   return sums;
 }
 

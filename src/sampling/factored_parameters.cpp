@@ -34,6 +34,8 @@ FactoredParameters factored_gradient(const FactoredParameters& parameters,
   // U = KᵀQ, v = Vᵀo
   check_size("factored_gradient", "columns of Q", parameters.Q.cols(), gradient.U.cols());
   check_size("factored_gradient", "columns of K", parameters.K.cols(), gradient.U.rows());
+  check_size("factored_gradient", "columns of V", parameters.V.cols(), gradient.v.size());
+  check_size("factored_gradient", "output", parameters.output.size(), parameters.V.rows());
   return {product(parameters.Q, gradient.U.transpose()), product(parameters.K, gradient.U),
           parameters.output * gradient.v.transpose(), parameters.V * gradient.v};
 }

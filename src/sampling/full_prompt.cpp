@@ -18,31 +18,40 @@ constexpr std::uint64_t kFirstLane = kLabelLane + 1;
 }  // namespace
 
 template <typename T>
-FullPrompt<T>::FullPrompt(const Measure& law, SumOrder order) : dimension_(law.dimension()), order_(order) {
+FullPrompt<T>::FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V)
+    : dimension_(dimension), V_(V) {
   std::uint64_t lane = kFirstLane;
   double sum = 0;
   std::size_t widest = 0;
-  for (TokenLeaf& leaf : law.token_leaves()) {
+  for (const TokenLeaf& leaf : leaves) {
     const std::uint64_t first_lane = lane;
     lane += lanes_of(leaf);
     sum += leaf.probability;
     cumulative_.push_back(sum);
     const auto width = static_cast<std::size_t>(leaf.base_dimension());
     widest = std::max(widest, width);
-    auto source = make_token_source<T>(leaf, first_lane);
-    leaves_.push_back({std::move(leaf), std::move(source), TokenSums<T>(width, order)});
+    leaves_.push_back({&leaf, make_token_source<T>(leaf, first_lane),
+                       TokenSums<T>(width, V == nullptr ? SumOrder::mean : SumOrder::covariance)});
+    if (V != nullptr) {
+      leaves_.back().VM =
+          leaf.map.rows() == 0 ? Matrix(leaf.scale * *V) : Matrix(leaf.scale * (*V * leaf.map));
+    }
   }
-  if (lane > kMostLanes)
-    fail("sampling", "dimension of the law", static_cast<double>(dimension_), "below 2^22 in all");
+  if (lane > kMostLanes) {
+    fail("sampling", "dimension of the law", static_cast<double>(dimension_), "below 2^20");
+  }
   chunk_.resize(widest * kChunkTokens);
 }
 
 template <typename T>
 void FullPrompt<T>::attend(const ConstVectorRef& direction, std::uint64_t seed, std::uint64_t prompt,
                            std::int64_t L, const Execution& execution, PromptTilt& tilt) {
-  for (Leaf& leaf : leaves_) leaf.sums.begin(leaf.law.pull_back(direction), Vector());
+  for (Leaf& leaf : leaves_) leaf.drawn = false;
   share_out_labels(cumulative_, seed, prompt, L, [&](std::size_t k, std::int64_t first, std::int64_t count) {
-    add_tokens(leaves_[k], seed, prompt, first, count, execution);
+    Leaf& leaf = leaves_[k];
+    if (!leaf.drawn) leaf.sums.begin(leaf.law->pull_back(direction), Vector());
+    leaf.drawn = true;
+    add_tokens(leaf, seed, prompt, first, count, execution);
   });
   combine(direction, L, tilt);
 }
@@ -60,53 +69,51 @@ void FullPrompt<T>::add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t pro
 
 template <typename T>
 void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, PromptTilt& tilt) {
-  // ln of the factor that each leaf's sums are short of
-  std::vector<double> scale(leaves_.size());
+  // First ln of the factor that each leaf's sums are short of, then the factor relative to the largest.
   double top = -std::numeric_limits<double>::infinity();
-  for (std::size_t k = 0; k < leaves_.size(); ++k) {
-    const Leaf& leaf = leaves_[k];
-    if (leaf.sums.weight() == 0) continue;
-    scale[k] = static_cast<double>(leaf.sums.top()) * std::numbers::ln2;
-    if (leaf.law.offset.size() > 0) scale[k] += leaf.law.offset.dot(direction);
-    top = std::max(top, scale[k]);
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.drawn) continue;
+    leaf.factor = static_cast<double>(leaf.sums.top()) * std::numbers::ln2;
+    if (leaf.has_offset()) leaf.factor += leaf.law->offset.dot(direction);
+    top = std::max(top, leaf.factor);
   }
   double weight = 0;
   double squares = 0;
   tilt.mean = Vector::Zero(dimension_);
-  for (std::size_t k = 0; k < leaves_.size(); ++k) {
-    const Leaf& leaf = leaves_[k];
-    const double factor = leaf.sums.weight() == 0 ? 0 : portable_exp(scale[k] - top);
-    scale[k] = factor;
-    if (factor == 0) continue;
-    weight += factor * leaf.sums.weight();
-    squares += factor * factor * leaf.sums.squared_weight();
-    tilt.mean += factor * leaf.law.push_forward(leaf.sums.mean());
-    if (leaf.law.offset.size() > 0) tilt.mean += (factor * leaf.sums.weight()) * leaf.law.offset;
+  for (Leaf& leaf : leaves_) {
+    if (!leaf.drawn) continue;
+    leaf.factor = portable_exp(leaf.factor - top);
+    weight += leaf.factor * leaf.sums.weight();
+    squares += leaf.factor * leaf.factor * leaf.sums.squared_weight();
+    tilt.mean += leaf.factor * leaf.law->push_forward(leaf.sums.mean());
+    if (leaf.has_offset()) tilt.mean += (leaf.factor * leaf.sums.weight()) * leaf.law->offset;
   }
   tilt.mean /= weight;
   tilt.p2 = squares / (weight * weight);
   tilt.log_partition = top + portable_log(weight / static_cast<double>(L));
-  if (order_ != SumOrder::covariance) return;
+  if (V_ != nullptr) combine_covariances(weight, tilt);
+}
 
-  // Around the mean: with z - mean = M x + o, Σ w (Mx + o)(Mx + o)ᵀ.
-  tilt.covariance = Matrix::Zero(dimension_, dimension_);
-  for (std::size_t k = 0; k < leaves_.size(); ++k) {
-    const Leaf& leaf = leaves_[k];
-    if (scale[k] == 0) continue;
+// Around the mean of each leaf, and of these around the mean of all: with z - mean = M (x - x̄) + o, V Σ p (z
+// - mean) (z - mean)ᵀ = VM cov(x) Mᵀ + (V o) oᵀ.
+template <typename T>
+void FullPrompt<T>::combine_covariances(double weight, PromptTilt& tilt) const {
+  tilt.value_covariance = Matrix::Zero(V_->rows(), dimension_);
+  for (const Leaf& leaf : leaves_) {
+    if (!leaf.drawn || leaf.factor == 0) continue;
     const double w = leaf.sums.weight();
     const Vector x_mean = leaf.sums.mean() / w;
     const Matrix spread = leaf.sums.second_moment() / w - x_mean * x_mean.transpose();
-    Vector o = leaf.law.push_forward(x_mean) - tilt.mean;
-    if (leaf.law.offset.size() > 0) o += leaf.law.offset;
-    const double square = leaf.law.scale * leaf.law.scale;
-    if (leaf.law.map.rows() == 0) {
-      tilt.covariance += (scale[k] * w) * (square * spread + o * o.transpose());
+    Vector o = leaf.law->push_forward(x_mean) - tilt.mean;
+    if (leaf.has_offset()) o += leaf.law->offset;
+    const Matrix half = (leaf.factor * w / weight * leaf.law->scale) * (leaf.VM * spread);
+    if (leaf.law->map.rows() == 0) {
+      tilt.value_covariance += half;
     } else {
-      tilt.covariance +=
-          (scale[k] * w) * (square * (leaf.law.map * spread * leaf.law.map.transpose()) + o * o.transpose());
+      tilt.value_covariance += half * leaf.law->map.transpose();
     }
+    tilt.value_covariance += (leaf.factor * w / weight) * (*V_ * o) * o.transpose();
   }
-  tilt.covariance /= weight;
 }
 
 template class FullPrompt<float>;

@@ -17,14 +17,15 @@ struct PromptTilt {
   double log_partition = 0;  ///< ln (1/L) Σ e^{<a, z_i>}
   double p2 = 0;             ///< Σ p_i²
   Vector mean;               ///< Σ p_i z_i
-  Matrix covariance;         ///< for SumOrder::covariance
+  Matrix value_covariance;   ///< V times the covariance, where asked for
 };
 
 template <typename T>
 class FullPrompt {
  public:
-  /// The law must outlive this. Order: mean or covariance.
-  FullPrompt(const Measure& law, SumOrder order);
+  /// The leaves of a law of this dimension, which must outlive this; V, or none where no covariance is
+  /// wanted.
+  FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V);
 
   /// L tokens (1 <= L <= kMostTokens) along a. Arithmetic in T, summed in float64 every 256 tokens. Throws
   /// Stopped.
@@ -33,16 +34,22 @@ class FullPrompt {
 
  private:
   struct Leaf {
-    TokenLeaf law;
+    const TokenLeaf* law = nullptr;
     std::unique_ptr<TokenSource<T>> source;
     TokenSums<T> sums;
+    Matrix VM = {};      // V times scale and map
+    bool drawn = false;  // in this prompt
+    double factor = 0;   // of its sums, relative to those of the largest leaf
+
+    bool has_offset() const { return law->offset.size() > 0; }
   };
   void add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t prompt, std::int64_t first,
                   std::int64_t count, const Execution& execution);
   void combine(const ConstVectorRef& direction, std::int64_t L, PromptTilt& tilt);
+  void combine_covariances(double weight, PromptTilt& tilt) const;
 
   std::ptrdiff_t dimension_;
-  SumOrder order_;
+  const Matrix* V_;
   std::vector<Leaf> leaves_;
   std::vector<double> cumulative_;
   AlignedVector<T> chunk_;

@@ -18,13 +18,16 @@ namespace {
 template <typename T>
 class FullKernelOf final : public PromptErrorKernel {
  public:
-  FullKernelOf(const Measure& law, const Matrix& V, const ErrorSampling& sampling, const Execution& execution)
-      : V_(V),
+  FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution)
+      : V_(law.V),
         sampling_(sampling),
         execution_(execution),
-        prompt_(law, sampling.gradient_U ? SumOrder::covariance : SumOrder::mean) {}
+        prompt_(law.leaves, law.law.dimension(), sampling.gradient_U ? &law.V : nullptr) {}
 
-  void aim(const QueryLimit& limit) override { limit_ = &limit; }
+  void aim(const QueryLimit& limit) override {
+    limit_ = &limit;
+    if (sampling_.gradient_U) VC_ = V_ * limit.tilt.covariance;
+  }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
     prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
@@ -33,8 +36,7 @@ class FullKernelOf final : public PromptErrorKernel {
     errors.output = errors.bias.squaredNorm();
     errors.gradient_V = static_cast<double>(V_.rows()) * shift_.squaredNorm();
     if (sampling_.gradient_U) {
-      errors.gradient_U =
-          limit_->query.squaredNorm() * (V_ * (tilt_.covariance - limit_->tilt.covariance)).squaredNorm();
+      errors.gradient_U = limit_->query.squaredNorm() * (tilt_.value_covariance - VC_).squaredNorm();
     }
     errors.p2 = tilt_.p2;
     errors.log_partition = tilt_.log_partition;
@@ -48,6 +50,7 @@ class FullKernelOf final : public PromptErrorKernel {
   FullPrompt<T> prompt_;
   PromptTilt tilt_;
   Vector shift_;
+  Matrix VC_;  // V times the covariance of the limit
 };
 
 // Gaussian tokens mean + R g: given the scores, the errors are the combinations of softmax statistics whose
@@ -83,7 +86,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
     const ScoreSums sums =
-        score_sums({}, {sampling_.seed, prompt, 1}, 0, sampling_.length, s_, shift_, execution_);
+        score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0, sampling_.length, s_, shift_, execution_);
     const double w = sums.w;
     const double from_shift = sums.wv / w;
     const double A = shift_ + from_shift;
@@ -98,7 +101,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
     statistics.squared_spread = (sums.wwvv - from_shift * (2 * sums.wwv - from_shift * sums.ww)) / (w * w);
     errors.output = output_.of(statistics);
     errors.gradient_V = gradient_V_.of(statistics);
-    errors.gradient_U = limit_->query.squaredNorm() * gradient_U_.of(statistics);
+    if (sampling_.gradient_U) errors.gradient_U = limit_->query.squaredNorm() * gradient_U_.of(statistics);
     errors.p2 = statistics.P2;
     errors.log_partition = centre_ + static_cast<double>(sums.top) * std::numbers::ln2 +
                            portable_log(w / static_cast<double>(sampling_.length));
@@ -147,27 +150,28 @@ class ScoreLawKernel final : public PromptErrorKernel {
 
 }  // namespace
 
-std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const Measure& law, const Matrix& V,
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
                                                             const ErrorSampling& sampling,
                                                             const Execution& execution) {
   constexpr const char* kName = "sample_attention_errors";
-  if (sampling.kernel == PromptKernel::full) {
-    if (sampling.precision == TokenPrecision::float32) {
-      return std::make_unique<FullKernelOf<float>>(law, V, sampling, execution);
-    }
-    return std::make_unique<FullKernelOf<double>>(law, V, sampling, execution);
-  }
-  if (sampling.precision == TokenPrecision::float64) {
+  const TokenLeaf& first = law.leaves.front();
+  const bool gaussian = law.leaves.size() == 1 && std::holds_alternative<NormalTokens>(first.base) &&
+                        !first.squared_radius.has_value();
+  const bool point = gaussian && first.map.cols() == 0;  // nothing to collapse
+  if (sampling.kernel == PromptKernel::collapsed && sampling.precision == TokenPrecision::float64) {
     fail(kName, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
   }
-  const std::vector<TokenLeaf> leaves = law.token_leaves();
-  const bool gaussian = leaves.size() == 1 && std::holds_alternative<NormalTokens>(leaves.front().base) &&
-                        !leaves.front().squared_radius.has_value() && leaves.front().map.cols() > 0;
-  if (gaussian) return std::make_unique<GaussianScoreKernel>(leaves.front(), V, sampling, execution);
+  if (sampling.kernel == PromptKernel::full || point) {
+    if (sampling.precision == TokenPrecision::float32) {
+      return std::make_unique<FullKernelOf<float>>(law, sampling, execution);
+    }
+    return std::make_unique<FullKernelOf<double>>(law, sampling, execution);
+  }
+  if (gaussian) return std::make_unique<GaussianScoreKernel>(first, law.V, sampling, execution);
   if (sampling.gradient_U) {
     fail(kName, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
   }
-  return std::make_unique<ScoreLawKernel>(law, V, sampling, execution);
+  return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
 }
 
 }  // namespace largo

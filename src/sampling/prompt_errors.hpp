@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/sampling/attention_errors.hpp"
 #include "sampling/query_limit.hpp"
 
@@ -26,9 +28,21 @@ class PromptErrorKernel {
   virtual void draw(std::uint64_t prompt, PromptErrors& errors) = 0;
 };
 
+/// A law to draw prompts of, and the values to read from them.
+struct PromptLaw {
+  PromptLaw(const Measure& measure, const ConstMatrixRef& values)
+      : law(measure), V(values), leaves(measure.token_leaves()) {}
+  PromptLaw(const PromptLaw&) = delete;
+  PromptLaw& operator=(const PromptLaw&) = delete;
+
+  const Measure& law;
+  const Matrix V;
+  const std::vector<TokenLeaf> leaves;
+};
+
 /// The kernel that `sampling` asks for. InputError where the law does not allow it. All must outlive the
 /// kernel.
-std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const Measure& law, const Matrix& V,
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
                                                             const ErrorSampling& sampling,
                                                             const Execution& execution);
 

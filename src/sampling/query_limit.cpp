@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "numerics/portable_math.hpp"
 
@@ -13,17 +14,23 @@ struct Along {
   double score;    // <a, mean(ν_{θa})>
 };
 
+// Not a number where both are infinite: then no sample is large enough.
+double entropy_of(double score, double log_partition) {
+  const double entropy = score - log_partition;
+  return std::isnan(entropy) ? std::numeric_limits<double>::infinity() : std::max(0.0, entropy);
+}
+
 Along along(const Measure& law, const Vector& direction, double theta) {
   const Tilt tilt = law.tilt(theta * direction, TiltOrder::mean);
   const double score = direction.dot(tilt.mean);
-  return {std::max(0.0, theta * score - tilt.log_partition), score};
+  return {entropy_of(theta * score, tilt.log_partition), score};
 }
 
 }  // namespace
 
 QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstVectorRef& at, TiltOrder order)
     : query(at), direction(U * at), tilt(law.tilt(direction, order)) {
-  entropy = std::max(0.0, direction.dot(tilt.mean) - tilt.log_partition);
+  entropy = entropy_of(direction.dot(tilt.mean), tilt.log_partition);
 }
 
 double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {

@@ -163,7 +163,11 @@ class PromptBlock {
   // Both return the output <b, x̄>.
   double draw_in_full(std::size_t n, std::uint64_t id) {
     const auto size = static_cast<Eigen::Index>(size_);
-    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), Eigen::Map<const Vector>(b_.row(0), size));
+    // Values relative to their size, so that none leaves the range of float32.
+    const Eigen::Map<const Vector> b(b_.row(0), size);
+    const double largest = b.cwiseAbs().maxCoeff();
+    const double scale = largest > 0 ? largest : 1;
+    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), b / scale);
     for (std::int64_t first = 0; first < batch_.length; first += kChunkTokens) {
       check_stop(execution_);
       const auto count =
@@ -172,10 +176,10 @@ class PromptBlock {
       sums_->add(chunk_.data(), count);
     }
     const double weight = sums_->weight();
-    const double output = sums_->value() / weight;
+    const double output = scale * sums_->value() / weight;
     Eigen::Map<Vector> mean(mean_.row(n), size), gradient(gradient_.row(n), size);
     mean = sums_->mean() / weight;
-    gradient = sums_->gradient() / weight - output * mean;
+    gradient = scale / weight * sums_->gradient() - output * mean;
     return output;
   }
 
@@ -241,9 +245,10 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
   check_shape(kName, "prior_root", task.prior_root.rows(), task.prior_root.cols(), d, d);
   check_shape(kName, "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
   check_size(kName, "v", parameters.v.size(), d + 1);
-  for (const Matrix* matrix : {&task.token_root, &task.query_root, &task.prior_root, &parameters.U}) {
-    check_finite(kName, "a matrix", *matrix);
-  }
+  check_finite(kName, "token_root", task.token_root);
+  check_finite(kName, "query_root", task.query_root);
+  check_finite(kName, "prior_root", task.prior_root);
+  check_finite(kName, "U", parameters.U);
   check_finite(kName, "v", parameters.v);
   check_finite(kName, "noise", task.noise);
   check_finite(kName, "score_scale", task.score_scale);
@@ -293,7 +298,9 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   mean.loss *= scale;
   mean.U *= scale;
   mean.v *= scale;
-  check_finite(kName, "loss", mean.loss);
+  if (!std::isfinite(mean.loss) || !mean.U.allFinite() || !mean.v.allFinite()) {
+    fail(kName, "the loss or its gradient overflows: scale down U, v or the roots of the task");
+  }
   return mean;
 }
 

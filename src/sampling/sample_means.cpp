@@ -23,6 +23,9 @@ constexpr std::int64_t kFewestPilots = 32;
 // A control must take off this share of the variance to be worth its noise.
 constexpr double kWorthwhile = 0.05;
 
+// Of the variance that is left: beyond, there is nothing but rounding.
+constexpr double kRounding = 1e-12;
+
 // What to subtract from each quantity: coefficients of its controls.
 struct Coefficients {
   std::vector<double> beta;       // kControls for each quantity
@@ -40,8 +43,8 @@ class Draws {
     std::fill(values_.begin(), values_.end(), 0.0);
     std::fill(controls_.begin(), controls_.end(), 0.0);
     sampler_->sample(index, values_, controls_);
-    for (const double x : values_) check_finite(kName, "a sample", x);
-    for (const double x : controls_) check_finite(kName, "a control", x);
+    for (const double x : values_) check_finite(kName, "a sampled quantity", x);
+    for (const double x : controls_) check_finite(kName, "a control of a sampled quantity", x);
   }
   std::span<const double> values() const { return values_; }
   std::span<const double> controls() const { return controls_; }
@@ -63,7 +66,7 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
   for (std::size_t c = 0; c < kControls; ++c) {
     fitted.beta[static_cast<std::size_t>(q) * kControls + c] = slope[static_cast<Eigen::Index>(c)];
   }
-  fitted.reduction[static_cast<std::size_t>(q)] = before / std::max(after, 1e-300);
+  fitted.reduction[static_cast<std::size_t>(q)] = before / std::max(after, kRounding * before);
 }
 
 Coefficients choose_coefficients(const Experiment& experiment, const SamplingPlan& plan,
@@ -143,7 +146,17 @@ double inverse_transformation(double y, double skewness, double n) {
   return 3 / skewness * (std::cbrt(1 + skewness * shifted) - 1);
 }
 
+// Fourth powers must neither overflow nor vanish.
+void check_range(const CentralMoments& moments) {
+  constexpr double kLargest = 1e75;
+  const double size = std::max(std::abs(moments.mean), std::sqrt(moments.variance()));
+  if (size == 0 || (size >= 1 / kLargest && size <= kLargest)) return;
+  fail(kName, "size of a quantity", size,
+       "0 or between 1e-75 and 1e75: scale it (V, for errors of attention)");
+}
+
 SampledMean to_mean(const CentralMoments& moments, double reduction) {
+  check_range(moments);
   SampledMean mean;
   const double n = moments.n;
   mean.value = moments.mean;
@@ -177,6 +190,10 @@ void check(const Experiment& experiment, const SamplingPlan& plan) {
     fail(kName, "number of a sample", static_cast<double>(plan.first), "below 2^62");
   }
   if (experiment.quantities() == 0) fail(kName, "the experiment has no quantities");
+  if (experiment.deciding() > experiment.quantities()) fail(kName, "more quantities decide than there are");
+  if (experiment.samples_per_block() < 1) {
+    fail(kName, "samples_per_block", static_cast<double>(experiment.samples_per_block()), "at least 1");
+  }
 }
 
 }  // namespace

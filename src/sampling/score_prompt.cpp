@@ -36,8 +36,8 @@ ScorePrompt::Errors ScorePrompt::attend(std::uint64_t seed, std::uint64_t prompt
   for (Component& component : components_) component.sums = {};
   share_out_labels(cumulative_, seed, prompt, L, [&](std::size_t k, std::int64_t first, std::int64_t count) {
     const ScoreComponent& piece = law_.components[k];
-    components_[k].sums.merge(score_sums({piece.shape, piece.order}, {seed, prompt, k + 1}, first, count,
-                                         piece.scale, components_[k].shift, execution));
+    components_[k].sums.merge(score_sums({piece.shape, piece.order}, {seed, prompt, kScoreLanes + k}, first,
+                                         count, piece.scale, components_[k].shift, execution));
   });
 
   double top = -std::numeric_limits<double>::infinity();

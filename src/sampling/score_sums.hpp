@@ -28,6 +28,9 @@ struct StandardScore {
   double order = 3;  ///< bounded only
 };
 
+/// Lanes of scores, apart from those of tokens.
+inline constexpr std::uint64_t kScoreLanes = std::uint64_t{1} << 20;
+
 /// Where the draws of a component come from: a lane of the prompt (token_source.hpp).
 struct ScoreAddress {
   std::uint64_t seed = 0;

@@ -113,6 +113,7 @@ class RowSource final : public TokenSource<T> {
   }
   void fill(const SampledTokens& base, const Stream& stream, std::uint64_t first_token, Rows rows) {
     base.law->sample(stream, first_token, rows);
+    rows.rowwise() -= base.centre.transpose();
   }
 
   decltype(TokenLeaf::base) base_;

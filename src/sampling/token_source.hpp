@@ -15,7 +15,7 @@ namespace largo {
 
 /// Prompts may have this many tokens, and sources this many lanes in all.
 inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
-inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 22;
+inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 20;
 
 /// The counters of a lane for the tokens from `first_token` on, a multiple of kTokensAtOnce.
 DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,

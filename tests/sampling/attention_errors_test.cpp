@@ -223,6 +223,78 @@ TEST(AttentionErrors, WarnsBeyondTheCondensationLineAndOfRareTokens) {
   }
 }
 
+// Kernels in float32 work around the mean: a law far from zero loses nothing.
+TEST(AttentionErrors, TokensFarFromZero) {
+  const RowMatrix points = normals(40, 2, 70);
+  const Matrix U = 0.5 * normals(2, 2, 71);
+  const Matrix V = normals(2, 2, 72);
+  const Vector query = normals(2, 1, 73);
+  const EmpiricalMeasure near(points);
+  const EmpiricalMeasure far(RowMatrix(points.array() + 1e6));
+  for (const Method& method : kMethods) {
+    ErrorSampling settings = sampling(method, 300, 2000);
+    settings.gradient_U = method.kernel == PromptKernel::full;
+    const SampledErrors a = sample_attention_errors(near, U, V, query, settings);
+    const SampledErrors b = sample_attention_errors(far, U, V, query, settings);
+    EXPECT_NEAR(b.output.value / a.output.value, 1, 1e-5) << method.name;
+    if (settings.gradient_U) {
+      EXPECT_NEAR(b.gradient_U.value / a.gradient_U.value, 1, 1e-5) << method.name;
+    }
+  }
+}
+
+TEST(AttentionErrors, GradientInUOnlyWhenAskedFor) {
+  const GaussianMeasure law = GaussianMeasure::standard(2);
+  const Matrix I = Matrix::Identity(2, 2);
+  for (const Method& method : kMethods) {
+    ErrorSampling settings = sampling(method, 1000, 100000);
+    settings.plan.relative_error = 0.02;
+    const SampledErrors without = sample_attention_errors(law, 0.5 * I, I, Vector::Unit(2, 0), settings);
+    EXPECT_EQ(without.gradient_U.value, 0) << method.name;
+    EXPECT_EQ(without.output.samples, 1024) << method.name;
+  }
+}
+
+// Some way from what is comfortable: no tokens to collapse, equal weights, laws that cannot be tilted far,
+// sizes whose fourth powers overflow.
+TEST(AttentionErrors, EdgesOfTheDomain) {
+  const Matrix I = Matrix::Identity(2, 2);
+  const Vector query = Vector::Ones(2);
+  ErrorSampling settings = sampling(kMethods[2], 5, 2000);
+  settings.gradient_U = true;
+  const GaussianMeasure point(Vector::Ones(2), Matrix::Zero(2, 2));
+  EXPECT_EQ(sample_attention_errors(point, I, I, query, settings).output.value, 0);
+  const GaussianMeasure law = GaussianMeasure::standard(2);
+  const SampledErrors equal = sample_attention_errors(law, 0 * I, I, query, settings);
+  EXPECT_TRUE(equal.warnings.empty());
+  expect_near(equal.output, 0.4, 0.4, "equal weights");
+  EXPECT_LE(equal.output.low, 0.4);
+  EXPECT_GE(equal.output.high, 0.4);
+  EXPECT_THROW(sample_attention_errors(law, I, 1e100 * I, query, settings), InputError);
+  EXPECT_THROW(sample_attention_errors(law, I, 1e-100 * I, query, settings), InputError);
+  EXPECT_THROW(sample_attention_errors(law, I, I, query, settings, {.threads = -1}), InputError);
+  EXPECT_THROW(sample_attention_errors(law, I, I, query, settings, {.threads = 1000000}), InputError);
+
+  // Tilts up to length 2 only.
+  class Short final : public Measure {
+   public:
+    Short() : Measure(2) {}
+    double log_partition(const ConstVectorRef& a) const override {
+      if (a.norm() > 2) throw InputError("no tilt so far out");
+      return a.squaredNorm() / 2;
+    }
+    Tilt tilt(const ConstVectorRef& a, TiltOrder) const override {
+      return {log_partition(a), a, Matrix::Identity(2, 2)};
+    }
+    void sample(const Stream& stream, std::uint64_t first, Eigen::Ref<RowMatrix> tokens) const override {
+      stream.normals(2 * first, {tokens.data(), static_cast<std::size_t>(tokens.size())});
+    }
+  };
+  const SampledErrors some = sample_attention_errors(Short(), I, I, query, sampling(kMethods[0], 100, 1000));
+  ASSERT_EQ(some.warnings.size(), 1U);
+  EXPECT_NE(some.warnings[0].find("not known"), std::string::npos);
+}
+
 TEST(AttentionErrors, StopsWithinASecond) {
   const GaussianMeasure law = GaussianMeasure::standard(4);
   const Matrix I = Matrix::Identity(4, 4);

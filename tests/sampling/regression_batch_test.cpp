@@ -197,7 +197,7 @@ TEST(RegressionBatch, RoundsOfBlocksAddUp) {
                             0.1};
   const RegressionParameters parameters{0.1 * normals(kD + 1, kD + 1, 1), normals(kD + 1, 1, 2)};
   const auto batch = [&](std::int64_t first, std::int64_t prompts) {
-    return regression_gradient(task, parameters, {first, prompts, 1, 1, PromptKernel::collapsed},
+    return regression_gradient(task, parameters, {first, prompts, 2, 1, PromptKernel::collapsed},
                                {.threads = 2});
   };
   const RegressionGradient all = batch(0, 2 * kHalf), lower = batch(0, kHalf), upper = batch(kHalf, kHalf);
@@ -222,6 +222,28 @@ TEST(RegressionBatch, RefusesBadInput) {
   refused([](Setting&, RegressionBatch& b) { b.length = 0; });
   refused([](Setting&, RegressionBatch& b) { b.length = std::int64_t{1} << 41; });
   refused([](Setting&, RegressionBatch& b) { b.first = -1; });
+}
+
+// One token has no spread: the gradient in U vanishes, in both kernels.
+TEST(RegressionBatch, OneTokenHasNoGradientInU) {
+  for (const PromptKernel kernel : {PromptKernel::full, PromptKernel::collapsed}) {
+    Setting setting = random_setting(3);
+    const RegressionGradient gradient =
+        regression_gradient(setting.task, setting.parameters, {0, 100, 1, 5, kernel});
+    EXPECT_LE(gradient.U.cwiseAbs().maxCoeff(), 1e-5 * gradient.v.cwiseAbs().maxCoeff());
+  }
+}
+
+TEST(RegressionBatch, FactoredShapesMustFit) {
+  FactoredParameters parameters{Matrix::Identity(3, 3), Matrix::Identity(3, 3), Matrix::Identity(3, 3),
+                                Vector::Ones(3)};
+  const RegressionGradient gradient{0, Matrix::Identity(3, 3), Vector::Ones(3)};
+  EXPECT_NO_THROW(factored_gradient(parameters, gradient));
+  parameters.V = Matrix::Identity(3, 7);
+  EXPECT_THROW(factored_gradient(parameters, gradient), InputError);
+  parameters.V = Matrix::Identity(3, 3);
+  parameters.output = Vector::Ones(9);
+  EXPECT_THROW(factored_gradient(parameters, gradient), InputError);
 }
 
 }  // namespace

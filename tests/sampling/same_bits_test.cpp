@@ -143,6 +143,37 @@ std::uint64_t bits_of(int configuration, const Execution& execution) {
 
 std::string written_path() { return std::string(LARGO_TEST_DATA) + "/same_bits.txt"; }
 
+// With the limits and controls of the laws themselves; an empirical measure's own tilt follows the SIMD
+// level.
+TEST(SameBits, EveryLawAtEveryLevel) {
+  const std::string best = simd_level();
+  for (const testing::NamedLaw& named : testing::sampled_laws()) {
+    if (named.name == "tokens") continue;
+    for (const PromptKernel kernel : {PromptKernel::full, PromptKernel::collapsed}) {
+      if (kernel == PromptKernel::collapsed && !named.has_score_law) continue;
+      ErrorSampling sampling;
+      sampling.length = 300;
+      sampling.plan.samples = 400;
+      sampling.kernel = kernel;
+      const auto bits = [&] {
+        const SampledErrors errors = sample_attention_errors(
+            *named.law, 0.3 * normals(3, 3, 430), normals(2, 3, 431), Vector(normals(3, 1, 432)), sampling);
+        Fingerprint print;
+        print.add(errors.output);
+        print.add(errors.gradient_V);
+        for (const SampledMean& bias : errors.bias) print.add(bias);
+        return print.value();
+      };
+      const std::uint64_t expected = bits();
+      for (const std::string& level : simd_levels()) {
+        force_simd_level(level);
+        EXPECT_EQ(bits(), expected) << named.name << ", " << level;
+      }
+      force_simd_level(best);
+    }
+  }
+}
+
 TEST(SameBits, HundredConfigurations) {
   std::mt19937_64 random(2026);
   const std::vector<std::string> levels = simd_levels();

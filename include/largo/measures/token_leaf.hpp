@@ -32,9 +32,11 @@ struct SphereTokens {
 struct ProductTokens {
   std::vector<CoordinateLawPtr> coordinates;
 };
-/// As the law itself samples them. It must outlive the leaf.
+/// z - centre, with z as the law itself samples it: kernels work in float32 and want tokens near zero. The
+/// law must outlive the leaf.
 struct SampledTokens {
   const Measure* law = nullptr;
+  Vector centre;
 };
 
 struct TokenLeaf {

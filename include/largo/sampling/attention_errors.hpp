@@ -42,8 +42,10 @@ struct SampledErrors {
 };
 
 /// At one query. Domain: shapes as in attention, finite numbers. Otherwise InputError. Relative error of the
-/// arithmetic: 1e-6 (float32; scores up to about 100), 1e-13 (float64). Cost, per token with AVX2: some 2 ns
-/// a coordinate that is normal, less for coins and intervals (full); 3 to 6 ns in all (collapsed).
+/// arithmetic: 1e-6 (float32; scores within 100 of one another), 1e-13 (float64). Cost with AVX2, per token:
+/// 1 ns a normal coordinate, less for coins and intervals (full); 3 to 6 ns in all (collapsed); per prompt
+/// some µs and 10 ns for each component of a mixture: with thousands of them, such as the atoms of a product,
+/// the full kernel is the faster.
 SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& U, const ConstMatrixRef& V,
                                       const ConstVectorRef& query, const ErrorSampling& sampling,
                                       const Execution& execution = {});
