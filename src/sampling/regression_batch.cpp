@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "largo/numerics/check.hpp"
-#include "largo/sampling/streams.hpp"
 #include "numerics/distribute.hpp"
 #include "sampling/collapsed_kernel.hpp"
+#include "sampling/float_draws.hpp"
 #include "sampling/padded_rows.hpp"
 #include "sampling/token_source.hpp"
 #include "sampling/token_sums.hpp"
@@ -23,8 +23,7 @@ constexpr const char* kName = "regression_gradient";
 constexpr std::int64_t kBlock = 16;
 constexpr std::int64_t kLongest = std::int64_t{1} << 40;
 // Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
-constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 63;
-
+constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
 constexpr std::uint64_t kResidualDraws = std::uint64_t{1} << 61;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
@@ -96,9 +95,8 @@ class PromptBlock {
         slope_(kBlock, 1),
         sum_U_(d_, size_),
         sum_v_(1, size_),
-        draws_(2 * d_),
         groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
-        residual_(2 * groups_ * kTokensAtOnce) {
+        normals_(2 * groups_ * kTokensAtOnce) {
     if (batch.kernel == PromptKernel::full) {
       TokenLeaf leaf;
       leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
@@ -136,9 +134,10 @@ class PromptBlock {
   // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x.
   void draw(std::int64_t first, std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) {
-      Stream(batch_.seed, static_cast<std::uint64_t>(first) + n).normals(kPromptDraws, draws_);
-      std::copy_n(draws_.data(), d_, omega_.row(n));
-      std::copy_n(draws_.data() + d_, d_, chi_.row(n));
+      float *task = normals_.data(), *query = task + groups_ * kTokensAtOnce;
+      token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, kPromptDraws}, groups_, task, query);
+      std::copy_n(task, d_, omega_.row(n));
+      std::copy_n(query, d_, chi_.row(n));
     }
     multiply(omega_, count, shared_.prior, w_);
     multiply(chi_, count, shared_.query, query_);
@@ -203,7 +202,7 @@ class PromptBlock {
 
     const CollapsedSums c = collapsed_sums({batch_.seed, id, 0}, batch_.length, s, alpha, beta, execution_);
     double *mean = mean_.row(n), *gradient = gradient_.row(n);
-    float *n1 = residual_.data(), *n2 = n1 + groups_ * kTokensAtOnce;
+    float *n1 = normals_.data(), *n2 = n1 + groups_ * kTokensAtOnce;
     token_normals({batch_.seed, id, kResidualDraws}, groups_, n1, n2);
     std::copy_n(n1, size_, mean);
     std::copy_n(n2, size_, gradient);
@@ -232,9 +231,8 @@ class PromptBlock {
   AlignedVector<float> chunk_;
   PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
   PaddedRows sum_U_, sum_v_;
-  std::vector<double> draws_;
   std::size_t groups_;
-  AlignedVector<float> residual_;
+  AlignedVector<float> normals_;
 };
 
 void check(const RegressionTask& task, const RegressionParameters& parameters, const RegressionBatch& batch) {

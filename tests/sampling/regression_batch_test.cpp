@@ -13,6 +13,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/sampling/streams.hpp"
+#include "prompt_draws.hpp"
 
 namespace largo {
 namespace {
@@ -55,8 +56,7 @@ struct Conditional {
 Conditional conditional(const Setting& setting, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
-  Vector draws(2 * d);
-  Stream(seed, prompt).normals(std::uint64_t{1} << 63, {draws.data(), static_cast<std::size_t>(2 * d)});
+  const Vector draws = testing::prompt_draws(seed, prompt, d);
   const Vector w = task.prior_root * draws.head(d);
   const Vector query = task.query_root * draws.tail(d);
   const Matrix covariance = task.token_root * task.token_root.transpose();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "largo/sampling/regression_batch.hpp"
+#include "prompt_draws.hpp"
 #include "sampled_laws.hpp"
 
 namespace largo {
@@ -43,8 +44,7 @@ Matrix observe(PromptKernel kernel, std::uint64_t seed) {
   for (std::ptrdiff_t i = 0; i < rows.rows(); ++i) {
     const RegressionGradient g =
         regression_gradient(setting, parameters, {i, 1, kLength, seed, kernel}, {.threads = 1});
-    Vector drawn(2 * kD);
-    Stream(seed, static_cast<std::uint64_t>(i)).normals(std::uint64_t{1} << 63, {drawn.data(), 2 * kD});
+    const Vector drawn = testing::prompt_draws(seed, static_cast<std::uint64_t>(i), kD);
     const double y = (setting.prior_root * drawn.head(kD)).dot(setting.query_root * drawn.tail(kD));
     rows(i, 0) = y + (parameters.v.dot(g.v) / 2 - g.loss) / y;
     rows.row(i).segment(1, (kD + 1) * kD) = g.U.leftCols(kD).reshaped().transpose();
