@@ -59,14 +59,18 @@ class Reproduce(CliTest):
         self.assertIn(os.path.join("a", "b", "report.json"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
-        lemma, exact, exponent = report["claims"]
-        self.assertEqual([claim["id"] for claim in report["claims"]], ["lemma", "exact-error", "averaged-exponent"])
+        lemma, exact, laws, exponent = report["claims"]
+        self.assertEqual([claim["id"] for claim in report["claims"]],
+                         ["lemma", "exact-error", "other-laws", "averaged-exponent"])
         self.assertEqual({claim["verdict"] for claim in report["claims"]}, {"holds"})
         self.assertAlmostEqual(exponent["rows"][1]["exponent"], (5 ** 0.5 - 1) / 2, 12)
         self.assertLessEqual(exponent["worst_difference"], exponent["worst_difference_bound"])
         self.assertLessEqual(lemma["worst_error"], lemma["worst_error_bound"])
         self.assertLessEqual(exact["worst_z_score"], exact["worst_z_score_bound"])
         self.assertEqual([row["L"] for row in exact["rows"]], [1, 3, 10, 30, 100])
+        self.assertLessEqual(laws["worst_z_score"], laws["worst_z_score_bound"])
+        self.assertEqual(len({row["law"] for row in laws["rows"]}), 4)
+        self.assertEqual({row["L"] for row in laws["rows"]}, {10, 100, 1000})
         # A second run replaces the report, and gives the same whatever the number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
