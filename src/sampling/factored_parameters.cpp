@@ -5,8 +5,6 @@
 namespace largo {
 namespace {
 
-std::size_t size_of(Eigen::Index index) { return static_cast<std::size_t>(index); }
-
 // A B, in the order of padded_rows.hpp.
 Matrix product(const Matrix& A, const Matrix& B) {
   PaddedRows x(size_of(A.rows()), size_of(A.cols())), y(size_of(A.rows()), size_of(B.cols()));

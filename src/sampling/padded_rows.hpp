@@ -11,6 +11,9 @@
 
 namespace largo {
 
+/// An index of Eigen's, which is signed, as a size.
+inline std::size_t size_of(std::ptrdiff_t index) { return static_cast<std::size_t>(index); }
+
 /// A matrix whose rows are padded with zeros to a multiple of kPadding, and aligned.
 class PaddedRows {
  public:

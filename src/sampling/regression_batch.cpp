@@ -21,15 +21,12 @@ namespace {
 constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
 constexpr std::int64_t kBlock = 16;
-constexpr std::int64_t kLongest = std::int64_t{1} << 40;
 // Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
 constexpr std::uint64_t kResidualDraws = std::uint64_t{1} << 61;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestHeld = 64;
-
-std::size_t size_of(Eigen::Index index) { return static_cast<std::size_t>(index); }
 
 // For products with rows: x Aᵀ is A applied to each, x A its transpose.
 RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
@@ -252,7 +249,7 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
   check_finite(kName, "score_scale", task.score_scale);
   if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
   if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");
-  if (batch.length < 1 || batch.length >= kLongest) {
+  if (batch.length < 1 || batch.length >= kMostTokens) {
     fail(kName, "length", static_cast<double>(batch.length), "between 1 and 2^40");
   }
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <thread>
@@ -76,9 +77,6 @@ Coverage coverage(std::int64_t L, double x, std::int64_t prompts) {
 void expect_level(std::int64_t L, double x, std::int64_t prompts) {
   const Coverage share = coverage(L, x, prompts);
   const std::string what = "L = " + std::to_string(L) + ", x = " + std::to_string(x);
-  ::testing::Test::RecordProperty(
-      what, std::to_string(share.output) + " " + std::to_string(share.gradient_V) + " " +
-                std::to_string(share.gradient_U) + " warned " + std::to_string(share.warned));
   std::printf("%s, %ld prompts: output %.4f, gradient in V %.4f, in U %.4f, warned %.4f\n", what.c_str(),
               static_cast<long>(prompts), share.output, share.gradient_V, share.gradient_U, share.warned);
   for (const double covered : {share.output, share.gradient_V, share.gradient_U}) {
