@@ -1,6 +1,7 @@
 #include "numerics/distribute.hpp"
 
 #include <algorithm>
+#include <vector>
 
 namespace largo {
 namespace {
@@ -22,7 +23,7 @@ Share share_of(std::ptrdiff_t count, const Execution& execution) {
   return {rank * each + std::min(rank, longer), each + (rank < longer ? 1 : 0)};
 }
 
-std::vector<double> gather_rows(std::vector<double> rows, bool failed, const Execution& execution) {
+AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const Execution& execution) {
   if (execution.ranks == nullptr || execution.ranks->size() == 1) return rows;
   // Every rank says first whether its rows will come, so that none waits for one that has given up.
   const double state[] = {failed ? kFailed : kReady};
@@ -30,7 +31,8 @@ std::vector<double> gather_rows(std::vector<double> rows, bool failed, const Exe
   for (const double other : execution.ranks->gather(state)) another = another || other != kReady;
   if (failed) return {};
   if (another) throw OtherProcessFailed();
-  return execution.ranks->gather(rows);
+  const std::vector<double> all = execution.ranks->gather(rows);
+  return {all.begin(), all.end()};
 }
 
 std::vector<int> gather_at_end(const Ranks& ranks, int code) {

@@ -5,9 +5,9 @@
 #include <cstddef>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "largo/numerics/execution.hpp"
+#include "numerics/aligned_vector.hpp"
 #include "numerics/parallel.hpp"
 
 namespace largo {
@@ -26,15 +26,15 @@ Share share_of(std::ptrdiff_t count, const Execution& execution);
 
 /// Gathers the rows of all ranks in order. `failed` says that this one has none: then all ranks throw, the
 /// one that failed not before the others know.
-std::vector<double> gather_rows(std::vector<double> rows, bool failed, const Execution& execution);
+AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const Execution& execution);
 
 /// `count` rows of `width` numbers, row i being what body(i, row) writes into zeros. Each is computed once,
 /// on one thread of one rank; every rank returns all of them. An exception on one rank ends the work on all.
 template <typename Body>
-std::vector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, const Execution& execution,
-                                    const Body& body) {
+AlignedVector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, const Execution& execution,
+                                      const Body& body) {
   const Share share = share_of(count, execution);
-  std::vector<double> rows(static_cast<std::size_t>(share.count) * width);
+  AlignedVector<double> rows(static_cast<std::size_t>(share.count) * width);
   try {
     const std::ptrdiff_t chunk = std::max<std::ptrdiff_t>(1, execution.chunk);  // units to a task
     parallel_for((share.count + chunk - 1) / chunk, execution, [&](std::ptrdiff_t task) {

@@ -1,6 +1,7 @@
 #include "sampling/collapsed_kernel.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -142,13 +143,16 @@ HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
 
 constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
-constexpr std::size_t kChunk = 256;                         // tokens whose sums stay in float32
+constexpr std::size_t kChunk = 512;                         // tokens whose sums stay in float32
 constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two looks at Execution::stop
-// Up to this rate weights are within 2^±27 of one another, whatever the draws, and need no reference.
-constexpr double kFixedRate = 4;
+// Up to this rate weights need no reference: whatever the draws, they are within 2^±50.25.
+constexpr double kFixedRate = 7.5;
 constexpr double kLargestDraw = 6.7;
 constexpr double kLargestSpread = 1e11;
-static_assert(4 * kFixedRate * kLargestDraw < 120, "products of two weights and two values stay finite");
+// (Σ w² v² has kChunk terms with |v| < 2^5.)
+static_assert(2 * kFixedRate * kLargestDraw + 9 + 2 * 5 < 127,
+              "sums of squared weights and values are finite");
+static_assert(2 * kFixedRate * kLargestDraw < 126 - 23, "nor does a squared weight lose digits below");
 
 // The sums of all chunks so far, lane by lane, in float64.
 class Totals {
@@ -185,7 +189,8 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   alignas(64) float partial[kSums * kTokensAtOnce];
   Totals total;
   // Around the likely mean of g, so that little cancels later.
-  const double shift = std::min(s, std::sqrt(2 * portable_log(static_cast<double>(L))));
+  const auto bits = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(L)));  // ~ ln L / ln 2
+  const double shift = std::min(s, std::sqrt(2 * std::numbers::ln2 * bits));
   // Values relative to their size, so that no square of them leaves the range of float32.
   const double larger = std::max(std::abs(alpha), std::abs(beta));
   const double size = larger > 0 ? larger : 1;

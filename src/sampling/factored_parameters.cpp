@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "largo/numerics/check.hpp"
 #include "largo/sampling/regression_batch.hpp"
 #include "sampling/padded_rows.hpp"
@@ -5,16 +7,14 @@
 namespace largo {
 namespace {
 
-// A B, in the order of padded_rows.hpp.
+// A B, in the order of padded_rows.hpp. Its rows are our columns: what it sees is (A B)ᵀ = Bᵀ Aᵀ.
 Matrix product(const Matrix& A, const Matrix& B) {
-  PaddedRows x(size_of(A.rows()), size_of(A.cols())), y(size_of(A.rows()), size_of(B.cols()));
-  for (Eigen::Index n = 0; n < A.rows(); ++n) {
-    for (Eigen::Index k = 0; k < A.cols(); ++k) x.row(size_of(n))[k] = A(n, k);
-  }
-  multiply(x, x.rows(), {size_of(B.rows()), size_of(B.cols()), B.data(), 1, size_of(B.rows()), 1}, y);
+  PaddedRows x(size_of(B.cols()), size_of(B.rows())), y(size_of(B.cols()), size_of(A.rows()));
+  for (Eigen::Index n = 0; n < B.cols(); ++n) std::copy_n(B.col(n).data(), B.rows(), x.row(size_of(n)));
+  multiply(x, x.rows(), {size_of(A.cols()), size_of(A.rows()), A.data(), size_of(A.rows()), 1, 1}, y);
   Matrix result(A.rows(), B.cols());
-  for (Eigen::Index n = 0; n < A.rows(); ++n) {
-    for (Eigen::Index i = 0; i < B.cols(); ++i) result(n, i) = y.row(size_of(n))[i];
+  for (Eigen::Index n = 0; n < B.cols(); ++n) {
+    std::copy_n(y.row(size_of(n)), A.rows(), result.col(n).data());
   }
   return result;
 }

@@ -1,6 +1,7 @@
 #include "sampling/padded_rows.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/padded_rows.cpp"
@@ -38,6 +39,21 @@ using V = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
+// a b + c with one rounding, lane by lane where the level has no such instruction.
+HWY_INLINE V FusedMulAdd(V a, V b, V c) {
+#if HWY_NATIVE_FMA
+  return hn::MulAdd(a, b, c);
+#else
+  const D d;
+  alignas(64) double x[kLanes], y[kLanes], z[kLanes];
+  hn::Store(a, d, x);
+  hn::Store(b, d, y);
+  hn::Store(c, d, z);
+  for (std::size_t i = 0; i < kLanes; ++i) z[i] = std::fma(x[i], y[i], z[i]);
+  return hn::Load(d, z);
+#endif
+}
+
 // kRows rows and two vectors of columns from (row, column) on stay in registers.
 template <std::size_t kRows>
 HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, RightFactor::Range range) {
@@ -54,8 +70,8 @@ HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, R
     const V A1 = hn::Load(d, A + kLanes);
     for (std::size_t n = 0; n < kRows; ++n) {
       const V x_n = hn::Set(d, x[n * p.x_row]);
-      sum[n][0] = hn::Add(sum[n][0], hn::Mul(x_n, A0));
-      sum[n][1] = hn::Add(sum[n][1], hn::Mul(x_n, A1));
+      sum[n][0] = FusedMulAdd(x_n, A0, sum[n][0]);
+      sum[n][1] = FusedMulAdd(x_n, A1, sum[n][1]);
     }
   }
   for (std::size_t n = 0; n < kRows; ++n) {

@@ -1,9 +1,11 @@
 // Small dense products for blocks of prompts, one prompt a row.
 //
 // Written out rather than left to Eigen, whose order of summation follows the sizes of the caches: here every
-// sum runs in the order of its index, without fused operations, and has the same bits everywhere.
+// sum runs in the order of its index, by fused operations, and has the same bits everywhere. (Levels without
+// such instructions call std::fma, which finds the one of a CPU that has it; machines without any are slow.)
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -27,6 +29,7 @@ class PaddedRows {
   std::size_t stride() const { return stride_; }  ///< columns with the padding
   double* row(std::size_t i) { return values_.data() + i * stride_; }
   const double* row(std::size_t i) const { return values_.data() + i * stride_; }
+  void set_zero() { std::fill(values_.begin(), values_.end(), 0.0); }
 
  private:
   std::size_t rows_ = 0, stride_ = 0;
@@ -53,7 +56,7 @@ class RightFactor {
 };
 
 /// y = x A for the first `rows` rows of x and the first columns, as many as A has rows: y_ni = Σ_k x_nk A_ki,
-/// k ascending. y is at least as wide as A; zeros beyond. Cost with AVX2: a cycle for four products.
+/// k ascending. y is at least as wide as A; zeros beyond. Cost with AVX2: a cycle for eight products.
 void multiply(const PaddedRows& x, std::size_t rows, const RightFactor& A, PaddedRows& y);
 
 /// y += xᵀ A over the first `rows` rows of both: y_ji grows by Σ_n x_nj A_ni, n ascending, j < y.rows().

@@ -1,14 +1,16 @@
 #include "largo/sampling/regression_batch.hpp"
 
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
+#include "sampling/collapsed_frame.hpp"
 #include "sampling/collapsed_kernel.hpp"
 #include "sampling/float_draws.hpp"
 #include "sampling/padded_rows.hpp"
@@ -21,9 +23,9 @@ namespace {
 constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
 constexpr std::int64_t kBlock = 16;
-// Draws of a prompt beside its tokens, far from theirs: task and query; what is left after collapsing.
+// Draws of a prompt beside its tokens, far from theirs: task and query, then what lies across a collapsed
+// prompt.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
-constexpr std::uint64_t kResidualDraws = std::uint64_t{1} << 61;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestHeld = 64;
@@ -34,15 +36,6 @@ RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) 
 }
 RightFactor as_it_is(const Matrix& A) {
   return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
-}
-
-// Of padded rows: eight sums side by side, then theirs.
-double dot(const double* x, const double* y, std::size_t stride) {
-  double sums[8] = {};
-  for (std::size_t i = 0; i < stride; i += 8) {
-    for (std::size_t lane = 0; lane < 8; ++lane) sums[lane] += x[i + lane] * y[i + lane];
-  }
-  return ((sums[0] + sums[4]) + (sums[2] + sums[6])) + ((sums[1] + sums[5]) + (sums[3] + sums[7]));
 }
 
 // What all prompts share, laid out for products with blocks of them.
@@ -93,7 +86,8 @@ class PromptBlock {
         sum_U_(d_, size_),
         sum_v_(1, size_),
         groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
-        normals_(2 * groups_ * kTokensAtOnce) {
+        drawn_(batch.kernel == PromptKernel::full ? groups_ : 2 * groups_),
+        normals_(2 * drawn_ * kTokensAtOnce) {
     if (batch.kernel == PromptKernel::full) {
       TokenLeaf leaf;
       leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
@@ -120,6 +114,8 @@ class PromptBlock {
         x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise * x[d_];  // y of the token
       }
     }
+    sum_U_.set_zero();
+    sum_v_.set_zero();
     add_transposed_product(query_, count, gradient_, sum_U_);
     add_transposed_product(slope_, count, mean_, sum_v_);
     row[0] = loss;
@@ -128,13 +124,16 @@ class PromptBlock {
   }
 
  private:
-  // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x.
+  // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x. For collapsed prompts also normals to spread.
   void draw(std::int64_t first, std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) {
-      float *task = normals_.data(), *query = task + groups_ * kTokensAtOnce;
-      token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, kPromptDraws}, groups_, task, query);
-      std::copy_n(task, d_, omega_.row(n));
-      std::copy_n(query, d_, chi_.row(n));
+      float *one = normals_.data(), *two = one + drawn_ * kTokensAtOnce;
+      token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, kPromptDraws}, drawn_, one, two);
+      std::copy_n(one, d_, omega_.row(n));
+      std::copy_n(two, d_, chi_.row(n));
+      if (drawn_ == groups_) continue;
+      std::copy_n(one + groups_ * kTokensAtOnce, size_, mean_.row(n));
+      std::copy_n(two + groups_ * kTokensAtOnce, size_, gradient_.row(n));
     }
     multiply(omega_, count, shared_.prior, w_);
     multiply(chi_, count, shared_.query, query_);
@@ -182,39 +181,12 @@ class PromptBlock {
   // Along e (the scores) and f (the rest of the values) from the kernel, across both Gaussian.
   double draw_collapsed(std::size_t n, std::uint64_t id) {
     const std::size_t stride = a_.stride();
-    const double *a = a_.row(n), *b = b_.row(0);
     double *e = e_.row(0), *f = f_.row(0);
-    const double norm = std::sqrt(dot(a, a, stride));
-    const double s = norm > 1e-150 ? norm : 0;  // below, squares are no longer normal numbers
-    const double inverse = s > 0 ? 1 / s : 0;
-    for (std::size_t i = 0; i < size_; ++i) e[i] = s > 0 ? a[i] * inverse : (i == 0 ? 1 : 0);
-    const double alpha = dot(b, e, stride);
-    for (std::size_t i = 0; i < size_; ++i) f[i] = b[i] - alpha * e[i];
-    const double left = dot(f, e, stride);
-    for (std::size_t i = 0; i < size_; ++i) f[i] -= left * e[i];
-    double beta = std::sqrt(dot(f, f, stride));
-    if (!(beta > 1e-12 * std::abs(alpha))) beta = 0;  // the values do not tell f from the rest
-    const double scale = beta > 0 ? 1 / beta : 0;
-    for (std::size_t i = 0; i < size_; ++i) f[i] *= scale;
-
-    const CollapsedSums c = collapsed_sums({batch_.seed, id, 0}, batch_.length, s, alpha, beta, execution_);
-    double *mean = mean_.row(n), *gradient = gradient_.row(n);
-    float *n1 = normals_.data(), *n2 = n1 + groups_ * kTokensAtOnce;
-    token_normals({batch_.seed, id, kResidualDraws}, groups_, n1, n2);
-    std::copy_n(n1, size_, mean);
-    std::copy_n(n2, size_, gradient);
-    const double n1_e = dot(mean, e, stride), n1_f = dot(mean, f, stride);
-    const double n2_e = dot(gradient, e, stride), n2_f = dot(gradient, f, stride);
-    const double root = std::sqrt(c.p2);
-    const double share = c.p2v / c.p2;
-    const double rest = std::sqrt(std::max(0.0, c.p2vv - c.p2v * share));
-    for (std::size_t i = 0; i < size_; ++i) {
-      const double across1 = root * (mean[i] - n1_e * e[i] - n1_f * f[i]);
-      const double across2 = gradient[i] - n2_e * e[i] - n2_f * f[i];
-      mean[i] = c.g * e[i] + c.h * f[i] + across1;
-      gradient[i] = c.vg * e[i] + c.vh * f[i] + share * across1 + rest * across2;
-    }
-    return alpha * c.g + beta * c.h;
+    const CollapsedFrame frame = collapse(a_.row(n), b_.row(0), stride, e, f);
+    const CollapsedSums sums =
+        collapsed_sums({batch_.seed, id, 0}, batch_.length, frame.s, frame.alpha, frame.beta, execution_);
+    spread(sums, e, f, stride, mean_.row(n), gradient_.row(n));
+    return frame.alpha * sums.g + frame.beta * sums.h;
   }
 
   const RegressionTask& task_;
@@ -228,7 +200,7 @@ class PromptBlock {
   AlignedVector<float> chunk_;
   PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
   PaddedRows sum_U_, sum_v_;
-  std::size_t groups_;
+  std::size_t groups_, drawn_;  // of normals for a vector, and for a prompt
   AlignedVector<float> normals_;
 };
 
@@ -264,14 +236,16 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   const Eigen::Index d = task.token_root.rows();
   const Eigen::Index width = 1 + d * (d + 1) + (d + 1);
   const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
+  // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
+  tbb::enumerable_thread_specific<PromptBlock> prompts(
+      [&] { return PromptBlock(task, parameters, batch, shared, execution); });
   Vector sum = Vector::Zero(width);
   for (std::int64_t start = 0; start < blocks; start += held) {
     const std::int64_t count = std::min(held, blocks - start);
-    const std::vector<double> rows =
+    const AlignedVector<double> rows =
         distribute_rows(count, size_of(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
-          PromptBlock prompts(task, parameters, batch, shared, execution);
           const std::int64_t first = (start + block) * kBlock;
-          prompts(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
+          prompts.local()(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
         });
     for (std::int64_t block = 0; block < count; ++block) {
       sum += Eigen::Map<const Vector>(rows.data() + block * width, width);

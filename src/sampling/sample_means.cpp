@@ -79,7 +79,7 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
   const std::int64_t blocks = (pilots + per_block - 1) / per_block;
   const std::size_t width = quantities * (1 + kControls);
   // Raw samples, a block of them in a row.
-  const std::vector<double> rows =
+  const AlignedVector<double> rows =
       distribute_rows(blocks, static_cast<std::size_t>(per_block) * width, execution,
                       [&](std::ptrdiff_t block, std::span<double> row) {
                         Draws draws(experiment);
@@ -109,7 +109,7 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
   const std::int64_t blocks = (end - begin + per_block - 1) / per_block;
   for (std::int64_t first = 0; first < blocks; first += kBlocksAtOnce) {
     const std::int64_t count = std::min(kBlocksAtOnce, blocks - first);
-    const std::vector<double> rows = distribute_rows(
+    const AlignedVector<double> rows = distribute_rows(
         count, quantities * kNumbers, execution, [&](std::ptrdiff_t block, std::span<double> row) {
           Draws draws(experiment);
           std::vector<CentralMoments> sums(quantities);

@@ -129,7 +129,7 @@ TEST(DistributeRows, GoesOnAfterAFailure) {
     };
     EXPECT_ANY_THROW(fail_on(0));
     EXPECT_ANY_THROW(fail_on(5));
-    EXPECT_EQ(fail_on(-1), (std::vector<double>{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(fail_on(-1), (AlignedVector<double>{0, 1, 2, 3, 4, 5}));
   });
   for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
 }
@@ -137,9 +137,9 @@ TEST(DistributeRows, GoesOnAfterAFailure) {
 TEST(GatherRows, TakesPartsOfAnySize) {
   const auto thrown = run_on(4, [&](const Ranks& ranks) {
     // Sizes 0, 3, 0, 1
-    const std::vector<double> parts[] = {{}, {1, 2, 3}, {}, {4}};
+    const AlignedVector<double> parts[] = {{}, {1, 2, 3}, {}, {4}};
     const auto all = gather_rows(parts[ranks.rank()], false, {.ranks = &ranks});
-    EXPECT_EQ(all, (std::vector<double>{1, 2, 3, 4}));
+    EXPECT_EQ(all, (AlignedVector<double>{1, 2, 3, 4}));
   });
   for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
 }
