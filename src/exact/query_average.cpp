@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdint>
 #include <limits>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "exact/attention_forms.hpp"
 #include "exact/domain.hpp"
-#include "exact/query_law.hpp"
+#include "exact/query_nodes.hpp"
 #include "largo/exact/softmax_table.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
@@ -19,24 +20,20 @@ namespace {
 
 constexpr const char* kName = "averaged_attention_error";
 
-// The rule in t, √(Q/λ) = ρ = ln(1 + e^t), analytic for |Im t| < π: its step is halved until
-// what remains is estimated to be less than kEnough, relatively.
-constexpr double kFirstStep = 0.4;
+// The step of the rule is halved until what remains is estimated to be less than kEnough, relatively.
 constexpr double kEnough = 1e-11;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
-constexpr double kFarthest = 1e4;
-constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
-// What is below e^-kDepth of the integral is left out.
-constexpr double kDepth = 42;
+// A table pays from so many nodes on.
+constexpr std::size_t kFewNodes = 8;
 
-enum : std::size_t { kOutput, kSquaredBias, kGradientV, kGradientU, kCheck, kAverages };
+enum : std::size_t { kOutput, kSquaredBias, kGradientV, kGradientU, kDifference, kLimit, kCheck, kAverages };
 using Averages = std::array<double, kAverages>;
 
 struct Sums {
   Averages value{};
-  Averages uncertainty{};  ///< from the densities and the table
+  Averages uncertainty{};  ///< from the nodes and the statistics
 
   void add(double factor, const Sums& other) {
     for (std::size_t i = 0; i < kAverages; ++i) {
@@ -46,146 +43,216 @@ struct Sums {
   }
 };
 
-// The errors at all queries with scores of variance `square`, from the densities of forms there; and the
-// sizes of their terms.
-std::pair<Averages, Averages> errors_at(const AttentionForms& forms, const SoftmaxStatistics& m,
-                                        const FormProducts& f, double square) {
-  const double inverse = 1 / square;
-  const DirectionValues at{f[kOne], f[kW] * inverse, f[kG] * inverse, 0, 0};
-  const DirectionValues times_Z{f[kZ], f[kZW] * inverse, f[kZG] * inverse, f[kZH] * inverse,
-                                f[kZWG] * inverse * inverse};
-  const MomentCombination output = output_combination(forms, at);
-  const MomentCombination gradient_V = value_gradient_combination(forms, at);
-  const MomentCombination gradient_U = covariance_combination(forms, times_Z);
-  const double bias = m.P2 * m.P2 * f[kW];
-  return {{output.of(m), bias, gradient_V.of(m), gradient_U.of(m), f[kOne]},
-          {output.size_of(m), 2 * bias, gradient_V.size_of(m), gradient_U.size_of(m), 0}};
-}
+// Softmax against linear attention over the same prompt, centred tokens: along e the outputs differ by
+// A − s Σ g_i²/L, across by Σ (p_i − s g_i/L) r_i. By parts E[A Σ g_i²] = (L + 1) E[A] + s E[B], so that
+//   along  E[(A − s)²] + 2 s² (E[P_2] − E[B])/L,   across  E[P_2] (1 + 2 s²/L) − s²/L.
+struct SoftmaxLinear {
+  SoftmaxLinear(const SoftmaxStatistics& m, double square, double L)
+      : along(m.mse + 2 * square / L * (m.P2 - m.variance)),
+        across(m.P2 * (1 + 2 * square / L) - square / L),
+        along_size(m.mse + 2 * square / L * (m.P2 + m.variance)),
+        across_size(m.P2 * (1 + 2 * square / L) + square / L) {}
+  double along, across;
+  double along_size, across_size;  ///< of the terms
+};
 
-class SpreadIntegral {
+// One layer: what the errors at a node are.
+class ErrorsAt {
  public:
-  SpreadIntegral(const AttentionForms& forms, const QueryLaw& law, const SoftmaxTable& table)
-      : forms_(forms), law_(law), table_(table) {
-    // The errors grow from some 1/L at s = 0 to 1, the squared bias from 1/L²; the law ends like a Gaussian,
-    // and begins like ρ^rank below the smallest of the λ_j.
-    last_ = law.highest() + std::sqrt(2 * (kDepth + 2 * std::log(table.L())));
-    first_ = -kDepth / law.rank() - 1 + 0.5 * std::log(law.smallest_ratio());
-    const double nearest = law.lowest() - std::sqrt(2 * kDepth);
-    if (nearest > kLinearFrom) first_ = nearest;
-    // Exponents of the order lowest² are to keep some digits.
-    if (law.lowest() > kFarthest) {
-      fail(kName, "distance of the query mean from zero scores, in deviations", law.lowest(),
-           "at most 1e4 (or take the error at the mean)");
-    }
-    const double largest = std::sqrt(law.smallest_square() + law.largest() * last_ * last_);
-    if (!(largest <= kLargestScoreSpread))
-      fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
-  }
+  ErrorsAt(const AttentionForms& forms, double L, double scale)
+      : forms_(forms), L_(L), square_(scale * scale), fourth_(square_ * square_) {}
 
-  /// The values, and estimates of their errors.
-  std::pair<Averages, Averages> operator()() const {
-    double step = kFirstStep;
-    Sums sums = trapezoidal(first_, step);
-    Averages last_change{};
-    for (int halving = 1;; ++halving) {
-      Sums finer;
-      finer.add(0.5, sums);
-      finer.add(0.5, trapezoidal(first_ + 0.5 * step, step));
-      step *= 0.5;
-      Averages error{};
-      double worst = 0;
-      const double check = std::abs(finer.value[kCheck] - 1);
-      for (std::size_t i = 0; i < kAverages; ++i) {
-        const double size = std::abs(finer.value[i]);
-        const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
-        // The next change, if they fell in proportion; usually they fall much faster.
-        const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
-        const double remaining = change * ratio;
-        last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
-        // Interpolation in the table has small jumps between panels: no step resolves those.
-        if (size * remaining > finer.uncertainty[i]) worst = std::max(worst, remaining);
-        error[i] = finer.uncertainty[i] + size * (remaining + kRounding + check);
-      }
-      if (worst < kEnough || halving == kHalvings) return {finer.value, error};
-      sums = finer;
+  /// Adds the errors at all queries of a node, where the softmax has the statistics m.
+  void add_to(Sums& sums, const SoftmaxStatistics& m, const DirectionNode& node) const {
+    Averages size{};
+    const Averages value = at(m, node.fine, node.square, &size);
+    const Averages coarse = at(m, node.coarse, node.square, nullptr);
+    for (std::size_t i = 0; i < kAverages; ++i) {
+      sums.value[i] += value[i];
+      sums.uncertainty[i] += size[i] * m.relative_error + std::abs(value[i] - coarse[i]);
     }
   }
 
  private:
-  Sums trapezoidal(double first, double step) const {
-    Sums sums;
-    const auto nodes = static_cast<std::int64_t>((last_ - first) / step);
-    for (std::int64_t node = 0; node <= nodes; ++node) {
-      const double t = first + static_cast<double>(node) * step;
-      const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
-      const double q = law_.largest() * rho * rho;
-      // dq = 2λρ dρ, dρ = dt/(1 + e^-t)
-      const double weight = step * 2 * law_.largest() * rho / (1 + std::exp(-t));
-      const double square = law_.smallest_square() + q;
-      const SoftmaxStatistics m = table_(std::sqrt(square));
-      const QueryLaw::Densities densities = law_.densities(q);
-      const auto [value, size] = errors_at(forms_, m, densities.fine, square);
-      const Averages coarse = errors_at(forms_, m, densities.coarse, square).first;
-      for (std::size_t i = 0; i < kAverages; ++i) {
-        sums.value[i] += weight * value[i];
-        sums.uncertainty[i] += weight * (size[i] * m.relative_error + std::abs(value[i] - coarse[i]));
-      }
+  Averages at(const SoftmaxStatistics& m, const FormProducts& f, double square, Averages* size) const {
+    const DirectionValues at{f[kOne], f[kW], f[kG], 0, 0};
+    const DirectionValues times_Z{f[kZ], f[kZW], f[kZG], f[kZH], f[kZWG]};
+    const MomentCombination output = output_combination(forms_, at);
+    const MomentCombination gradient_V = value_gradient_combination(forms_, at);
+    const MomentCombination gradient_U = covariance_combination(forms_, times_Z);
+    const SoftmaxLinear difference(m, square_ * square, L_);
+    const double across = f[kOne] * forms_.W_trace - f[kW];
+    const double limit = fourth_ * f[kW] * square;  // ‖VΓUz‖²
+    const double bias = m.P2 * m.P2 * limit;
+    if (size != nullptr) {
+      *size = {square_ * output.size_of(m),
+               2 * bias,
+               square_ * gradient_V.size_of(m),
+               fourth_ * gradient_U.size_of(m),
+               square_ * (f[kW] * difference.along_size + std::abs(across) * difference.across_size),
+               0,
+               0};
     }
-    return sums;
+    return {square_ * output.of(m),
+            bias,
+            square_ * gradient_V.of(m),
+            fourth_ * gradient_U.of(m),
+            square_ * (f[kW] * difference.along + across * difference.across),
+            limit,
+            f[kOne]};
   }
 
   const AttentionForms& forms_;
-  const QueryLaw& law_;
-  const SoftmaxTable& table_;
-  double first_ = 0, last_ = 0;
+  double L_, square_, fourth_;  // powers of the scale
 };
 
-// All queries give scores of the same spread: at s = 0 of the same distribution, whatever the direction e is.
-std::pair<Averages, Averages> constant_spread(const AttentionForms& forms, const QueryLaw& law,
-                                              const SoftmaxTable& table) {
-  const double square = law.smallest_square() > kNoSpread ? law.smallest_square() : 0;
-  const SoftmaxStatistics m = table(std::sqrt(square));
-  FormProducts f = law.averages();
-  if (square == 0) {
-    const double W = forms.W(0, 0), G = forms.G(0, 0);
-    f = {f[kOne], W, G, f[kZ], f[kZ] * W, f[kZ] * G, f[kZ] * forms.WG(0, 0), f[kZ] * W * G};
+// The values, and estimates of their errors.
+struct Averaged {
+  Averages value{}, error{};
+};
+
+// All nodes there are.
+Averaged average(const std::vector<DirectionNode>& nodes, const ErrorsAt& errors, double L, double scale) {
+  const bool few = nodes.size() <= kFewNodes;
+  const auto table = few ? nullptr : SoftmaxTable::shared(L);
+  Sums sums;
+  for (const DirectionNode& node : nodes) {
+    const double s = scale * std::sqrt(node.square);
+    check_score_spread(kName, s);
+    errors.add_to(sums, few ? softmax_statistics(s, L) : (*table)(s), node);
   }
-  auto [value, size] = errors_at(forms, m, f, square > 0 ? square : 1);
-  if (square == 0) value[kSquaredBias] = 0;
-  for (double& x : size) x *= m.relative_error + 1e-15;
-  return {value, size};
+  Averaged result{sums.value, sums.uncertainty};
+  const double check = std::abs(sums.value[kCheck] - 1);
+  for (std::size_t i = 0; i < kAverages; ++i) {
+    result.error[i] += (kRounding + check) * std::abs(sums.value[i]);
+  }
+  return result;
+}
+
+// Nodes as needed.
+Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale) {
+  const double largest = scale * std::sqrt(nodes.largest_square(L));
+  if (!(largest <= kLargestScoreSpread)) {
+    fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
+  }
+  const auto table = SoftmaxTable::shared(L);
+  const auto sum_level = [&](int level) {
+    Sums sums;
+    const std::size_t count = nodes.count(level, L);
+    for (std::size_t i = 0; i < count; ++i) {
+      const DirectionNode& node = nodes.at(level, i);
+      errors.add_to(sums, (*table)(scale * std::sqrt(node.square)), node);
+    }
+    return sums;
+  };
+  double step = GaussianNodes::kFirstStep;
+  Sums sums;
+  sums.add(step, sum_level(0));
+  Averages last_change{};
+  for (int halving = 1;; ++halving) {
+    Sums finer;
+    finer.add(0.5, sums);
+    finer.add(0.5 * step, sum_level(halving));
+    step *= 0.5;
+    Averages error{};
+    double worst = 0;
+    const double check = std::abs(finer.value[kCheck] - 1);
+    for (std::size_t i = 0; i < kAverages; ++i) {
+      const double size = std::abs(finer.value[i]);
+      const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
+      // The next change, if they fell in proportion; usually they fall much faster.
+      const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
+      const double remaining = change * ratio;
+      last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
+      // Interpolation in the table has small jumps between panels: no step resolves those.
+      if (size * remaining > finer.uncertainty[i]) worst = std::max(worst, remaining);
+      error[i] = finer.uncertainty[i] + size * (remaining + kRounding + check);
+    }
+    if (worst < kEnough || halving == kHalvings) return {finer.value, error};
+    sums = finer;
+  }
 }
 
 }  // namespace
+
+class QueryAverage::Rule {
+ public:
+  Rule(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U, const ConstMatrixRef& V,
+       std::ptrdiff_t query_size)
+      : root(covariance_root(kName, "token_covariance", token_covariance).root), forms(root, V) {
+    check_shape(kName, "U", U.rows(), U.cols(), root.rows(), query_size);
+    check_size(kName, "columns of V", V.cols(), root.rows());
+    check_finite(kName, "U", U);
+    check_finite(kName, "V", V);
+    scores = root.transpose() * U;
+  }
+
+  Averaged operator()(double L, double scale) const {
+    const ErrorsAt errors(forms, L, scale);
+    return gaussian ? average(*gaussian, errors, L, scale) : average(nodes, errors, L, scale);
+  }
+
+  Matrix root;  ///< R, Γ = R Rᵀ
+  AttentionForms forms;
+  Matrix scores;                          ///< RᵀU
+  std::vector<DirectionNode> nodes;       // these,
+  std::optional<GaussianNodes> gaussian;  // or those
+};
+
+QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
+
+QueryAverage QueryAverage::over_rows(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
+                                     const ConstMatrixRef& V, const ConstMatrixRef& queries) {
+  if (queries.rows() < 1) fail(kName, "number of queries", 0, "at least 1");
+  check_finite(kName, "queries", queries);
+  const auto rule = std::make_shared<Rule>(token_covariance, U, V, queries.cols());
+  if (rule->root.cols() > 0) rule->nodes = nodes_of_rows(queries, rule->scores, rule->forms);
+  return QueryAverage(rule);
+}
+
+QueryAverage QueryAverage::over_gaussian(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
+                                         const ConstMatrixRef& V, const ConstVectorRef& query_mean,
+                                         const ConstMatrixRef& query_covariance) {
+  const Matrix S = covariance_root(kName, "query_covariance", query_covariance).root;
+  check_size(kName, "query_mean", query_mean.size(), query_covariance.rows());
+  check_finite(kName, "query_mean", query_mean);
+  const auto rule = std::make_shared<Rule>(token_covariance, U, V, query_mean.size());
+  if (rule->root.cols() == 0) return QueryAverage(rule);
+  const AttentionForms& forms = rule->forms;
+  const QueryLaw law(query_mean, S, rule->scores, forms.W, forms.G, forms.WG);
+  if (law.rank() > 0) {
+    rule->gaussian.emplace(law);
+  } else {
+    rule->nodes = {node_of_constant_spread(law, forms)};
+  }
+  return QueryAverage(rule);
+}
+
+AveragedAttentionError QueryAverage::operator()(double L, double token_scale) const {
+  check_prompt_length(kName, L);
+  check_nonnegative(kName, "token_scale", token_scale);
+  AveragedAttentionError result;
+  const bool infinite = L == kInfinitePrompt;
+  if (rule_->root.cols() == 0) return result;
+  // The limit does not depend on L; everything else vanishes there.
+  const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale);
+  for (const double x : value) check_finite(kName, "averaged error", x);
+  result.limit = {value[kLimit], error[kLimit]};
+  if (infinite) return result;
+  result.output = {value[kOutput], error[kOutput]};
+  result.squared_bias = {value[kSquaredBias], error[kSquaredBias]};
+  result.gradient_V = {value[kGradientV], error[kGradientV]};
+  result.gradient_U = {value[kGradientU], error[kGradientU]};
+  result.softmax_linear = {value[kDifference], error[kDifference]};
+  result.self_check = value[kCheck] - 1;
+  return result;
+}
 
 AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_covariance,
                                                 const ConstMatrixRef& U, const ConstMatrixRef& V,
                                                 const ConstVectorRef& query_mean,
                                                 const ConstMatrixRef& query_covariance, double L) {
-  check_prompt_length(kName, L);
-  const Matrix R = covariance_root(kName, "token_covariance", token_covariance).root;
-  const Matrix S = covariance_root(kName, "query_covariance", query_covariance).root;
-  check_size(kName, "query_mean", query_mean.size(), query_covariance.rows());
-  check_shape(kName, "U", U.rows(), U.cols(), R.rows(), query_mean.size());
-  check_size(kName, "columns of V", V.cols(), R.rows());
-  check_finite(kName, "U", U);
-  check_finite(kName, "V", V);
-  check_finite(kName, "query_mean", query_mean);
-  AveragedAttentionError result;
-  if (R.cols() == 0 || L == kInfinitePrompt) return result;
-
-  const auto table = SoftmaxTable::shared(L);
-  const AttentionForms forms(R, V);
-  const QueryLaw law(query_mean, S, R.transpose() * U, forms.W, forms.G, forms.WG);
-  const auto [value, error] =
-      law.rank() > 0 ? SpreadIntegral(forms, law, *table)() : constant_spread(forms, law, *table);
-  for (const double x : value) check_finite(kName, "averaged error", x);
-  result.output = {value[kOutput], error[kOutput]};
-  result.squared_bias = {value[kSquaredBias], error[kSquaredBias]};
-  result.gradient_V = {value[kGradientV], error[kGradientV]};
-  result.gradient_U = {value[kGradientU], error[kGradientU]};
-  result.self_check = value[kCheck] - 1;
-  return result;
+  return QueryAverage::over_gaussian(token_covariance, U, V, query_mean, query_covariance)(L);
 }
 
 }  // namespace largo

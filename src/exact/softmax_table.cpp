@@ -30,7 +30,9 @@ constexpr std::size_t kShared = 64;
 constexpr double kNearOne = 1.001;
 bool is_direct(double L) { return L < kNearOne || L == kInfinitePrompt; }
 
-SoftmaxStatistics direct(double s, double L) {
+}  // namespace
+
+SoftmaxStatistics softmax_statistics(double s, double L) {
   const SoftmaxMoments m = softmax_moments(s, L);
   SoftmaxStatistics result{.P2 = m.P2.value,
                            .P3 = m.P3.value,
@@ -50,8 +52,6 @@ SoftmaxStatistics direct(double s, double L) {
   }
   return result;
 }
-
-}  // namespace
 
 class SoftmaxTable::Panels {
  public:
@@ -124,7 +124,7 @@ double SoftmaxTable::L() const { return panels_->L; }
 
 SoftmaxStatistics SoftmaxTable::operator()(double s) const {
   check_score_spread("SoftmaxTable", s);
-  if (is_direct(panels_->L)) return direct(s, panels_->L);
+  if (is_direct(panels_->L)) return softmax_statistics(s, panels_->L);
   return panels_->at(s)(s);
 }
 

@@ -30,6 +30,9 @@ struct SoftmaxStatistics {
   double relative_error = 0;
 };
 
+/// At one s without a table, in full accuracy: softmax_moments, and its cost.
+SoftmaxStatistics softmax_statistics(double s, double L);
+
 class SoftmaxTable {
  public:
   /// Domain: 1 <= L <= kLargestL, or infinity; otherwise InputError. Computes nothing yet: a panel of s is

@@ -1,0 +1,63 @@
+// Rules over queries: nodes at which the errors of attention are summed, for any length of the prompt and any
+// scale of the tokens.
+//
+// The errors at a query z depend on s² = |a|², a = RᵀUz, through the statistics of the softmax, times forms
+// in the direction e = a/s and |z|². A node holds s² and those forms, with the weights of the rule in them.
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <mutex>
+#include <vector>
+
+#include "exact/attention_forms.hpp"
+#include "exact/query_law.hpp"
+
+namespace largo {
+
+/// FormProducts with e in place of a; where s = 0, of any e.
+struct DirectionNode {
+  double square = 0;  ///< s²
+  FormProducts fine{}, coarse{};
+};
+
+/// Of products in a = s e.
+FormProducts by_direction(const FormProducts& products, double square);
+
+/// The only nodes of queries in the rows of a matrix, with equal weights.
+std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Matrix& scores,
+                                         const AttentionForms& forms);
+
+/// Of Gaussian queries whose scores all have the same spread.
+DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);
+
+/// Gaussian queries: trapezoidal nodes in t, √(Q/λ) = ln(1 + e^t), which is analytic for |Im t| < π. Level 0
+/// has step kFirstStep, and every level halves it, with nodes between those of the levels before. Nodes are
+/// computed when first asked for, and kept. Thread-safe.
+class GaussianNodes {
+ public:
+  static constexpr double kFirstStep = 0.4;
+
+  /// Domain: a law of rank 1 at least; a mean at most 1e4 deviations away from zero scores, else InputError.
+  explicit GaussianNodes(QueryLaw law);
+
+  /// How many nodes of a level matter for prompts of L tokens.
+  std::size_t count(int level, double L) const;
+  /// Without the step in its weight.
+  const DirectionNode& at(int level, std::size_t i) const;
+  /// s² of the farthest queries that matter.
+  double largest_square(double L) const;
+  double largest_slope() const { return law_.largest(); }  ///< λ, the largest of the λ_j
+
+ private:
+  double last(double L) const;
+  double place(int level, std::size_t i) const;
+  DirectionNode compute(double t) const;
+
+  QueryLaw law_;
+  double first_;
+  mutable std::mutex mutex_;
+  mutable std::vector<std::deque<DirectionNode>> levels_;  // deques: nodes stay where they are
+};
+
+}  // namespace largo
