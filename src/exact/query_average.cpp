@@ -202,11 +202,15 @@ class QueryAverage::Rule {
 QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
 
 QueryAverage QueryAverage::over_rows(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
-                                     const ConstMatrixRef& V, const ConstMatrixRef& queries) {
+                                     const ConstMatrixRef& V, const ConstMatrixRef& queries,
+                                     const ConstVectorRef& weights) {
   if (queries.rows() < 1) fail(kName, "number of queries", 0, "at least 1");
   check_finite(kName, "queries", queries);
+  check_size(kName, "weights", weights.size(), queries.rows());
+  check_weights(kName, "weights", weights);
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, queries.cols());
-  if (rule->root.cols() > 0) rule->nodes = nodes_of_rows(queries, rule->scores, rule->forms);
+  if (rule->root.cols() > 0)
+    rule->nodes = nodes_of_rows(queries, weights / weights.sum(), rule->scores, rule->forms);
   return QueryAverage(rule);
 }
 

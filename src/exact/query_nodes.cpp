@@ -30,11 +30,11 @@ FormProducts by_direction(const FormProducts& products, double square) {
   return f;
 }
 
-std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Matrix& scores,
-                                         const AttentionForms& forms) {
+std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const ConstVectorRef& weights,
+                                         const Matrix& scores, const AttentionForms& forms) {
   std::vector<DirectionNode> nodes;
-  const double one = 1 / static_cast<double>(queries.rows());
   for (Eigen::Index i = 0; i < queries.rows(); ++i) {
+    const double one = weights[i];
     const Vector z = queries.row(i).transpose();
     const Vector a = scores * z;
     const double square = a.squaredNorm();

@@ -24,9 +24,9 @@ struct DirectionNode {
 /// Of products in a = s e.
 FormProducts by_direction(const FormProducts& products, double square);
 
-/// The only nodes of queries in the rows of a matrix, with equal weights.
-std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Matrix& scores,
-                                         const AttentionForms& forms);
+/// The only nodes of queries in the rows of a matrix, with these weights.
+std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const ConstVectorRef& weights,
+                                         const Matrix& scores, const AttentionForms& forms);
 
 /// Of Gaussian queries whose scores all have the same spread.
 DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);

@@ -31,9 +31,10 @@ struct AveragedAttentionError {
 /// SoftmaxTables. Copies share it. Thread-safe.
 class QueryAverage {
  public:
-  /// Queries with equal weights, one a row. Domain: as gaussian_attention_error.
+  /// Queries in the rows of a matrix, with weights (normalised here). Domain: as gaussian_attention_error.
   static QueryAverage over_rows(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
-                                const ConstMatrixRef& V, const ConstMatrixRef& queries);
+                                const ConstMatrixRef& V, const ConstMatrixRef& queries,
+                                const ConstVectorRef& weights);
 
   /// z ~ N(mean, covariance), the covariance symmetric positive semi-definite.
   static QueryAverage over_gaussian(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,

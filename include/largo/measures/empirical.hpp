@@ -36,6 +36,8 @@ class EmpiricalMeasure final : public Measure {
 
   std::int64_t length() const { return tokens_.rows; }
   const ArrayView& tokens() const { return tokens_; }
+  /// Of the tokens, summing to one; empty where all are equal.
+  const Vector& probabilities() const { return probabilities_; }
 
   double log_partition(const ConstVectorRef& direction) const override;
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;

@@ -17,10 +17,10 @@ class RoundMeasure : public Measure {
   /// r/√n, the smallest possible: these laws are strictly sub-Gaussian.
   double sub_gaussian_constant() const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  double radius() const { return radius_; }
 
  protected:
   RoundMeasure(std::ptrdiff_t dimension, double order, double radius);
-  double radius() const { return radius_; }
 
  private:
   double order_;  // n

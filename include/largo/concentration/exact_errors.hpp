@@ -1,0 +1,48 @@
+// How far attention over L tokens is from its limit, without sampling, wherever a formula is known.
+//
+//   tokens \ queries          one, or a prompt of them        Gaussian
+//   Gaussian                  all three errors                all three errors
+//   with a known score law    output and gradient in V        -
+//
+// (score laws: Measure::score_law). What is missing is sampled: concentration_grid.hpp.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "largo/concentration/attention_layer.hpp"
+#include "largo/numerics/estimate.hpp"
+
+namespace largo {
+
+struct PromptErrors {
+  Estimate output;                     ///< E‖T[μ̂_L](z) − T[μ](z)‖², over prompts and queries
+  Estimate gradient_V;                 ///< E‖∇_V T[μ̂_L](z) − ∇_V T[μ](z)‖²
+  std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; Gaussian tokens
+  std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; centred Gaussian tokens
+};
+
+/// Why the errors of this layer are not known exactly, or nothing if they are.
+std::optional<std::string> missing_formula(const AttentionLayer& layer);
+
+class ExactErrors {
+ public:
+  /// Throws InputError for a layer with a missing formula.
+  explicit ExactErrors(const AttentionLayer& layer);
+  ~ExactErrors();
+
+  /// For tokens `scale` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (zeros), scale >= 0, spreads
+  /// of the scores within the limits of query_average.hpp and score_law_error.hpp; otherwise InputError.
+  /// Error: 1e-10 relative, with its estimate. Cost: theirs; for a score law once per query, and twice if V
+  /// is not the identity. Thread-safe.
+  PromptErrors operator()(double L, double scale = 1) const;
+
+ private:
+  class Formula;
+  class GaussianTokens;
+  class ScoreLawTokens;
+  std::unique_ptr<Formula> formula_;
+};
+
+}  // namespace largo

@@ -1,0 +1,35 @@
+// Linear attention at finite length: its own error, and when it may stand in for softmax attention.
+//
+// T_lin[μ̂_L](z) is an average of L independent terms V z' <z', a>, a = Uz. For tokens N(m, Γ), with
+// α = <m, a>, s² = aᵀΓa and t = tr VΓVᵀ,
+//
+//   E‖T_lin[μ̂_L](z) − T_lin[μ](z)‖² = { s² (t + ‖Vm‖²) + ‖VΓa‖² + t α² + 2α <Vm, VΓa> } / L.
+//
+// For m = 0 softmax and linear attention have the same limit, and E‖T[μ̂_L] − T_lin[μ̂_L]‖² falls to zero: that
+// is PromptErrors::softmax_linear.
+#pragma once
+
+#include <optional>
+
+#include "largo/concentration/attention_layer.hpp"
+#include "largo/numerics/execution.hpp"
+
+namespace largo {
+
+/// Averaged over the queries, for tokens `scale` times those of the law. Domain: Gaussian tokens (else
+/// InputError), L >= 1 or ∞ (zero). Exact to rounding.
+double linear_attention_error(const AttentionLayer& layer, double L, double scale = 1);
+
+struct ToleratedLength {
+  double L = 1;      ///< whole
+  double value = 0;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖² there
+};
+
+/// The shortest prompts over which softmax attention is within `tolerance`, a mean squared distance, of
+/// linear attention over the same tokens; none if that takes more than 1e300 tokens. Domain: centred Gaussian
+/// tokens and queries with an exact formula (ExactErrors), tolerance > 0; otherwise InputError. The length is
+/// exact below 1e9, to 1e-9 beyond. Cost: some 20 lengths of ExactErrors.
+std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
+                                                    double scale = 1);
+
+}  // namespace largo

@@ -1,0 +1,62 @@
+#include "largo/concentration/attention_layer.hpp"
+
+#include "largo/measures/empirical.hpp"
+#include "largo/measures/sphere.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+std::ptrdiff_t dimension(const Queries& queries) {
+  if (const auto* query = std::get_if<Vector>(&queries)) return query->size();
+  return std::get<MeasurePtr>(queries)->dimension();
+}
+
+template <typename Law>
+const Law* query_law(const Queries& queries) {
+  const auto* law = std::get_if<MeasurePtr>(&queries);
+  return law != nullptr ? dynamic_cast<const Law*>(law->get()) : nullptr;
+}
+
+}  // namespace
+
+void check_layer(std::string_view function, const AttentionLayer& layer) {
+  if (layer.tokens == nullptr) fail(function, "a law of tokens is needed");
+  const auto* law = std::get_if<MeasurePtr>(&layer.queries);
+  if (law != nullptr && *law == nullptr) fail(function, "a query, or a law of queries, is needed");
+  const std::ptrdiff_t d = layer.tokens->dimension();
+  check_shape(function, "U", layer.U.rows(), layer.U.cols(), d, dimension(layer.queries));
+  check_size(function, "columns of V", layer.V.cols(), d);
+  check_finite(function, "U", layer.U);
+  check_finite(function, "V", layer.V);
+  if (const auto* query = std::get_if<Vector>(&layer.queries)) check_finite(function, "query", *query);
+}
+
+FiniteQueries finite_queries(const Queries& queries) {
+  if (const auto* query = std::get_if<Vector>(&queries)) return {query->transpose(), Vector::Ones(1)};
+  const auto* prompt = query_law<EmpiricalMeasure>(queries);
+  if (prompt == nullptr) return {Matrix(0, dimension(queries)), Vector(0)};
+  const ArrayView& tokens = prompt->tokens();
+  FiniteQueries finite{Matrix(tokens.rows, tokens.columns), prompt->probabilities()};
+  for (std::int64_t i = 0; i < tokens.rows; ++i) {
+    for (std::int64_t j = 0; j < tokens.columns; ++j) finite.rows(i, j) = tokens(i, j);
+  }
+  if (finite.probabilities.size() == 0) {
+    finite.probabilities = Vector::Constant(tokens.rows, 1 / static_cast<double>(tokens.rows));
+  }
+  return finite;
+}
+
+Matrix second_moment(const Queries& queries) {
+  if (const auto* query = std::get_if<Vector>(&queries)) return *query * query->transpose();
+  const Measure& law = *std::get<MeasurePtr>(queries);
+  const Vector mean = law.mean();
+  return law.covariance() + mean * mean.transpose();
+}
+
+bool bounded(const Queries& queries) {
+  return std::holds_alternative<Vector>(queries) || query_law<EmpiricalMeasure>(queries) != nullptr ||
+         query_law<RoundMeasure>(queries) != nullptr;
+}
+
+}  // namespace largo

@@ -1,0 +1,165 @@
+#include "largo/concentration/concentration_grid.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <span>
+
+#include "concentration/rows.hpp"
+#include "largo/concentration/exact_errors.hpp"
+#include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "concentration_grid";
+constexpr double kMostPoints = 1e6;
+
+// Five lengths, equally spaced in ln L, and the weights of their logarithms in the derivative at one of them:
+// the middle one, or the first where the others would be shorter than one token.
+constexpr double kStep = 0.03;
+constexpr std::size_t kStencil = 5;
+constexpr std::array<double, kStencil> kCentral = {1, -8, 0, 8, -1};
+constexpr std::array<double, kStencil> kForward = {-25, 48, -36, 16, -3};
+constexpr std::array<double, kStencil> kCentralLow = {0, -6, 0, 6, 0};  // of second order, for the estimate
+constexpr std::array<double, kStencil> kForwardLow = {-18, 24, -6, 0, 0};
+constexpr double kDenominator = 12 * kStep;
+
+class Stencil {
+ public:
+  explicit Stencil(double L) : central_(std::log(L) >= 2 * kStep) {
+    for (std::size_t i = 0; i < kStencil; ++i) {
+      const double offset = static_cast<double>(i) - (central_ ? 2 : 0);
+      lengths_[i] = offset == 0 ? L : L * std::exp(offset * kStep);
+    }
+  }
+  std::span<const double> lengths() const { return lengths_; }
+  std::size_t here() const { return central_ ? 2 : 0; }
+
+  std::optional<Estimate> exponent(std::span<const Estimate> errors) const {
+    double slope = 0, low = 0, noise = 0;
+    for (std::size_t i = 0; i < kStencil; ++i) {
+      if (!(errors[i].value > 0)) return std::nullopt;
+      const double logarithm = std::log(errors[i].value);
+      const double weight = (central_ ? kCentral : kForward)[i] / kDenominator;
+      slope += weight * logarithm;
+      low += (central_ ? kCentralLow : kForwardLow)[i] / kDenominator * logarithm;
+      noise += std::abs(weight) * (errors[i].error / errors[i].value + 0x1p-52 * std::abs(logarithm));
+    }
+    // The two orders differ by h² times a third derivative; what is left is h⁴ times a fifth.
+    return Estimate{-slope, noise + kStep * kStep * std::abs(slope - low)};
+  }
+
+ private:
+  bool central_;
+  std::array<double, kStencil> lengths_{};
+};
+
+class Progress {
+ public:
+  Progress(const ConcentrationPlan& plan, std::size_t total) : plan_(plan), total_(total) {}
+  void advance() {
+    if (!plan_.progress) return;
+    const std::lock_guard lock(mutex_);
+    plan_.progress(++done_, total_);
+  }
+
+ private:
+  const ConcentrationPlan& plan_;
+  std::size_t total_, done_ = 0;
+  std::mutex mutex_;
+};
+
+void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
+  check_layer(kName, layer);
+  if (plan.lengths.empty() || plan.scales.empty()) fail(kName, "no lengths or no scales are given");
+  if (!plan.exact && !plan.sampled) fail(kName, "ask for exact errors, sampled ones, or both");
+  const double points = static_cast<double>(plan.lengths.size()) * static_cast<double>(plan.scales.size());
+  if (points > kMostPoints) fail(kName, "number of points", points, "at most 1e6");
+  for (const double scale : plan.scales) check_positive(kName, "scale", scale);
+  for (const double L : plan.lengths) {
+    if (std::isnan(L) || L < 1) fail(kName, "length", L, "at least 1");
+    if (plan.sampled) check_sampled_length(kName, L);
+  }
+}
+
+// Exact errors for all scales at each of the lengths, in units of one length: its SoftmaxTable serves all.
+std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const ConcentrationPlan& plan,
+                                         const Execution& execution, Progress& progress) {
+  const ExactErrors errors(layer);
+  std::vector<double> lengths;
+  for (const double L : plan.lengths) {
+    if (plan.exponents && !std::isinf(L)) {
+      const Stencil stencil(L);
+      lengths.insert(lengths.end(), stencil.lengths().begin(), stencil.lengths().end());
+    } else {
+      lengths.push_back(L);
+    }
+  }
+  // The longest take longest: first, so that no thread is left with one at the end.
+  std::sort(lengths.begin(), lengths.end(), std::greater<>());
+  lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  const std::size_t width = plan.scales.size() * kErrorNumbers;
+  const AlignedVector<double> table =
+      distribute_rows(std::ssize(lengths), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+        const double L = lengths[static_cast<std::size_t>(i)];
+        for (std::size_t k = 0; k < plan.scales.size(); ++k) {
+          check_stop(execution);
+          pack_errors(errors(L, plan.scales[k]), row.data() + k * kErrorNumbers);
+        }
+        progress.advance();
+      });
+  const auto at = [&](double L, std::size_t scale) {
+    const auto i = std::lower_bound(lengths.begin(), lengths.end(), L, std::greater<>()) - lengths.begin();
+    return unpack_errors(table.data() + static_cast<std::size_t>(i) * width + scale * kErrorNumbers);
+  };
+
+  std::vector<ConcentrationRow> rows;
+  for (std::size_t k = 0; k < plan.scales.size(); ++k) {
+    for (const double L : plan.lengths) {
+      const PromptErrors here = at(L, k);
+      ConcentrationRow& row = rows.emplace_back(exact_row(layer, here, L, plan.scales[k]));
+      if (!plan.exponents || std::isinf(L)) continue;
+      const Stencil stencil(L);
+      std::array<Estimate, kStencil> output, gradient_V, gradient_U;
+      for (std::size_t i = 0; i < kStencil; ++i) {
+        const PromptErrors near = at(stencil.lengths()[i], k);
+        output[i] = near.output;
+        gradient_V[i] = near.gradient_V;
+        gradient_U[i] = near.gradient_U.value_or(Estimate{});
+      }
+      row.exponents = {stencil.exponent(output), stencil.exponent(gradient_V), stencil.exponent(gradient_U)};
+    }
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, const ConcentrationPlan& plan,
+                                                 const Execution& execution) {
+  check(layer, plan);
+  std::size_t units = 0;
+  if (plan.exact) {
+    for (const double L : plan.lengths) units += plan.exponents && !std::isinf(L) ? kStencil : 1;
+    units = static_cast<std::size_t>(share_of(static_cast<std::ptrdiff_t>(units), execution).count);
+  }
+  const std::size_t points = plan.scales.size() * plan.lengths.size();
+  Progress progress(plan, units + (plan.sampled ? points : 0));
+  std::vector<ConcentrationRow> exact;
+  if (plan.exact) exact = exact_rows(layer, plan, execution, progress);
+  std::vector<ConcentrationRow> rows;
+  for (std::size_t point = 0; point < points; ++point) {
+    if (plan.exact) rows.push_back(exact[point]);
+    if (!plan.sampled) continue;
+    const double scale = plan.scales[point / plan.lengths.size()];
+    const double L = plan.lengths[point % plan.lengths.size()];
+    rows.push_back(sampled_row(layer, plan, L, scale, point, execution));
+    progress.advance();
+  }
+  return rows;
+}
+
+}  // namespace largo

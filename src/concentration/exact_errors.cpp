@@ -1,0 +1,129 @@
+#include "largo/concentration/exact_errors.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "largo/exact/query_average.hpp"
+#include "largo/exact/score_law_error.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/measures/sphere.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "exact errors";
+
+const Measure* law_of(const Queries& queries) {
+  const auto* law = std::get_if<MeasurePtr>(&queries);
+  return law != nullptr ? law->get() : nullptr;
+}
+
+QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& layer) {
+  const Matrix covariance = tokens.covariance();
+  const Measure* const law = law_of(layer.queries);
+  if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(law)) {
+    return QueryAverage::over_gaussian(covariance, layer.U, layer.V, gaussian->mean(),
+                                       gaussian->covariance());
+  }
+  const FiniteQueries finite = finite_queries(layer.queries);
+  return QueryAverage::over_rows(covariance, layer.U, layer.V, finite.rows, finite.probabilities);
+}
+
+}  // namespace
+
+class ExactErrors::Formula {
+ public:
+  virtual ~Formula() = default;
+  virtual PromptErrors operator()(double L, double scale) const = 0;
+};
+
+class ExactErrors::GaussianTokens final : public Formula {
+ public:
+  GaussianTokens(const GaussianMeasure& tokens, const AttentionLayer& layer)
+      : average_(average_over(tokens, layer)), centred_(tokens.mean().isZero(0)) {}
+
+  PromptErrors operator()(double L, double scale) const override {
+    const AveragedAttentionError e = average_(L, scale);
+    PromptErrors errors{e.output, e.gradient_V, e.gradient_U, std::nullopt};
+    if (centred_) errors.softmax_linear = e.softmax_linear;
+    return errors;
+  }
+
+ private:
+  QueryAverage average_;
+  bool centred_;
+};
+
+class ExactErrors::ScoreLawTokens final : public Formula {
+ public:
+  explicit ScoreLawTokens(const AttentionLayer& layer)
+      : tokens_(layer.tokens),
+        V_(layer.V),
+        identity_(Matrix::Identity(V_.cols(), V_.cols())),
+        queries_(finite_queries(layer.queries)),
+        directions_(layer.U * queries_.rows.transpose()) {}
+
+  PromptErrors operator()(double L, double scale) const override {
+    PromptErrors sum;
+    const auto add = [&](Estimate& to, double factor, const OutputError& error) {
+      to.value += factor * error.mse;
+      to.error += factor * error.error;
+    };
+    const auto rows = static_cast<double>(V_.rows());
+    for (Eigen::Index i = 0; i < directions_.cols(); ++i) {
+      const double weight = queries_.probabilities[i];
+      const ScoreLaw law = tokens_->score_law(scale * directions_.col(i));
+      add(sum.output, weight, score_law_error(law, scale * V_, L));
+      add(sum.gradient_V, weight * rows, score_law_error(law, scale * identity_, L));
+    }
+    return sum;
+  }
+
+ private:
+  MeasurePtr tokens_;
+  Matrix V_, identity_;
+  FiniteQueries queries_;
+  Matrix directions_;  // a = Uz, one a column
+};
+
+std::optional<std::string> missing_formula(const AttentionLayer& layer) {
+  check_layer(kName, layer);
+  const Measure* const law = law_of(layer.queries);
+  const bool finite = law == nullptr || finite_queries(layer.queries).rows.rows() > 0;
+  const bool gaussian_tokens = dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
+  if (gaussian_tokens) {
+    if (finite || dynamic_cast<const GaussianMeasure*>(law) != nullptr) return std::nullopt;
+    return "averages over queries of this law have no exact formula";
+  }
+  if (!finite) return "tokens that are not Gaussian have exact errors at given queries only";
+  try {
+    // The law of the scores may be known along some directions only.
+    const FiniteQueries queries = finite_queries(layer.queries);
+    for (Eigen::Index i = 0; i < queries.rows.rows(); ++i) {
+      layer.tokens->score_law(layer.U * queries.rows.row(i).transpose());
+    }
+  } catch (const InputError& error) {
+    return fmt::format("the law of the scores is not known ({})", error.what());
+  }
+  return std::nullopt;
+}
+
+ExactErrors::ExactErrors(const AttentionLayer& layer) {
+  if (const auto missing = missing_formula(layer)) fail(kName, fmt::format("{}; sample them", *missing));
+  if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get())) {
+    formula_ = std::make_unique<GaussianTokens>(*gaussian, layer);
+  } else {
+    formula_ = std::make_unique<ScoreLawTokens>(layer);
+  }
+}
+ExactErrors::~ExactErrors() = default;
+
+PromptErrors ExactErrors::operator()(double L, double scale) const {
+  check_nonnegative(kName, "scale", scale);
+  return (*formula_)(L, scale);
+}
+
+}  // namespace largo

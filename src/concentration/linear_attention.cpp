@@ -1,0 +1,81 @@
+#include "largo/concentration/linear_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include <boost/math/tools/toms748_solve.hpp>
+
+#include "largo/concentration/exact_errors.hpp"
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kLongestCounted = 1e9;
+constexpr double kRelative = 1e-10;  // of ln L, beyond
+
+const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLayer& layer) {
+  check_layer(function, layer);
+  const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get());
+  if (gaussian == nullptr) fail(function, "exact for Gaussian tokens only");
+  return *gaussian;
+}
+
+}  // namespace
+
+double linear_attention_error(const AttentionLayer& layer, double L, double scale) {
+  const GaussianMeasure& tokens = gaussian_tokens("linear_attention_error", layer);
+  if (!(L >= 1)) fail("linear_attention_error", "L", L, "at least 1");
+  const Matrix Gamma = tokens.covariance();
+  const Vector Vm = layer.V * tokens.mean();
+  const Matrix VGamma = layer.V * Gamma;
+  const double t = (VGamma * layer.V.transpose()).trace();
+  // Everything is a quadratic form in the query: averages need its second moment alone.
+  const Matrix A = layer.U * second_moment(layer.queries) * layer.U.transpose();
+  const Vector Am = A * tokens.mean();
+  const double sum = (t + Vm.squaredNorm()) * (Gamma * A).trace() +
+                     (VGamma * A * VGamma.transpose()).trace() + t * tokens.mean().dot(Am) +
+                     2 * Vm.dot(VGamma * Am);
+  return std::pow(scale, 4) * sum / L;
+}
+
+std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
+                                                    double scale) {
+  constexpr const char* kName = "length_for_tolerance";
+  check_positive(kName, "tolerance", tolerance);
+  const GaussianMeasure& tokens = gaussian_tokens(kName, layer);
+  if (!tokens.mean().isZero(0)) {
+    fail(kName, "tokens with a mean: softmax and linear attention have different limits");
+  }
+  const ExactErrors errors(layer);
+  const auto difference = [&](double L) { return errors(L, scale).softmax_linear->value; };
+  const auto excess = [&](double log_L) {
+    const double value = difference(std::exp(log_L));
+    return value > 0 ? std::log(value / tolerance) : -1;
+  };
+  if (difference(1) <= tolerance) return ToleratedLength{1, difference(1)};
+  // The difference falls with L. In steps that grow, then by a bracketing solver.
+  const double last = std::log(kLargestL);
+  double low = 0, high = std::log(2.0);
+  while (excess(high) > 0) {
+    if (high == last) return std::nullopt;
+    low = high;
+    high = std::min(2 * high, last);
+  }
+  std::uintmax_t iterations = 60;
+  const auto close = [](double a, double b) {
+    const double gap = b - a;
+    return std::exp(b) < kLongestCounted ? gap * std::exp(b) < 0.5 : gap < kRelative * b;
+  };
+  const auto [a, b] = boost::math::tools::toms748_solve(excess, low, high, close, iterations);
+  double L = std::ceil(std::exp(b));
+  if (L < kLongestCounted) {
+    while (L > 2 && difference(L - 1) <= tolerance) --L;
+    while (difference(L) > tolerance) ++L;
+  }
+  return ToleratedLength{L, difference(L)};
+}
+
+}  // namespace largo

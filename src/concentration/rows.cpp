@@ -1,0 +1,106 @@
+#include "concentration/rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "largo/concentration/linear_attention.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/sampling/attention_errors.hpp"
+
+namespace largo {
+namespace {
+
+// Points draw different prompts: their sample numbers are this far apart.
+constexpr int kSampleBits = 40;
+constexpr double kLongestSampled = 0x1p40;
+
+bool has_gaussian_tokens(const AttentionLayer& layer) {
+  return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
+}
+
+ErrorBar bar(const Estimate& x) {
+  return {x.value, x.error, std::max(0.0, x.value - x.error), x.value + x.error};
+}
+
+ErrorBar bar(const SampledMean& x, double factor) {
+  return {factor * x.value, factor * x.standard_error, factor * x.low, factor * x.high};
+}
+
+}  // namespace
+
+void pack_errors(const PromptErrors& errors, double* to) {
+  // Optional ones with a flag before them.
+  const auto put = [&](const std::optional<Estimate>& x, double* at) {
+    at[0] = x.has_value() ? 1 : 0;
+    at[1] = x.value_or(Estimate{}).value;
+    at[2] = x.value_or(Estimate{}).error;
+  };
+  to[0] = errors.output.value;
+  to[1] = errors.output.error;
+  to[2] = errors.gradient_V.value;
+  to[3] = errors.gradient_V.error;
+  put(errors.gradient_U, to + 4);
+  put(errors.softmax_linear, to + 7);
+}
+
+PromptErrors unpack_errors(const double* from) {
+  const auto get = [&](const double* at) {
+    return at[0] != 0 ? std::optional<Estimate>({at[1], at[2]}) : std::nullopt;
+  };
+  return {{from[0], from[1]}, {from[2], from[3]}, get(from + 4), get(from + 7)};
+}
+
+ConcentrationRow exact_row(const AttentionLayer& layer, const PromptErrors& errors, double L, double scale) {
+  ConcentrationRow row;
+  row.scale = scale;
+  row.L = L;
+  row.output = bar(errors.output);
+  row.gradient_V = bar(errors.gradient_V);
+  if (errors.gradient_U) row.gradient_U = bar(*errors.gradient_U);
+  if (errors.softmax_linear) row.softmax_linear = bar(*errors.softmax_linear);
+  if (has_gaussian_tokens(layer)) row.linear = linear_attention_error(layer, L, scale);
+  return row;
+}
+
+void check_sampled_length(std::string_view function, double L) {
+  const bool whole = L >= 1 && L < kLongestSampled && L == std::floor(L);
+  if (!whole && L != std::numeric_limits<double>::infinity()) {
+    fail(function, "length of sampled prompts", L, "a whole number from 1 to 2^40 - 1, or inf");
+  }
+}
+
+ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
+                             double scale, std::size_t point, const Execution& execution) {
+  ConcentrationRow row;
+  row.scale = scale;
+  row.L = L;
+  row.method = ErrorMethod::sampled;
+  row.gradient_U = ErrorBar{};
+  if (std::isinf(L)) return row;
+  ErrorSampling sampling;
+  sampling.length = static_cast<std::int64_t>(L);
+  sampling.seed = plan.seed;
+  sampling.plan = plan.sampling;
+  sampling.plan.first = std::uint64_t{point} << kSampleBits;
+  sampling.gradient_U = true;
+  sampling.precision = plan.precision;
+  const bool collapsed = has_gaussian_tokens(layer) && plan.precision == TokenPrecision::float32;
+  sampling.kernel = collapsed ? PromptKernel::collapsed : PromptKernel::full;
+  const auto sample = [&](const auto& queries) {
+    return sample_attention_errors(*layer.tokens, scale * layer.U, scale * layer.V, queries, sampling,
+                                   execution);
+  };
+  const auto* query = std::get_if<Vector>(&layer.queries);
+  const SampledErrors errors =
+      query != nullptr ? sample(*query) : sample(*std::get<MeasurePtr>(layer.queries));
+  row.output = bar(errors.output, 1);
+  row.gradient_V = bar(errors.gradient_V, scale * scale);
+  row.gradient_U = bar(errors.gradient_U, scale * scale);
+  row.prompts = errors.output.samples;
+  row.warnings = errors.warnings;
+  return row;
+}
+
+}  // namespace largo

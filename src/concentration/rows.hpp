@@ -1,0 +1,27 @@
+// Rows of a grid or a path from the two engines.
+#pragma once
+
+#include <cstddef>
+#include <string_view>
+
+#include "largo/concentration/concentration_grid.hpp"
+#include "largo/concentration/exact_errors.hpp"
+
+namespace largo {
+
+/// PromptErrors as so many numbers, which processes exchange.
+inline constexpr std::size_t kErrorNumbers = 10;
+void pack_errors(const PromptErrors& errors, double* to);
+PromptErrors unpack_errors(const double* from);
+
+/// Without exponents.
+ConcentrationRow exact_row(const AttentionLayer& layer, const PromptErrors& errors, double L, double scale);
+
+/// Throws InputError unless prompts of L tokens can be drawn.
+void check_sampled_length(std::string_view function, double L);
+
+/// Points with different numbers draw different prompts.
+ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
+                             double scale, std::size_t point, const Execution& execution);
+
+}  // namespace largo
