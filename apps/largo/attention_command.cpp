@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "arguments.hpp"
 #include "command.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/io/csv.hpp"
@@ -35,28 +36,6 @@ struct AttentionOptions : CommonOptions {
 };
 
 using Weights = std::variant<MergedWeights, FactoredWeights>;
-
-// "1,0,-1", several queries separated by semicolons, or a matrix by name or from a file.
-RowMatrix read_queries(const std::string& text, std::ptrdiff_t dimension) {
-  if (text.find_first_not_of("0123456789+-.eE,; ") != std::string::npos) {
-    const std::string_view name = std::string_view(text).substr(text.find('*') + 1);
-    const bool one = name.starts_with("random:") || name == "zeros";
-    return named_matrix("--query", text, one ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
-  }
-  std::vector<double> all;
-  std::ptrdiff_t rows = 0;
-  std::string_view rest = text;
-  while (true) {
-    const auto end = rest.find(';');
-    const std::vector<double> one = parse_numbers("--query", rest.substr(0, end));
-    check_size("attention", "--query", std::ssize(one), dimension);
-    all.insert(all.end(), one.begin(), one.end());
-    ++rows;
-    if (end == std::string_view::npos) break;
-    rest.remove_prefix(end + 1);
-  }
-  return Eigen::Map<const RowMatrix>(all.data(), rows, dimension);
-}
 
 double read_scale(const std::string& text, std::ptrdiff_t key_dimension) {
   return text == "auto" ? 1 / std::sqrt(static_cast<double>(key_dimension)) : parse_number("--scale", text);
@@ -149,7 +128,7 @@ void run_attention(const AttentionOptions& options) {
   check_out(options.out);
   const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
   const Weights weights = read_weights(options, law->dimension());
-  const RowMatrix queries = read_queries(options.query, query_dimension(weights));
+  const RowMatrix queries = read_queries("attention", options.query, query_dimension(weights));
   const MeasurePtr prompt = prompt_of(options, law);
   const Execution execution = options.execution();
 
@@ -185,10 +164,6 @@ void run_attention(const AttentionOptions& options) {
 
 void add_attention_command(CLI::App& app) {
   auto options = std::make_shared<AttentionOptions>();
-  // An empty text, from a shell variable that is not set, say, is a mistake and not the default.
-  const auto given = [](const std::string& text) {
-    return std::string(text.empty() ? "must not be empty" : "");
-  };
   CLI::App* command = app.add_subcommand("attention", "Softmax and linear attention on a law or a prompt");
   command
       ->add_option(
@@ -197,11 +172,11 @@ void add_attention_command(CLI::App& app) {
           "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
       ->required();
   command->add_option("--d", options->dimension, "dimension, where the law does not say it")
-      ->check(given, "");
-  command->add_option("--U", options->U, "score matrix, d x e (identity)")->check(given, "");
-  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U")->check(given, "");
-  command->add_option("--Q", options->Q, "query matrix r x e")->check(given, "");
-  command->add_option("--V", options->V, "value matrix, o x d (identity)")->check(given, "");
+      ->check(check_given, "");
+  command->add_option("--U", options->U, "score matrix, d x e (identity)")->check(check_given, "");
+  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U")->check(check_given, "");
+  command->add_option("--Q", options->Q, "query matrix r x e")->check(check_given, "");
+  command->add_option("--V", options->V, "value matrix, o x d (identity)")->check(check_given, "");
   command->add_option("--scale", options->scale, "factor of the scores, or auto for 1/sqrt(key dimension)")
       ->capture_default_str();
   command->add_option("--query", options->query, "queries: 1,0,-1 or 1,0,-1;0,1,2 or a file with one per row")
@@ -211,7 +186,7 @@ void add_attention_command(CLI::App& app) {
       ->capture_default_str();
   command->add_flag("--gradients", options->gradients, "full Jacobians in (U, V) or (K, Q, V)");
   command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file")
-      ->check(given, "");
+      ->check(check_given, "");
   add_common_options(*command, *options);
   command->footer(
       "Matrices: identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, a .npy, .csv or .safetensors file,\n"

@@ -58,6 +58,7 @@ Outcome run(int argc, char** argv) {
       "largo COMMAND --help explains a command.");
   add_attention_command(app);
   add_moments_command(app);
+  add_concentration_command(app);
   add_reproduce_command(app);
   add_doctor_command(app);
   // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "arguments.hpp"
 #include "command.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
@@ -22,7 +22,6 @@ namespace largo {
 namespace {
 
 constexpr double kMostPoints = 1e6;
-constexpr double kWholeUpTo = 0x1p53;
 
 struct MomentsOptions : CommonOptions {
   std::string s;
@@ -67,35 +66,13 @@ double error_estimate(const SoftmaxMoments& moments) {
 
 double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
 
-// "0:6:13": 13 values from 0 to 6, evenly spaced; or a list.
-std::vector<double> read_spreads(const std::string& text) {
-  const auto first_colon = text.find(':');
-  if (first_colon == std::string::npos) return parse_numbers("--s", text);
-  const auto second_colon = text.find(':', first_colon + 1);
-  if (second_colon == std::string::npos) {
-    fail("moments", "--s", fmt::format("'{}'", text), "a list, or FIRST:LAST:COUNT");
-  }
-  const std::string_view view = text;
-  const double first = parse_number("--s", view.substr(0, first_colon));
-  const double last = parse_number("--s", view.substr(first_colon + 1, second_colon - first_colon - 1));
-  const double count = parse_number("--s", view.substr(second_colon + 1));
-  if (!(count >= 2 && count <= kMostPoints) || count != std::floor(count)) {
-    fail("moments", "number of values in --s", count, "a whole number between 2 and 1e6");
-  }
-  std::vector<double> values;
-  for (int i = 0; i < static_cast<int>(count); ++i) {
-    values.push_back(((count - 1 - i) * first + i * last) / (count - 1));
-  }
-  return values;
-}
-
 // Unlike elsewhere a length need not be a whole number: the formulas hold for any.
 std::vector<double> read_lengths(const std::string& text) {
   return parse_lengths("--L", text, LengthKind::kReal);
 }
 
 std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
-  const std::vector<double> spreads = read_spreads(options.s);
+  const std::vector<double> spreads = read_values("moments", "--s", options.s);
   const std::vector<double> lengths = read_lengths(options.L);
   // Before the work, and with the names of the options.
   for (const double s : spreads) {
@@ -114,25 +91,21 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
   return softmax_moments(spreads, lengths, options.execution());
 }
 
-// JSON has no infinity: "inf", as on the command line.
-Json number(double value) { return std::isinf(value) ? Json("inf") : Json(value); }
-
 Json to_json(const SoftmaxMoments& moments) {
   Json json;
   json["s"] = moments.s;
-  const bool whole = moments.L < kWholeUpTo && moments.L == std::floor(moments.L);
-  json["L"] = whole ? Json(static_cast<std::int64_t>(moments.L)) : number(moments.L);
+  json["L"] = length_json(moments.L);
   Json errors;
   for (const Field& field : kFields) {
     json[field.name] = (moments.*field.estimate).value;
     errors[field.name] = (moments.*field.estimate).error;
     if (field.estimate == &SoftmaxMoments::mse) {
-      json["effective_tokens"] = number(effective_tokens(moments));
+      json["effective_tokens"] = number_json(effective_tokens(moments));
       json["error_estimate"] = error_estimate(moments);
     }
   }
   json["self_check"] = moments.self_check;
-  json["condensation_s"] = number(condensation_line(moments.L));
+  json["condensation_s"] = number_json(condensation_line(moments.L));
   json["errors"] = std::move(errors);
   return json;
 }
@@ -212,9 +185,6 @@ void run_moments(const MomentsOptions& options) {
 
 void add_moments_command(CLI::App& app) {
   auto options = std::make_shared<MomentsOptions>();
-  const auto given = [](const std::string& text) {
-    return std::string(text.empty() ? "must not be empty" : "");
-  };
   CLI::App* command =
       app.add_subcommand("moments", "Exact statistics of softmax attention over L Gaussian tokens");
   command
@@ -227,7 +197,7 @@ void add_moments_command(CLI::App& app) {
           "length of the prompt, 1 to 1e300 or inf: 1e4, a list 10,100,inf or 1e2:1e8:7 (log-spaced)")
       ->required();
   command->add_option("--csv", options->csv, "write all numbers to this file, one row per point, s slowest")
-      ->check(given, "");
+      ->check(check_given, "");
   add_common_options(*command, *options);
   command->footer(
       "Nothing is sampled: each number comes with an estimate of its error. error_estimate is the largest\n"

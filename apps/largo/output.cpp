@@ -34,6 +34,14 @@ Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t c
   return to_json(Matrix(values.reshaped<Eigen::RowMajor>(rows, columns)));
 }
 
+Json number_json(double value) { return std::isinf(value) ? Json("inf") : Json(value); }
+
+Json length_json(double L) {
+  constexpr double kWholeUpTo = 0x1p53;
+  const bool whole = L < kWholeUpTo && L == std::floor(L);
+  return whole ? Json(static_cast<std::int64_t>(L)) : number_json(L);
+}
+
 void print_json(const Json& json) {
   check_numbers(json);
   fmt::print("{}\n", to_text(json));

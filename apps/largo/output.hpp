@@ -16,6 +16,11 @@ Json to_json(const ConstMatrixRef& matrix);
 /// Entries of a row-major vector as a rows x columns array.
 Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
+/// JSON has no infinity: "inf", as on the command line.
+Json number_json(double value);
+/// A length: an integer where it is a whole number below 2^53.
+Json length_json(double L);
+
 /// nlohmann-json writes NaN as null: a number that is not finite is an error, not an answer. Call it before
 /// anything is written.
 void check_numbers(const Json& json);

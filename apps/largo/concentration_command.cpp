@@ -1,0 +1,230 @@
+// largo concentration: how far attention over L tokens is from its limit, against L.
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "concentration_report.hpp"
+#include "largo/concentration/exact_errors.hpp"
+#include "largo/io/atomic_file.hpp"
+#include "largo/measures/empirical.hpp"
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "progress.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "concentration";
+constexpr std::int64_t kPrompts = 10000;
+constexpr std::int64_t kQuickPrompts = 1000;
+
+struct ConcentrationOptions : CommonOptions {
+  std::string law;
+  std::optional<std::ptrdiff_t> dimension;
+  std::string U = "identity", V = "identity";
+  std::string query, query_law;
+  std::string sigma = "1", L;
+  std::string method = "auto";
+  std::optional<std::int64_t> prompts;
+  double relative_error = 0;
+  std::optional<double> c1, c2, tolerance;
+  std::string csv, plot;
+  bool quick = false, dry_run = false;
+};
+
+Queries read_queries_of(const ConcentrationOptions& options, std::ptrdiff_t size) {
+  if (options.query.empty() == options.query_law.empty()) {
+    fail(kName, "give either --query or --query-law (for example --query-law gaussian)");
+  }
+  if (!options.query_law.empty()) return named_law(options.query_law, size);
+  const RowMatrix rows = read_queries(kName, options.query, size);
+  if (rows.rows() == 1) return Vector(rows.row(0).transpose());
+  return std::make_shared<const EmpiricalMeasure>(rows);
+}
+
+AttentionLayer read_layer(const ConcentrationOptions& options) {
+  AttentionLayer layer;
+  layer.tokens = named_law(options.law, options.dimension, options.arithmetic());
+  const std::ptrdiff_t d = layer.tokens->dimension();
+  layer.U = named_matrix("--U", options.U, d);
+  layer.V = named_matrix("--V", options.V, std::nullopt, d);
+  layer.queries = read_queries_of(options, layer.U.cols());
+  return layer;
+}
+
+// Which methods, with a note where one that could be expected is missing.
+void choose_methods(const ConcentrationOptions& options, const AttentionLayer& layer, ConcentrationPlan& plan,
+                    std::vector<std::string>& notes) {
+  const auto missing = missing_formula(layer);
+  if (options.method == "auto") {
+    plan.exact = !missing;
+    plan.sampled = missing.has_value();
+    if (missing) notes.push_back(fmt::format("sampled: {}", *missing));
+  } else {
+    plan.exact = options.method != "sampled";
+    plan.sampled = options.method != "exact";
+    if (plan.exact && missing) fail(kName, fmt::format("{}; use --method sampled", *missing));
+  }
+}
+
+ConcentrationPlan read_plan(const ConcentrationOptions& options, const AttentionLayer& layer,
+                            std::vector<std::string>& notes) {
+  ConcentrationPlan plan;
+  choose_methods(options, layer, plan, notes);
+  plan.scales = read_values(kName, "--sigma", options.sigma);
+  for (const double sigma : plan.scales) check_positive(kName, "--sigma", sigma);
+  plan.lengths = parse_lengths("--L", options.L, plan.sampled ? LengthKind::kWhole : LengthKind::kReal);
+  plan.seed = options.seed;
+  plan.sampling.samples = options.prompts.value_or(options.quick ? kQuickPrompts : kPrompts);
+  plan.sampling.relative_error = options.relative_error;
+  if (options.precision == "float64") plan.precision = TokenPrecision::float64;
+  return plan;
+}
+
+std::optional<BoundConstants> read_constants(const ConcentrationOptions& options) {
+  if (options.c1.has_value() != options.c2.has_value()) fail(kName, "--c1 and --c2 go together");
+  if (!options.c1) return std::nullopt;
+  check_positive(kName, "--c1", *options.c1);
+  check_nonnegative(kName, "--c2", *options.c2);
+  return BoundConstants{*options.c1, *options.c2};
+}
+
+void describe(const ConcentrationPlan& plan) {
+  constexpr double kNanoseconds = 4;  // a token, in order of magnitude
+  double tokens = 0;
+  for (const double L : plan.lengths) {
+    if (!std::isinf(L)) tokens += L * static_cast<double>(plan.sampling.samples);
+  }
+  tokens *= static_cast<double>(plan.scales.size());
+  const std::size_t points = plan.scales.size() * plan.lengths.size();
+  if (plan.exact) {
+    fmt::print("{} exact points ({} lengths, some 0.1 s each), a few MB\n", points, 5 * plan.lengths.size());
+  }
+  if (plan.sampled) {
+    fmt::print("{} sampled points, {:.3g} tokens: some {:.2g} s on one core at {} ns a token, a few MB\n",
+               points, tokens, tokens * kNanoseconds * 1e-9, kNanoseconds);
+  }
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  AtomicFile target(kName, file);
+  target.write(text);
+  target.commit();
+}
+
+void run_concentration(const ConcentrationOptions& options) {
+  if (!options.plot.empty() && !options.plot.ends_with(".svg")) {
+    fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
+  }
+  const AttentionLayer layer = read_layer(options);
+  ConcentrationReport report;
+  ConcentrationPlan plan = read_plan(options, layer, report.notes);
+  const auto constants = read_constants(options);
+  if (options.dry_run) return describe(plan);
+  const bool writes = first_process();
+  for (const std::string& file : {options.csv, options.plot}) {
+    if (writes && !file.empty()) AtomicFile(kName, file);  // can it be written? Before the work.
+  }
+  {
+    ProgressLine line("concentration");
+    plan.progress = [&](std::size_t done, std::size_t total) { line.show(done, total); };
+    report.rows = concentration_grid(layer, plan, options.execution());
+  }
+  report.law = options.law;
+  report.dimension = layer.tokens->dimension();
+  report.queries = options.query_law.empty() ? options.query : options.query_law;
+  report.summary = summarise(layer, report.rows, constants);
+  if (plan.exact && !report.rows.front().gradient_U) {
+    report.notes.push_back(
+        "the gradient in U has an exact formula for Gaussian tokens only: --method exact,sampled");
+  }
+  if (options.tolerance) {
+    report.tolerance = *options.tolerance;
+    for (const double sigma : plan.scales) {
+      report.tolerated.push_back({sigma, length_for_tolerance(layer, *options.tolerance, sigma)});
+    }
+  }
+  const Json json = to_json(report);
+  check_numbers(json);
+  const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
+  if (writes && !options.csv.empty()) write_text(options.csv, csv);
+  if (writes && !options.plot.empty()) write_text(options.plot, svg);
+  if (options.json) {
+    print_json(json);
+    return;
+  }
+  print_report(report);
+  if (!options.csv.empty()) fmt::print("rows in {}\n", options.csv);
+  if (!options.plot.empty()) fmt::print("figure in {}\n", options.plot);
+}
+
+}  // namespace
+
+void add_concentration_command(CLI::App& app) {
+  auto options = std::make_shared<ConcentrationOptions>();
+  CLI::App* command = app.add_subcommand(
+      "concentration", "How far attention over L tokens is from its limit: exact or sampled, against bounds");
+  command->add_option("--law", options->law, "token law, as in largo attention")->required();
+  command->add_option("--d", options->dimension, "dimension, where the law does not say it")
+      ->check(check_given, "");
+  command->add_option("--U", options->U, "score matrix, d x e")
+      ->check(check_given, "")
+      ->capture_default_str();
+  command->add_option("--V", options->V, "value matrix, o x d")
+      ->check(check_given, "")
+      ->capture_default_str();
+  command
+      ->add_option("--query", options->query,
+                   "at a query, 1,0,-1, or averaged over several, 1,0,-1;0,1,2 or a file with one per row")
+      ->check(check_given, "");
+  command
+      ->add_option("--query-law", options->query_law,
+                   "averaged over queries of a law: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …")
+      ->check(check_given, "");
+  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf: 16,64,256 or 1e1:1e6:11 (log-spaced)")
+      ->required();
+  command
+      ->add_option("--sigma", options->sigma, "scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
+      ->check(check_given, "")
+      ->capture_default_str();
+  command->add_option("--method", options->method, "auto: exact where a formula is known, else sampled")
+      ->check(CLI::IsMember({"auto", "exact", "sampled", "exact,sampled", "sampled,exact"}))
+      ->capture_default_str();
+  command->add_option("--prompts", options->prompts, "sampled prompts at each point, at most (10000)")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 40));
+  command
+      ->add_option("--relative-error", options->relative_error,
+                   "stop sampling a point at this relative standard error; 0: do not")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command->add_option("--c1", options->c1, "check the bounds with this constant, and not fitted ones");
+  command->add_option("--c2", options->c2, "and this one");
+  command->add_option("--tolerance", options->tolerance,
+                      "the length from which E|softmax - linear|^2 over the same prompt is below this");
+  command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "write a figure to this .svg file")->check(check_given, "");
+  command->add_flag("--quick", options->quick, "sample 1000 prompts at each point");
+  command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
+  add_common_options(*command, *options);
+  command->footer(
+      "The error is the mean over prompts (and queries) of |T[prompt] - T[law]|^2, and the same for the "
+      "gradients\n"
+      "in V and U. exponent is -d ln(output error) / d ln L, to linear is E|T[prompt] - T_lin[prompt]|^2.\n\n"
+      "Examples:\n"
+      "  largo concentration --law gaussian --d 4 --U 0.5*identity --query 1,0,-1,0 --L 16:1024:7\n"
+      "  largo concentration --law gaussian --d 8 --query-law gaussian --sigma 0.5,1,2 --L 2:1e12:13 --plot "
+      "c.svg\n"
+      "  largo concentration --law sphere --d 16 --U 4*identity --query-law sphere --L 10:1e4:4 --json\n"
+      "  largo concentration --law gaussian --d 4 --query 1,0,0,0 --L 1e1:1e6:6 --tolerance 0.01");
+  command->callback([options] { run_concentration(*options); });
+}
+
+}  // namespace largo

@@ -1,0 +1,190 @@
+#include "concentration_report.hpp"
+
+#include <array>
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace largo {
+namespace {
+
+const char* name_of(ErrorMethod method) { return method == ErrorMethod::exact ? "exact" : "sampled"; }
+
+bool several_scales(const ConcentrationReport& report) {
+  return report.rows.front().scale != report.rows.back().scale;
+}
+
+Json to_json(const ErrorBar& bar, ErrorMethod method) {
+  Json json{{"value", bar.value}, {"error", bar.error}};
+  if (method == ErrorMethod::sampled) json["interval"] = {bar.low, bar.high};
+  return json;
+}
+
+Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
+
+template <typename Three>
+Json slopes_json(const Three& slopes) {
+  Json json = Json::object();
+  if (slopes.output) json["output"] = to_json(*slopes.output);
+  if (slopes.gradient_V) json["gradient_V"] = to_json(*slopes.gradient_V);
+  if (slopes.gradient_U) json["gradient_U"] = to_json(*slopes.gradient_U);
+  return json;
+}
+
+Json to_json(const ConcentrationRow& row) {
+  Json json{{"sigma", row.scale}, {"L", length_json(row.L)}, {"method", name_of(row.method)}};
+  json["output"] = to_json(row.output, row.method);
+  json["gradient_V"] = to_json(row.gradient_V, row.method);
+  if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
+  if (row.method == ErrorMethod::exact) json["exponent"] = slopes_json(row.exponents);
+  if (row.softmax_linear) json["softmax_linear"] = to_json(*row.softmax_linear, row.method);
+  if (row.linear) json["linear"] = {{"value", *row.linear}};
+  if (row.method == ErrorMethod::sampled) json["prompts"] = row.prompts;
+  if (!row.warnings.empty()) json["warnings"] = row.warnings;
+  return json;
+}
+
+Json to_json(const BoundReport& bound) {
+  Json json{{"c1", bound.constants.c1},       {"c2", bound.constants.c2},
+            {"fitted", bound.fitted},         {"holds", bound.verdict.holds},
+            {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
+  if (bound.verdict.worst_ratio > 0) {
+    json["worst"] = {{"sigma", bound.verdict.worst.sigma}, {"L", length_json(bound.verdict.worst.L)}};
+  }
+  return json;
+}
+
+struct NamedBound {
+  const char* name;
+  const char* shape;
+  const std::optional<BoundReport>& bound;
+};
+
+std::array<NamedBound, 3> bounds_of(const ConcentrationSummary& summary) {
+  return {{{"output", "c1 σ⁶ ln L / L^(c2/σ²)", summary.output},
+           {"gradient_V", "c1 σ⁶ ln L / L^(c2/σ²)", summary.gradient_V},
+           {"gradient_U", "c1 σ¹² ln² L / L^(c2/σ²)", summary.gradient_U}}};
+}
+
+std::string short_number(double value) { return fmt::format("{:.4e}", value); }
+
+void print_rows(const ConcentrationReport& report) {
+  const bool scales = several_scales(report);
+  if (scales) fmt::print("{:>7} ", "sigma");
+  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>8} {:>11} {:>8} {:>9} {:>11}\n", "L", "method", "output",
+             "± error", "gradient V", "± error", "gradient U", "± error", "exponent", "to linear");
+  for (const ConcentrationRow& row : report.rows) {
+    if (scales) fmt::print("{:>7.4g} ", row.scale);
+    fmt::print("{:>9.4g} {:<8} {:>11.4e} {:>8.0e} {:>11.4e} {:>8.0e}", row.L, name_of(row.method),
+               row.output.value, row.output.error, row.gradient_V.value, row.gradient_V.error);
+    if (row.gradient_U) {
+      fmt::print(" {:>11.4e} {:>8.0e}", row.gradient_U->value, row.gradient_U->error);
+    } else {
+      fmt::print(" {:>11} {:>8}", "", "");
+    }
+    fmt::print(" {:>9} {:>11}\n",
+               row.exponents.output ? fmt::format("{:.4f}", row.exponents.output->value) : "",
+               row.softmax_linear ? short_number(row.softmax_linear->value) : "");
+  }
+}
+
+void print_summary(const ConcentrationReport& report) {
+  const auto slope = [](const std::optional<Estimate>& x) {
+    return x ? fmt::format("{:.3f} ± {:.3f}", x->value, x->error) : std::string("-");
+  };
+  fmt::print("\nslopes of ln error against ln L over all lengths, and for L -> inf\n");
+  fmt::print("{:>7} {:<8} {:>16} {:>16} {:>16} {:>8}\n", "sigma", "method", "output", "gradient V",
+             "gradient U", "limit");
+  for (const ScaleSummary& s : report.summary.scales) {
+    fmt::print("{:>7.4g} {:<8} {:>16} {:>16} {:>16} {:>8}\n", s.scale, name_of(s.method), slope(s.output),
+               slope(s.gradient_V), slope(s.gradient_U),
+               s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
+  }
+  fmt::print("\nthe paper's bounds, L >= 2, tokens σ-sub-Gaussian with σ = {:.4g} sigma\n",
+             report.summary.sub_gaussian);
+  for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
+    if (!bound) continue;
+    fmt::print("{:<10} {:<25} {} c1 = {:.4g}, c2 = {:.4g}: {} ({} points, largest error/bound {:.3g}", name,
+               shape, bound->fitted ? "fitted" : "given", bound->constants.c1, bound->constants.c2,
+               bound->verdict.holds ? "holds" : "FAILS", bound->verdict.points, bound->verdict.worst_ratio);
+    fmt::print(" at σ = {:.4g}, L = {:.4g})\n", bound->verdict.worst.sigma, bound->verdict.worst.L);
+  }
+  for (const TolerancePoint& point : report.tolerated) {
+    fmt::print("{}sigma = {:.4g}: E|softmax - linear|^2 <= {} ",
+               &point == report.tolerated.data() ? "\n" : "", point.scale, report.tolerance);
+    if (point.length) {
+      fmt::print("from L = {} on ({:.4e} there)\n", point.length->L, point.length->value);
+    } else {
+      fmt::print("takes more than 1e300 tokens\n");
+    }
+  }
+}
+
+}  // namespace
+
+Json to_json(const ConcentrationReport& report) {
+  Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
+  json["rows"] = Json::array();
+  for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
+  Json fit{{"sub_gaussian", report.summary.sub_gaussian}, {"method", name_of(report.summary.method)}};
+  for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
+    if (bound) fit[name] = to_json(*bound);
+  }
+  fit["slopes"] = Json::array();
+  for (const ScaleSummary& s : report.summary.scales) {
+    Json slopes{{"sigma", s.scale}, {"method", name_of(s.method)}};
+    slopes.update(slopes_json(s));
+    if (s.asymptotic) {
+      slopes["asymptotic_exponent"] = s.asymptotic->value;
+      if (s.asymptotic->spread) slopes["score_spread"] = *s.asymptotic->spread;
+    }
+    fit["slopes"].push_back(std::move(slopes));
+  }
+  json["fit"] = std::move(fit);
+  for (const TolerancePoint& point : report.tolerated) {
+    Json answer{{"sigma", point.scale}, {"tolerance", report.tolerance}};
+    answer["L"] = point.length ? length_json(point.length->L) : Json(nullptr);
+    if (point.length) answer["value"] = point.length->value;
+    json["tolerance"].push_back(std::move(answer));
+  }
+  if (!report.notes.empty()) json["notes"] = report.notes;
+  return json;
+}
+
+void print_report(const ConcentrationReport& report) {
+  fmt::print("tokens {}, d = {}, queries {}\n", report.law, report.dimension, report.queries);
+  print_rows(report);
+  print_summary(report);
+  for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
+  for (const ConcentrationRow& row : report.rows) {
+    for (const std::string& warning : row.warnings) {
+      fmt::print("warning: sigma = {:.4g}, L = {:.4g}: {}\n", row.scale, row.L, warning);
+    }
+  }
+}
+
+std::string to_csv(const ConcentrationReport& report) {
+  std::string text =
+      "sigma,L,method,output,output_error,output_low,output_high,gradient_V,gradient_V_error,gradient_V_low,"
+      "gradient_V_high,gradient_U,gradient_U_error,gradient_U_low,gradient_U_high,exponent_output,"
+      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts\n";
+  const auto bar = [&](const std::optional<ErrorBar>& x) {
+    text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
+  };
+  const auto value = [&](const auto& x) { text += x ? fmt::format("{},", x->value) : ","; };
+  for (const ConcentrationRow& row : report.rows) {
+    text += fmt::format("{},{},{},", row.scale, row.L, name_of(row.method));
+    bar(row.output);
+    bar(row.gradient_V);
+    bar(row.gradient_U);
+    value(row.exponents.output);
+    value(row.exponents.gradient_V);
+    value(row.exponents.gradient_U);
+    value(row.softmax_linear);
+    text += row.linear ? fmt::format("{},", *row.linear) : ",";
+    text += row.method == ErrorMethod::sampled ? fmt::format("{}\n", row.prompts) : "\n";
+  }
+  return text;
+}
+
+}  // namespace largo

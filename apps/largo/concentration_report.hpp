@@ -1,0 +1,36 @@
+// What largo concentration found, and how it is shown.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "largo/concentration/concentration_summary.hpp"
+#include "largo/concentration/linear_attention.hpp"
+#include "output.hpp"
+
+namespace largo {
+
+struct TolerancePoint {
+  double scale = 1;
+  std::optional<ToleratedLength> length;  ///< none: not below 1e300 tokens
+};
+
+struct ConcentrationReport {
+  std::string law, queries;  ///< as given
+  std::ptrdiff_t dimension = 0;
+  std::vector<ConcentrationRow> rows;
+  ConcentrationSummary summary;
+  double tolerance = 0;
+  std::vector<TolerancePoint> tolerated;  ///< empty: not asked for
+  std::vector<std::string> notes;         ///< what is missing, and what to do about it
+};
+
+Json to_json(const ConcentrationReport& report);
+void print_report(const ConcentrationReport& report);
+/// One row per point, numbers in full; what is not known is empty.
+std::string to_csv(const ConcentrationReport& report);
+/// Curves of the three errors against L, with the bounds.
+std::string to_svg(const ConcentrationReport& report);
+
+}  // namespace largo

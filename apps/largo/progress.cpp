@@ -1,0 +1,49 @@
+#include "progress.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <utility>
+
+#include <fmt/core.h>
+
+#include "processes.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kFirstShown = 0.5;  // seconds: short work shows nothing
+constexpr double kBetween = 0.1;
+
+std::string duration(double seconds) {
+  if (seconds < 100) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 6000) return fmt::format("{:.0f} min", seconds / 60);
+  return fmt::format("{:.1f} h", seconds / 3600);
+}
+
+}  // namespace
+
+ProgressLine::ProgressLine(std::string what)
+    : what_(std::move(what)),
+      terminal_(first_process() && ::isatty(STDERR_FILENO) == 1),
+      start_(Clock::now()),
+      last_(start_) {}
+
+ProgressLine::~ProgressLine() {
+  if (shown_) fmt::print(stderr, "\r\x1b[K");
+}
+
+void ProgressLine::show(std::size_t done, std::size_t total) {
+  if (!terminal_) return;
+  const auto now = Clock::now();
+  const double elapsed = std::chrono::duration<double>(now - start_).count();
+  if (elapsed < kFirstShown || std::chrono::duration<double>(now - last_).count() < kBetween) return;
+  last_ = now;
+  shown_ = true;
+  const double rate = static_cast<double>(done) / elapsed;
+  fmt::print(stderr, "\r\x1b[K{}: {} of {}, {:.3g} a second, {} left", what_, done, total, rate,
+             duration(static_cast<double>(total - done) / rate));
+  std::fflush(stderr);
+}
+
+}  // namespace largo

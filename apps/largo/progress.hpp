@@ -1,0 +1,27 @@
+// Progress of long work, on one line of standard error that is rewritten, and only where that is a terminal.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace largo {
+
+class ProgressLine {
+ public:
+  explicit ProgressLine(std::string what);
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+  ~ProgressLine();  ///< clears the line
+
+  /// Shows "what: 12 of 65, 3.4 a second, 16 s left", at most ten times a second.
+  void show(std::size_t done, std::size_t total);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string what_;
+  bool terminal_, shown_ = false;
+  Clock::time_point start_, last_;
+};
+
+}  // namespace largo

@@ -1,0 +1,89 @@
+#include "largo/concentration/asymptotic_exponent.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "largo/concentration/concentration_grid.hpp"
+#include "largo/concentration/exact_errors.hpp"
+#include "largo/exact/asymptotics.hpp"
+#include "largo/measures/mixture.hpp"
+#include "largo/measures/product.hpp"
+#include "largo/measures/sphere.hpp"
+#include "layers.hpp"
+
+namespace largo {
+namespace {
+
+using testing::random_matrix;
+using testing::random_vector;
+using testing::standard_gaussian;
+
+// U = σ e1 e1ᵀ and V = e2ᵀ: values that the scores do not see, so that the output error is E_z E[P_2].
+AttentionLayer rank_one(double sigma) {
+  Matrix U = Matrix::Zero(2, 2), V(1, 2);
+  U(0, 0) = sigma;
+  V << 0, 1;
+  return {standard_gaussian(2), U, V, standard_gaussian(2)};
+}
+
+TEST(AsymptoticExponent, OfTheAveragedP2) {
+  for (const double sigma : {0.4, 1.0, 1.5, 2.0}) {
+    const AttentionLayer layer = rank_one(sigma);
+    const ExactErrors errors(layer);
+    const double slope = std::log(errors(1e40).output.value / errors(1e80).output.value) / std::log(1e40);
+    EXPECT_NEAR(slope, asymptotic_exponent(layer)->value, 0.02) << sigma;
+  }
+}
+
+// The local exponent tends to it, for layers and queries of any shape, if slowly: like 1/ln L.
+TEST(AsymptoticExponent, IsApproachedByAnisotropicLayers) {
+  for (const double scale : {0.5, 1.2}) {
+    AttentionLayer layer{
+        testing::centred_gaussian(random_matrix(3, 3, 1)), scale * random_matrix(3, 2, 2),
+        random_matrix(2, 3, 3),
+        std::make_shared<GaussianMeasure>(random_vector(2, 4), Matrix{{1.0, 0.6}, {0.6, 2.0}})};
+    ConcentrationPlan plan;
+    plan.lengths = {1e60, 1e150, 1e290};
+    const auto rows = concentration_grid(layer, plan);
+    const double limit = asymptotic_exponent(layer)->value;
+    constexpr double kDistance[] = {0.05, 0.025, 0.015};
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      EXPECT_NEAR(rows[i].exponents.output->value, limit, kDistance[i]) << scale << ", L = " << rows[i].L;
+    }
+  }
+}
+
+TEST(AsymptoticExponent, UsesTheLargestSpread) {
+  const AttentionLayer layer{standard_gaussian(2), Matrix{{0.3, 0}, {0, 2}}, Matrix::Identity(2, 2),
+                             standard_gaussian(2)};
+  EXPECT_NEAR(*asymptotic_exponent(layer)->spread, 2, 1e-14);
+  EXPECT_NEAR(asymptotic_exponent(layer, 0.5)->value, averaged_exponent(1), 1e-14);
+  AttentionLayer flat = layer;
+  flat.U.setZero();
+  EXPECT_EQ(asymptotic_exponent(flat)->value, 1);
+  // Of a mixture of queries the widest component decides.
+  AttentionLayer mixed = layer;
+  mixed.queries = std::make_shared<const MixtureMeasure>(
+      Vector::Ones(2), std::vector<MeasurePtr>{testing::centred_gaussian(0.1 * Matrix::Identity(2, 2)),
+                                               testing::centred_gaussian(1.5 * Matrix::Identity(2, 2))});
+  EXPECT_NEAR(asymptotic_exponent(mixed)->value, averaged_exponent(3), 1e-14);
+}
+
+TEST(AsymptoticExponent, IsOneForBoundedQueries) {
+  const AttentionLayer layer{standard_gaussian(2), 2 * Matrix::Identity(2, 2), Matrix::Identity(2, 2),
+                             Vector(random_vector(2, 1))};
+  EXPECT_EQ(asymptotic_exponent(layer)->value, 1);
+  ConcentrationPlan plan;
+  plan.lengths = {1e60};
+  EXPECT_NEAR(concentration_grid(layer, plan)[0].exponents.output->value, 1, 1e-9);
+  AttentionLayer other = layer;
+  other.tokens = std::make_shared<ProductMeasure>(2, rademacher());
+  other.queries = std::make_shared<const SphereMeasure>(2, 3.0);
+  EXPECT_EQ(asymptotic_exponent(other)->value, 1);
+  other.queries = standard_gaussian(2);
+  EXPECT_FALSE(asymptotic_exponent(other).has_value());
+}
+
+}  // namespace
+}  // namespace largo
