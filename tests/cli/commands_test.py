@@ -10,7 +10,7 @@ from largo_cli import BINARY, CliTest
 
 class Help(CliTest):
     def test_help_has_an_example(self):
-        for command in ([], ["attention"], ["doctor"], ["reproduce"]):
+        for command in ([], ["attention"], ["concentration"], ["doctor"], ["moments"], ["reproduce"]):
             for flag in ("--help", "-h"):
                 with self.subTest(command=command, flag=flag):
                     out = self.succeed(*command, flag)
@@ -19,11 +19,11 @@ class Help(CliTest):
 
     def test_the_main_help_lists_every_command(self):
         out = self.succeed("--help")
-        for command in ("attention", "doctor", "reproduce"):
+        for command in ("attention", "concentration", "doctor", "moments", "reproduce"):
             self.assertIn(f"\n  {command} ", out)
 
     def test_every_command_has_the_common_options(self):
-        for command in ("attention", "doctor", "reproduce"):
+        for command in ("attention", "concentration", "doctor", "moments", "reproduce"):
             out = self.succeed(command, "--help")
             for option in ("--json", "--seed", "--threads", "--precision", "--help"):
                 self.assertIn(option, out)
@@ -59,9 +59,9 @@ class Reproduce(CliTest):
         self.assertIn(os.path.join("a", "b", "report.json"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
-        lemma, exact, laws, exponent = report["claims"]
+        lemma, exact, laws, exponent, audit, bounds, softmax_linear = report["claims"]
         self.assertEqual([claim["id"] for claim in report["claims"]],
-                         ["lemma", "exact-error", "other-laws", "averaged-exponent"])
+                         ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear"])
         self.assertEqual({claim["verdict"] for claim in report["claims"]}, {"holds"})
         self.assertAlmostEqual(exponent["rows"][1]["exponent"], (5 ** 0.5 - 1) / 2, 12)
         self.assertLessEqual(exponent["worst_difference"], exponent["worst_difference_bound"])
@@ -71,6 +71,12 @@ class Reproduce(CliTest):
         self.assertLessEqual(laws["worst_z_score"], laws["worst_z_score_bound"])
         self.assertEqual(len({row["law"] for row in laws["rows"]}), 4)
         self.assertEqual({row["L"] for row in laws["rows"]}, {10, 100, 1000})
+        low, high = audit["slope_range"]
+        for law in audit["laws"]:
+            self.assertTrue(all(low <= slope <= high for slope in law["slopes"].values()))
+        self.assertTrue(all(fit["c2"] > 0 for fit in bounds["fit"].values()))
+        lengths = [row["L_at_query"] for row in softmax_linear["rows"]]
+        self.assertEqual(lengths, sorted(lengths))
         # A second run replaces the report, and gives the same whatever the number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)

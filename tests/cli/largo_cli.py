@@ -56,6 +56,19 @@ class CliTest(unittest.TestCase):
         self.assertEqual(result.err, "", result)
         return result.out
 
+    def refuse(self, *arguments, fragment="", simd=None):
+        """Exit code 2, one line of error, and nothing written."""
+        before = sorted(os.listdir(self.folder))
+        result = self.run_largo(*arguments, simd=simd)
+        with self.subTest(arguments=arguments):
+            self.assertEqual(result.code, 2, result)
+            self.assertEqual(result.out, "", result)
+            self.assertTrue(result.err.startswith("largo: ") and result.err.endswith("\n"), result)
+            self.assertEqual(result.err.count("\n"), 1, result)
+            self.assertGreater(len(result.err), len("largo: \n"), result)
+            self.assertIn(fragment, result.err, result)
+            self.assertEqual(sorted(os.listdir(self.folder)), before, "something was written")
+
     def json(self, *arguments, simd=None):
         """The one object that --json prints, on one line and with nothing around it."""
         out = self.succeed(*arguments, "--json", simd=simd)

@@ -1,0 +1,142 @@
+"""largo concentration from outside: its numbers against closed forms, its files, what it refuses."""
+
+import csv
+import math
+import xml.dom.minidom
+
+import largo_cli
+
+LAYER = ["--law", "gaussian", "--d", "3"]
+QUERY = ["--query", "1,0,-1"]
+
+
+class ConcentrationTest(largo_cli.CliTest):
+    def rows(self, *arguments):
+        return self.json("concentration", *arguments)["rows"]
+
+    def test_flat_scores_average_the_tokens(self):
+        for row in self.rows(*LAYER, *QUERY, "--U", "zeros", "--L", "1,10,1e6"):
+            self.assertAlmostEqual(row["output"]["value"] * row["L"], 3, delta=1e-12)
+            self.assertAlmostEqual(row["gradient_V"]["value"] * row["L"], 9, delta=1e-11)
+            self.assertAlmostEqual(row["exponent"]["output"]["value"], 1, delta=1e-6)
+            self.assertEqual(row["linear"]["value"], 0)
+            self.assertEqual(row["method"], "exact")
+
+    def test_keys_of_the_contract(self):
+        answer = self.json("concentration", *LAYER, *QUERY, "--L", "10,100", "--method", "exact,sampled", "--prompts",
+                           "500")
+        self.assertEqual([row["method"] for row in answer["rows"]], ["exact", "sampled"] * 2)
+        for row in answer["rows"]:
+            for name in ("output", "gradient_V", "gradient_U"):
+                self.assertGreater(row[name]["value"], 0)
+                self.assertGreater(row[name]["error"], 0)
+        for row in answer["rows"][1::2]:
+            low, high = row["output"]["interval"]
+            self.assertTrue(low < row["output"]["value"] < high)
+            self.assertEqual(row["prompts"], 500)
+        for name in ("output", "gradient_V", "gradient_U"):
+            fit = answer["fit"][name]
+            self.assertTrue(fit["holds"] and fit["fitted"])
+            self.assertAlmostEqual(fit["worst_ratio"], 1, delta=1e-9)
+
+    def test_verdict_on_given_constants(self):
+        arguments = [*LAYER, "--query-law", "gaussian", "--sigma", "1,2", "--L", "2:1e6:5"]
+        fitted = self.json("concentration", *arguments)["fit"]["output"]
+        for factor, holds in ((1.001, True), (0.999, False)):
+            given = self.json("concentration", *arguments, "--c1", repr(factor * fitted["c1"]), "--c2",
+                              repr(fitted["c2"]))["fit"]["output"]
+            self.assertEqual(given["holds"], holds)
+            self.assertFalse(given["fitted"])
+        self.assertIn("FAILS", self.succeed("concentration", *arguments, "--c1", "1e-9", "--c2", "0.1"))
+
+    def test_one_token_is_not_in_the_fit(self):
+        fit = self.json("concentration", *LAYER, *QUERY, "--L", "1,2,4,8")["fit"]["output"]
+        self.assertEqual(fit["points"], 3)
+
+    def test_limit(self):
+        row = self.rows(*LAYER, *QUERY, "--L", "inf")[0]
+        self.assertEqual(row["L"], "inf")
+        self.assertEqual(row["output"]["value"], 0)
+
+    def test_sharp_exponent(self):
+        slopes = self.json("concentration", "--law", "gaussian", "--d", "1", "--query-law", "gaussian", "--L",
+                           "1e150,1e300")["fit"]["slopes"][0]
+        self.assertAlmostEqual(slopes["asymptotic_exponent"], (math.sqrt(5) - 1) / 2, delta=1e-12)
+        self.assertAlmostEqual(slopes["output"]["value"], -slopes["asymptotic_exponent"], delta=0.005)
+
+    def test_tolerance(self):
+        answer = self.json("concentration", *LAYER, *QUERY, "--L", "10", "--tolerance", "0.01")["tolerance"][0]
+        at = {row["L"]: row["softmax_linear"]["value"] for row in
+              self.rows(*LAYER, *QUERY, "--L", f"{answer['L'] - 1},{answer['L']}")}
+        self.assertLessEqual(at[answer["L"]], 0.01)
+        self.assertGreater(at[answer["L"] - 1], 0.01)
+        self.assertIn(f"from L = {answer['L']} on",
+                      self.succeed("concentration", *LAYER, *QUERY, "--L", "10", "--tolerance", "0.01"))
+
+    def test_laws_without_formula_are_sampled(self):
+        answer = self.json("concentration", "--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--quick")
+        self.assertEqual(answer["rows"][0]["method"], "sampled")
+        self.assertTrue(answer["notes"])
+        sphere = self.json("concentration", "--law", "sphere", "--d", "3", *QUERY, "--L", "10")
+        self.assertNotIn("gradient_U", sphere["rows"][0])
+        self.assertIn("--method", sphere["notes"][0])
+
+    def test_queries_in_rows(self):
+        both = self.rows(*LAYER, "--query", "1,0,-1;0,2,0", "--L", "50")[0]["output"]["value"]
+        one, other = (self.rows(*LAYER, "--query", q, "--L", "50")[0]["output"]["value"] for q in ("1,0,-1", "0,2,0"))
+        self.assertAlmostEqual(both, (one + other) / 2, delta=1e-12)
+        self.write("q.csv", "1,0,-1\n0,2,0\n")
+        self.assertEqual(self.rows(*LAYER, "--query", "q.csv", "--L", "50")[0]["output"]["value"], both)
+        self.assertEqual(self.rows(*LAYER, "--query-law", "tokens:q.csv", "--L", "50")[0]["output"]["value"], both)
+
+    def test_files(self):
+        self.succeed("concentration", *LAYER, "--query-law", "gaussian", "--sigma", "0.5:1.5:3", "--L", "2:1e4:5",
+                     "--csv", "out.csv", "--plot", "out.svg")
+        with open(self.path("out.csv"), newline="") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual(len(table), 15)
+        self.assertEqual(float(table[0]["sigma"]), 0.5)
+        self.assertEqual(table[0]["method"], "exact")
+        figure = xml.dom.minidom.parse(self.path("out.svg"))
+        self.assertEqual(figure.documentElement.tagName, "svg")
+        text = open(self.path("out.svg")).read()
+        for word in ("σ = 0.5", "bound", "slope", "gradient in U"):
+            self.assertIn(word, text)
+
+    def test_same_for_threads(self):
+        arguments = ["concentration", *LAYER, "--query-law", "gaussian", "--L", "5,50", "--method", "exact,sampled",
+                     "--prompts", "300", "--json"]
+        self.assertEqual(self.succeed(*arguments, "--threads", "1"), self.succeed(*arguments, "--threads", "3"))
+
+    def test_dry_run(self):
+        out = self.succeed("concentration", *LAYER, *QUERY, "--L", "10,1e9", "--method", "sampled", "--dry-run")
+        self.assertIn("2 sampled points", out)
+
+    def test_bad_input(self):
+        for arguments in (
+            [*LAYER, "--L", "10"],
+            [*LAYER, *QUERY, "--query-law", "gaussian", "--L", "10"],
+            [*LAYER, "--query", "1,0", "--L", "10"],
+            [*LAYER, *QUERY, "--L", "0"],
+            [*LAYER, *QUERY, "--L", "10", "--sigma", "0"],
+            [*LAYER, *QUERY, "--L", "10", "--sigma", "nan"],
+            [*LAYER, *QUERY, "--L", "10", "--method", "guess"],
+            [*LAYER, *QUERY, "--L", "2.5", "--method", "sampled"],
+            [*LAYER, *QUERY, "--L", "1e13", "--method", "sampled"],
+            [*LAYER, *QUERY, "--L", "10", "--prompts", "1"],
+            [*LAYER, *QUERY, "--L", "10", "--c1", "1"],
+            [*LAYER, *QUERY, "--L", "10", "--c1", "-1", "--c2", "1"],
+            [*LAYER, *QUERY, "--L", "10", "--tolerance", "0"],
+            [*LAYER, *QUERY, "--L", "10", "--plot", "figure.png"],
+            [*LAYER, *QUERY, "--L", "10", "--csv", "nowhere/out.csv"],
+            [*LAYER, *QUERY, "--L", "10", "--U", "1e200*identity"],
+            ["--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--method", "exact"],
+            ["--law", "sphere", "--d", "3", *QUERY, "--L", "10", "--tolerance", "0.1"],
+            ["--law", "sphere", "--d", "3", "--query-law", "gaussian", "--L", "10", "--method", "exact"],
+            ["--law", "gaussian:mean=1,0,0", "--d", "3", *QUERY, "--L", "10", "--tolerance", "0.1"],
+        ):
+            self.refuse("concentration", *arguments)
+
+
+if __name__ == "__main__":
+    largo_cli.unittest.main()
