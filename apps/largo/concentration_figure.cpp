@@ -24,6 +24,20 @@ std::vector<double> shown_scales(const ConcentrationReport& report) {
   return some;
 }
 
+// A minus sign, which a hyphen is not.
+std::string minus(std::string text) {
+  const auto hyphen = text.find('-');
+  return hyphen == std::string::npos ? text : text.replace(hyphen, 1, "−");
+}
+
+// Too narrow to be seen.
+bool is_thin(const Curve& curve) {
+  for (std::size_t i = 0; i < curve.y.size(); ++i) {
+    if (curve.high[i] - curve.low[i] > 1e-3 * curve.y[i]) return false;
+  }
+  return true;
+}
+
 struct Quantity {
   const char* title;
   std::optional<ErrorBar> (*of)(const ConcentrationRow& row);
@@ -57,6 +71,7 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
       bound.y.push_back(bound_value(quantity.shape, quantity.bound->constants,
                                     report.summary.sub_gaussian * row.scale, row.L));
     }
+    if (is_thin(exact)) exact.low = exact.high = {};
     const std::string name = fmt::format("σ = {:.3g}", scales[k]);
     if (!exact.x.empty()) exact.label = name;
     if (!sampled.x.empty()) sampled.label = exact.x.empty() ? name : fmt::format("{}, sampled", name);
@@ -70,8 +85,8 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
       if (s.scale != scales[k] || !slope || curve.x.empty()) continue;
       if (s.method == ErrorMethod::sampled && !exact.x.empty()) continue;
       const std::size_t middle = curve.x.size() / 2;
-      panel.notes.push_back(
-          {curve.x[middle], curve.y[middle], fmt::format("slope {:.2f}", slope->value), static_cast<int>(k)});
+      panel.notes.push_back({curve.x[middle], curve.y[middle],
+                             minus(fmt::format("slope {:.2f}", slope->value)), static_cast<int>(k)});
     }
     for (Curve* curve : {&bound, &exact, &sampled}) {
       if (!curve->x.empty()) panel.curves.push_back(std::move(*curve));

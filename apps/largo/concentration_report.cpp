@@ -90,7 +90,7 @@ void print_rows(const ConcentrationReport& report) {
 
 void print_summary(const ConcentrationReport& report) {
   const auto slope = [](const std::optional<Estimate>& x) {
-    return x ? fmt::format("{:.3f} ± {:.3f}", x->value, x->error) : std::string("-");
+    return x ? fmt::format("{:.3f} ± {:.0e}", x->value, x->error) : std::string("-");
   };
   fmt::print("\nslopes of ln error against ln L over all lengths, and for L -> inf\n");
   fmt::print("{:>7} {:<8} {:>16} {:>16} {:>16} {:>8}\n", "sigma", "method", "output", "gradient V",

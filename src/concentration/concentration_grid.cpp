@@ -8,6 +8,7 @@
 
 #include "concentration/rows.hpp"
 #include "largo/concentration/exact_errors.hpp"
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
 
@@ -18,42 +19,47 @@ constexpr const char* kName = "concentration_grid";
 constexpr double kMostPoints = 1e6;
 
 // Five lengths, equally spaced in ln L, and the weights of their logarithms in the derivative at one of them:
-// the middle one, or the first where the others would be shorter than one token.
+// the middle one, or an outer one where the others would be shorter than one token or too long.
 constexpr double kStep = 0.03;
 constexpr std::size_t kStencil = 5;
-constexpr std::array<double, kStencil> kCentral = {1, -8, 0, 8, -1};
-constexpr std::array<double, kStencil> kForward = {-25, 48, -36, 16, -3};
-constexpr std::array<double, kStencil> kCentralLow = {0, -6, 0, 6, 0};  // of second order, for the estimate
-constexpr std::array<double, kStencil> kForwardLow = {-18, 24, -6, 0, 0};
+using Weights = std::array<double, kStencil>;
+constexpr Weights kCentral = {1, -8, 0, 8, -1}, kForward = {-25, 48, -36, 16, -3},
+                  kBackward = {3, -16, 36, -48, 25};
+// Of second order, for the estimate.
+constexpr Weights kLowCentral = {0, -6, 0, 6, 0}, kLowForward = {-18, 24, -6, 0, 0},
+                  kLowBackward = {0, 0, 6, -24, 18};
 constexpr double kDenominator = 12 * kStep;
 
 class Stencil {
  public:
-  explicit Stencil(double L) : central_(std::log(L) >= 2 * kStep) {
+  explicit Stencil(double L) {
+    const double farthest = std::exp(2 * kStep);
+    here_ = L < farthest ? 0 : L * farthest > kLargestL ? 4 : 2;
     for (std::size_t i = 0; i < kStencil; ++i) {
-      const double offset = static_cast<double>(i) - (central_ ? 2 : 0);
+      const double offset = static_cast<double>(i) - static_cast<double>(here_);
       lengths_[i] = offset == 0 ? L : L * std::exp(offset * kStep);
     }
   }
   std::span<const double> lengths() const { return lengths_; }
-  std::size_t here() const { return central_ ? 2 : 0; }
 
   std::optional<Estimate> exponent(std::span<const Estimate> errors) const {
+    const Weights& weights = here_ == 2 ? kCentral : here_ == 0 ? kForward : kBackward;
+    const Weights& low_weights = here_ == 2 ? kLowCentral : here_ == 0 ? kLowForward : kLowBackward;
     double slope = 0, low = 0, noise = 0;
     for (std::size_t i = 0; i < kStencil; ++i) {
       if (!(errors[i].value > 0)) return std::nullopt;
       const double logarithm = std::log(errors[i].value);
-      const double weight = (central_ ? kCentral : kForward)[i] / kDenominator;
-      slope += weight * logarithm;
-      low += (central_ ? kCentralLow : kForwardLow)[i] / kDenominator * logarithm;
-      noise += std::abs(weight) * (errors[i].error / errors[i].value + 0x1p-52 * std::abs(logarithm));
+      slope += weights[i] * logarithm;
+      low += low_weights[i] * logarithm;
+      noise += std::abs(weights[i]) * (errors[i].error / errors[i].value + 0x1p-52 * std::abs(logarithm));
     }
     // The two orders differ by h² times a third derivative; what is left is h⁴ times a fifth.
-    return Estimate{-slope, noise + kStep * kStep * std::abs(slope - low)};
+    const double remaining = kStep * kStep * std::abs(slope - low);
+    return Estimate{-slope / kDenominator, (noise + remaining) / kDenominator};
   }
 
  private:
-  bool central_;
+  std::size_t here_;
   std::array<double, kStencil> lengths_{};
 };
 
