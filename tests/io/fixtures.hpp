@@ -52,6 +52,14 @@ inline std::string contents(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(stream), {}};
 }
 
+/// Runs the script with `directory` as its working directory; false when it fails.
+inline bool run_python(const TemporaryDirectory& directory, const std::string& script) {
+  put(directory / "script.py", script);
+  const std::string command =
+      "cd '" + (directory / "").string() + "' && " LARGO_PYTHON " script.py >/dev/null 2>&1";
+  return std::system(command.c_str()) == 0;
+}
+
 inline std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }

@@ -1,24 +1,14 @@
 // Files exchanged with the NumPy on this machine. Skipped, visibly, where there is none.
-#include <cstdlib>
-
 #include "fixtures.hpp"
 #include "largo/io/npy.hpp"
 
 namespace largo::test {
 namespace {
 
-// Runs the script with `directory` as its working directory; false when it fails.
-bool run(const TemporaryDirectory& directory, const std::string& script) {
-  put(directory / "script.py", script);
-  const std::string command =
-      "cd '" + (directory / "").string() + "' && " LARGO_PYTHON " script.py >/dev/null 2>&1";
-  return std::system(command.c_str()) == 0;
-}
-
 TEST(NumpyInterchange, ReadsWhatNumpyWrites) {
   const TemporaryDirectory directory;
-  if (!run(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
-  ASSERT_TRUE(run(directory, R"(
+  if (!run_python(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
+  ASSERT_TRUE(run_python(directory, R"(
 import numpy as np
 from numpy.lib import format
 a = np.arange(12.0).reshape(3, 4) / 8
@@ -63,12 +53,12 @@ np.savez('archive.npz', a)
 
 TEST(NumpyInterchange, NumpyReadsWhatWeWrite) {
   const TemporaryDirectory directory;
-  if (!run(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
+  if (!run_python(directory, "import numpy")) GTEST_SKIP() << "no NumPy in " LARGO_PYTHON;
   Matrix values(2, 3);
   values << 0.1, -2, 1e300, 5e-324, 3, -0.0;
   write_npy(directory / "a.npy", values);
   write_npy(directory / "b.npy", values.leftCols(2), Scalar::float32);
-  EXPECT_TRUE(run(directory, R"(
+  EXPECT_TRUE(run_python(directory, R"(
 import numpy as np
 a = np.load('a.npy')
 assert a.dtype == np.dtype('<f8') and a.flags.c_contiguous

@@ -1,0 +1,63 @@
+// An axis: which values it shows, where each has its place, and which are marked.
+#pragma once
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace largo::svg {
+
+/// The least and the greatest of the values included; nothing included: lowest > highest.
+struct Extent {
+  double lowest = std::numeric_limits<double>::infinity();
+  double highest = -std::numeric_limits<double>::infinity();
+
+  void include(double value);
+  bool empty() const { return lowest > highest; }
+};
+
+/// What is written at a tick: 0.02, or 10 with the raised exponent −2.
+struct TickLabel {
+  std::string text, power;
+
+  double width() const;
+};
+
+struct Tick {
+  double place = 0;  ///< from 0 at the beginning of the axis to 1 at its end
+  TickLabel label;
+};
+
+enum class Scale { linear, log };
+enum class Direction { horizontal, vertical };
+
+struct Axis {
+  Scale scale = Scale::linear;
+  int unit = 0;                ///< linear: places are of value / 10^unit, and so are the labels
+  double first = 0, last = 1;  ///< the ends: log10 of the value, or the value / 10^unit
+  std::vector<Tick> ticks;     ///< from first to last, their labels do not touch
+  std::vector<double> minor;   ///< places of the small ticks, without those of `ticks`
+  TickLabel factor;            ///< ×10^unit, at the end of the axis; or empty
+
+  /// Empty for what has no place: infinities, NaN, on a logarithmic axis what is not positive.
+  std::optional<double> place(double value) const;
+
+  /// The place, or the end of the axis that is nearer to the value (which is no NaN).
+  double clamped_place(double value) const;
+};
+
+/// An axis of this length in points that shows all values, a little room beside them, and the bands as far as
+/// they do not stretch it: on a logarithmic axis by a decade or a quarter of the values' decades. Values that
+/// agree to 1e-4 are shown as one. Only values that have a place may be included in the extents; no values: 1
+/// to 10.
+///
+/// Ticks: whole decades in steps of 1, 2, 3, 5, 10, 20, 50, 100, 200; where there are not two of them 1, 2, 5
+/// or 1, 3 times powers of ten; where there are not three of those, as on a linear axis: steps of 1, 2 or 5
+/// times a power of ten.
+Axis make_axis(Scale scale, Direction direction, double length, const Extent& values, const Extent& bands);
+
+/// n 10^exponent in decimal, exactly, without an exponent: decimal(-25, -3) is −0.025.
+std::string decimal(long long n, int exponent);
+
+}  // namespace largo::svg
