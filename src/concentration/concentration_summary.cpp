@@ -1,6 +1,7 @@
 #include "largo/concentration/concentration_summary.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "largo/concentration/log_slope.hpp"
 
@@ -26,6 +27,17 @@ std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which)
   return log_slope(points);
 }
 
+// With a larger one the bound would fall faster than the errors of long prompts.
+double largest_c2(const ConcentrationSummary& summary) {
+  double largest = std::numeric_limits<double>::infinity();
+  for (const ScaleSummary& curve : summary.scales) {
+    if (!curve.asymptotic) continue;
+    const double sigma = summary.sub_gaussian * curve.scale;
+    largest = std::min(largest, sigma * sigma * curve.asymptotic->value);
+  }
+  return largest;
+}
+
 std::optional<BoundReport> bound(const ConcentrationSummary& summary, Rows rows, const BoundShape& shape,
                                  Which which, const std::optional<BoundConstants>& given) {
   std::vector<BoundPoint> points;
@@ -34,7 +46,7 @@ std::optional<BoundReport> bound(const ConcentrationSummary& summary, Rows rows,
     if (row.method != summary.method || !error) continue;
     points.push_back({summary.sub_gaussian * row.scale, row.L, error->value, error->value - error->low});
   }
-  const auto constants = given ? given : fit_bound(shape, points);
+  const auto constants = given ? given : fit_bound(shape, points, largest_c2(summary));
   if (!constants || points.empty()) return std::nullopt;
   return BoundReport{*constants, !given, check_bound(shape, *constants, points)};
 }
@@ -49,9 +61,6 @@ ConcentrationSummary summarise(const AttentionLayer& layer, Rows rows,
   const bool any_exact = std::any_of(
       rows.begin(), rows.end(), [](const ConcentrationRow& row) { return row.method == ErrorMethod::exact; });
   summary.method = any_exact ? ErrorMethod::exact : ErrorMethod::sampled;
-  summary.output = bound(summary, rows, kOutputBound, output_of, given);
-  summary.gradient_V = bound(summary, rows, kGradientVBound, gradient_V_of, given);
-  summary.gradient_U = bound(summary, rows, kGradientUBound, gradient_U_of, given);
   for (const ConcentrationRow& row : rows) {
     const auto same = [&](const ScaleSummary& s) { return s.scale == row.scale && s.method == row.method; };
     if (std::any_of(summary.scales.begin(), summary.scales.end(), same)) continue;
@@ -63,6 +72,9 @@ ConcentrationSummary summarise(const AttentionLayer& layer, Rows rows,
     curve.gradient_U = slope(rows, curve, gradient_U_of);
     curve.asymptotic = asymptotic_exponent(layer, row.scale);
   }
+  summary.output = bound(summary, rows, kOutputBound, output_of, given);
+  summary.gradient_V = bound(summary, rows, kGradientVBound, gradient_V_of, given);
+  summary.gradient_U = bound(summary, rows, kGradientUBound, gradient_U_of, given);
   return summary;
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "largo/numerics/check.hpp"
@@ -31,7 +32,8 @@ double bound_value(const BoundShape& shape, const BoundConstants& constants, dou
   return std::exp(log_bound(shape, constants, sigma, L));
 }
 
-std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points) {
+std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points,
+                                        double largest_c2) {
   struct Point {
     double x, y;
   };
@@ -61,10 +63,11 @@ std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const
   std::size_t i = 0;
   while (i + 2 < hull.size() && hull[i + 1].x < mean) ++i;
   const double slope = (hull[i + 1].y - hull[i].y) / (hull[i + 1].x - hull[i].x);
-  if (slope < 0) return BoundConstants{std::exp(hull[i].y - slope * hull[i].x), -slope};
-  const auto highest =
-      std::max_element(all.begin(), all.end(), [](const Point& a, const Point& b) { return a.y < b.y; });
-  return BoundConstants{std::exp(highest->y), 0};
+  // The mean distance is convex in c2.
+  const double c2 = std::clamp(-slope, 0.0, largest_c2);
+  double log_c1 = -std::numeric_limits<double>::infinity();
+  for (const Point& p : hull) log_c1 = std::max(log_c1, p.y + c2 * p.x);
+  return BoundConstants{std::exp(log_c1), c2};
 }
 
 BoundVerdict check_bound(const BoundShape& shape, const BoundConstants& constants,

@@ -87,6 +87,15 @@ TEST(ErrorBound, LooksAtTwoTokensAndMore) {
   EXPECT_THROW(bound_value(kOutputBound, *fit, 1, 1), InputError);
 }
 
+TEST(ErrorBound, FitKeepsToTheLargestC2) {
+  const auto points = on_the_bound(kOutputBound, {1, 0.4});
+  const auto fit = fit_bound(kOutputBound, points, 0.3);
+  EXPECT_EQ(fit->c2, 0.3);
+  const BoundVerdict verdict = check_bound(kOutputBound, *fit, points);
+  EXPECT_TRUE(verdict.holds);
+  EXPECT_NEAR(verdict.worst_ratio, 1, 1e-9);
+}
+
 TEST(ErrorBound, ErrorsThatGrowGetNoDecay) {
   const std::vector<BoundPoint> points = {{1, 2, 1e-3, 0}, {1, 10, 1, 0}, {1, 100, 50, 0}};
   EXPECT_EQ(fit_bound(kOutputBound, points)->c2, 0);

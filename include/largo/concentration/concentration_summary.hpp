@@ -32,7 +32,8 @@ struct ConcentrationSummary {
   std::vector<ScaleSummary> scales;                           ///< in the order of the rows
 };
 
-/// `given` are constants to check in place of the fitted ones, for all bounds.
+/// `given` are constants to check in place of the fitted ones, for all bounds. Fitted c2 are at most σ² times
+/// the asymptotic exponent, where it is known, so that the bounds do not fail for longer prompts.
 ConcentrationSummary summarise(const AttentionLayer& layer, std::span<const ConcentrationRow> rows,
                                const std::optional<BoundConstants>& given = std::nullopt);
 

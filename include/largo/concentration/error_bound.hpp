@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -36,9 +37,11 @@ struct BoundPoint {
 double bound_value(const BoundShape& shape, const BoundConstants& constants, double sigma, double L);
 
 /// The smallest bound of this shape above all points with L >= 2 and a positive error: the one with the
-/// smallest mean of ln(bound/error), c2 >= 0. In the plane of x = ln L/σ² and y = ln(error / σ^m ln^k L) it
-/// is the edge of the upper hull over the mean of x. None without two different x.
-std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points);
+/// smallest mean of ln(bound/error), 0 <= c2 <= largest_c2. In the plane of x = ln L/σ² and
+/// y = ln(error / σ^m ln^k L) it is the edge of the upper hull over the mean of x. None without two different
+/// x. (A larger c2 than σ² times the exponent of the error would fail for prompts longer than those seen.)
+std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points,
+                                        double largest_c2 = std::numeric_limits<double>::infinity());
 
 struct BoundVerdict {
   bool holds = true;
