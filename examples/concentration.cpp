@@ -11,9 +11,12 @@ int main() {
   const auto gaussian = std::make_shared<largo::GaussianMeasure>(largo::GaussianMeasure::standard(d));
   const largo::Matrix identity = largo::Matrix::Identity(d, d);
 
-  // From a small start to U = V = I, as training would go: scores sharpen while values grow.
+  // Scores that overshoot before they settle, while values grow.
   std::vector<largo::PathPoint> path;
-  for (int t = 0; t <= 10; ++t) path.push_back({(0.1 + 0.09 * t) * identity, (0.1 + 0.09 * t) * identity});
+  for (int t = 0; t <= 10; ++t) {
+    const double x = 0.1 * t;
+    path.push_back({(0.1 + 0.7 * x + 2.4 * x * x * (1 - x)) * identity, (0.1 + 0.9 * x) * identity});
+  }
 
   std::printf("%8s  %12s  %12s  %12s\n", "L", "output", "gradient V", "gradient U");
   for (const double L : {1e2, 1e4, 1e6, 1e8}) {
