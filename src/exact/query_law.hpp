@@ -43,6 +43,12 @@ struct QuadraticForm {
 enum : std::size_t { kOne, kW, kG, kZ, kZW, kZG, kZH, kZWG, kFormProducts };
 using FormProducts = std::array<double, kFormProducts>;
 
+/// Of a rule over queries: Σ f(square) fine[k] is the average of f(s²) times product k.
+struct QueryNode {
+  double square = 0;              ///< s²
+  FormProducts fine{}, coarse{};  ///< with the weight in them; coarse is less accurate, for an error estimate
+};
+
 class QueryLaw {
  public:
   /// Queries mean + root x, x ~ N(0, I); `scores` maps a query to a.
