@@ -28,6 +28,9 @@ QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& l
     return QueryAverage::over_gaussian(covariance, layer.U, layer.V, gaussian->mean(),
                                        gaussian->covariance());
   }
+  if (const auto* sphere = dynamic_cast<const SphereMeasure*>(law)) {
+    return QueryAverage::over_sphere(covariance, layer.U, layer.V, sphere->radius());
+  }
   const FiniteQueries finite = finite_queries(layer.queries);
   return QueryAverage::over_rows(covariance, layer.U, layer.V, finite.rows, finite.probabilities);
 }
@@ -95,7 +98,9 @@ std::optional<std::string> missing_formula(const AttentionLayer& layer) {
   const bool finite = law == nullptr || finite_queries(layer.queries).rows.rows() > 0;
   const bool gaussian_tokens = dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
   if (gaussian_tokens) {
-    if (finite || dynamic_cast<const GaussianMeasure*>(law) != nullptr) return std::nullopt;
+    const bool known = dynamic_cast<const GaussianMeasure*>(law) != nullptr ||
+                       dynamic_cast<const SphereMeasure*>(law) != nullptr;
+    if (finite || known) return std::nullopt;
     return "averages over queries of this law have no exact formula";
   }
   if (!finite) return "tokens that are not Gaussian have exact errors at given queries only";

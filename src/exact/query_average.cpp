@@ -189,14 +189,16 @@ class QueryAverage::Rule {
 
   Averaged operator()(double L, double scale) const {
     const ErrorsAt errors(forms, L, scale);
-    return gaussian ? average(*gaussian, errors, L, scale) : average(nodes, errors, L, scale);
+    if (gaussian) return average(*gaussian, errors, L, scale);
+    return average(sphere ? sphere->at(scale) : nodes, errors, L, scale);
   }
 
   Matrix root;  ///< R, Γ = R Rᵀ
   AttentionForms forms;
   Matrix scores;                          ///< RᵀU
-  std::vector<DirectionNode> nodes;       // these,
-  std::optional<GaussianNodes> gaussian;  // or those
+  std::vector<DirectionNode> nodes;  // these,
+  std::optional<SphereNodes> sphere;  // those,
+  std::optional<GaussianNodes> gaussian;  // or others
 };
 
 QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
@@ -229,6 +231,15 @@ QueryAverage QueryAverage::over_gaussian(const ConstMatrixRef& token_covariance,
   } else {
     rule->nodes = {node_of_constant_spread(law, forms)};
   }
+  return QueryAverage(rule);
+}
+
+QueryAverage QueryAverage::over_sphere(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
+                                       const ConstMatrixRef& V, double radius) {
+  check_nonnegative(kName, "radius", radius);
+  if (U.cols() < 1) fail(kName, "columns of U", 0, "at least 1");
+  const auto rule = std::make_shared<Rule>(token_covariance, U, V, U.cols());
+  if (rule->root.cols() > 0) rule->sphere.emplace(radius, rule->scores, rule->forms);
   return QueryAverage(rule);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "exact/sphere_queries.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -65,6 +66,22 @@ DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms&
   }
   node.coarse = node.fine;
   return node;
+}
+
+const std::vector<DirectionNode>& SphereNodes::at(double scale) const {
+  const std::lock_guard lock(mutex_);
+  const auto [found, is_new] = scales_.try_emplace(scale);
+  if (!is_new) return found->second;
+  for (const QueryNode& node : sphere_query_nodes(radius_, scale * scores_, forms_.W, forms_.G, forms_.WG)) {
+    DirectionNode& here = found->second.emplace_back();
+    if (node.square > kNoSpread) {
+      here = {node.square / (scale * scale), by_direction(node.fine, node.square),
+              by_direction(node.coarse, node.square)};
+    } else {
+      here.fine = here.coarse = without_direction(node.fine[kOne], node.fine[kZ], forms_);
+    }
+  }
+  return found->second;
 }
 
 GaussianNodes::GaussianNodes(QueryLaw law) : law_(std::move(law)) {

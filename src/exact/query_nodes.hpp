@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -30,6 +31,24 @@ std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Co
 
 /// Of Gaussian queries whose scores all have the same spread.
 DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);
+
+/// Queries uniform on a sphere. The rule of sphere_queries.hpp is as fine as s², the scale of the tokens in it,
+/// asks for: one for each scale, made when first asked for and kept. Thread-safe.
+class SphereNodes {
+ public:
+  SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
+      : radius_(radius), scores_(scores), forms_(forms) {}
+
+  /// With s² at scale 1.
+  const std::vector<DirectionNode>& at(double scale) const;
+
+ private:
+  double radius_;
+  Matrix scores_;
+  AttentionForms forms_;
+  mutable std::mutex mutex_;
+  mutable std::map<double, std::vector<DirectionNode>> scales_;  // nodes stay where they are
+};
 
 /// Gaussian queries: trapezoidal nodes in t, √(Q/λ) = ln(1 + e^t), which is analytic for |Im t| < π. Level 0
 /// has step kFirstStep, and every level halves it, with nodes between those of the levels before. Nodes are

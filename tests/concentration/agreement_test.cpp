@@ -58,7 +58,9 @@ AttentionLayer random_layer(std::uint64_t id) {
   AttentionLayer layer{tokens, 0.8 * random_matrix(size, query_size, 100 * id + 3),
                        random_matrix(1 + static_cast<std::ptrdiff_t>(id % 3), size, 100 * id + 4), Vector()};
   const bool gaussian = id % 8 <= 1;
-  if (gaussian && id % 3 == 0) {
+  if (gaussian && id % 6 == 3) {
+    layer.queries = std::make_shared<const SphereMeasure>(query_size, 1.2);
+  } else if (gaussian && id % 3 == 0) {
     layer.queries = centred_gaussian(0.7 * random_matrix(query_size, query_size, 100 * id + 5));
   } else if (id % 3 == 1) {
     layer.queries = std::make_shared<EmpiricalMeasure>(RowMatrix(random_matrix(3, query_size, 100 * id + 6)));

@@ -248,6 +248,59 @@ TEST(QueryAverage, FallsWithTheAveragedExponent) {
   }
 }
 
+// Gaussian queries on a line as queries in rows: the trapezoidal rule with its weights. Some 300 rows, one of
+// them without scores.
+TEST(QueryAverage, OverRowsAsAQuadrature) {
+  constexpr double kStep = 1.0 / 16;
+  const Problem problem = random_problem(3, 2, 1, 40, 0);
+  const auto count = static_cast<Eigen::Index>(2 * kEnd / kStep) + 1;
+  Matrix rows(count, 2);
+  Vector weights(count);
+  for (Eigen::Index i = 0; i < count; ++i) {
+    const double x = -kEnd + kStep * static_cast<double>(i);
+    rows.row(i) = x * problem.root.col(0).transpose();
+    weights[i] = std::exp(-0.5 * x * x);
+  }
+  const auto average = QueryAverage::over_rows(problem.covariance, problem.U, problem.V, rows, weights);
+  const auto gaussian = QueryAverage::over_gaussian(problem.covariance, problem.U, problem.V, problem.mean,
+                                                    problem.root * problem.root.transpose());
+  for (const double scale : {0.0, 0.7, 1.5}) {
+    for (const double L : {1.0, 5.0, 1e4}) {
+      const AveragedAttentionError a = average(L, scale), b = gaussian(L, scale);
+      const auto expect = [&](const Estimate& x, const Estimate& y, const char* name) {
+        EXPECT_NEAR(x.value, y.value, 1e-9 * y.value) << name << ", scale " << scale << ", L = " << L;
+      };
+      expect(a.output, b.output, "output");
+      expect(a.squared_bias, b.squared_bias, "squared_bias");
+      expect(a.gradient_V, b.gradient_V, "gradient_V");
+      expect(a.gradient_U, b.gradient_U, "gradient_U");
+      expect(a.softmax_linear, b.softmax_linear, "softmax_linear");
+      expect(a.limit, b.limit, "limit");
+    }
+  }
+}
+
+// Radius and scale of the tokens: nodes are made for each scale. By rows on the circle.
+TEST(QueryAverage, OverACircle) {
+  const Problem problem = random_problem(3, 2, 2, 44, 0);
+  const auto average = QueryAverage::over_sphere(problem.covariance, problem.U, problem.V, 1.3);
+  constexpr int kRows = 400;
+  Matrix rows(kRows, 2);
+  for (int i = 0; i < kRows; ++i) {
+    const double angle = 2 * std::acos(-1.0) * i / kRows;
+    rows.row(i) << 1.3 * std::cos(angle), 1.3 * std::sin(angle);
+  }
+  for (const double scale : {0.0, 0.5, 3.0}) {
+    const auto truth = QueryAverage::over_rows(problem.covariance, problem.U, problem.V, rows,
+                                               Vector::Ones(kRows))(100, scale);
+    const AveragedAttentionError got = average(100, scale);
+    EXPECT_NEAR(got.output.value, truth.output.value, 1e-9 * truth.output.value);
+    EXPECT_NEAR(got.gradient_U.value, truth.gradient_U.value, 1e-9 * truth.gradient_U.value);
+    EXPECT_NEAR(got.softmax_linear.value, truth.softmax_linear.value, 1e-9 * truth.softmax_linear.value);
+    EXPECT_NEAR(got.self_check, 0, 1e-12);
+  }
+}
+
 TEST(QueryAverage, SpecialCases) {
   const Matrix identity = Matrix::Identity(2, 2);
   const Matrix none = Matrix::Zero(2, 2);

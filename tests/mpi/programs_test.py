@@ -55,6 +55,9 @@ class CommandLine(Program):
         self.assert_same(2, "attention", "--law", "rademacher", "--d", "4", "--query", "random:7", "--L", "1000",
                          "--out", "outputs.npy", "--gradients", "--json")
         self.assert_same(2, "reproduce", "--quick", "--out", "report", "--threads", "1")
+        self.assert_same(3, "concentration", "--law", "gaussian", "--d", "3", "--query-law", "gaussian", "--L", "2,50,1e4",
+                         "--sigma", "0.5,1.5", "--method", "exact,sampled", "--prompts", "300", "--csv", "rows.csv",
+                         "--plot", "figure.svg", "--json")
         self.assert_same(2, "moments", "--help")
 
     def test_doctor(self):

@@ -1,6 +1,6 @@
 // How far attention over L tokens is from its limit, without sampling, wherever a formula is known.
 //
-//   tokens \ queries          one, or a prompt of them        Gaussian
+//   tokens \ queries          one, or a prompt of them        Gaussian, on a sphere
 //   Gaussian                  all three errors                all three errors
 //   with a known score law    output and gradient in V        -
 //

@@ -1,5 +1,5 @@
 // How far attention over L i.i.d. Gaussian tokens is from its limit, averaged over queries: E_z of the errors
-// of gaussian_error.hpp, for queries in the rows of a matrix, or z ~ N(query mean, query covariance).
+// of gaussian_error.hpp, for queries in the rows of a matrix, uniform on a sphere, or Gaussian.
 //
 // The errors at z are functions of s², a quadratic form in z, times at most three other quadratic forms (in
 // the direction of the scores, and |z|²). Given s² the averages of such products are those of a Gaussian, so
@@ -40,6 +40,11 @@ class QueryAverage {
   static QueryAverage over_gaussian(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                     const ConstMatrixRef& V, const ConstVectorRef& query_mean,
                                     const ConstMatrixRef& query_covariance);
+
+  /// z uniform on the sphere of this radius, in as many dimensions as U has columns: at most some 100, where
+  /// the first evaluation at a scale takes 10 s; 50 ms up to 8 dimensions.
+  static QueryAverage over_sphere(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
+                                  const ConstMatrixRef& V, double radius);
 
   /// Tokens token_scale times those of the law. Domain: 1 <= L <= kLargestL or L = ∞, token_scale >= 0; s
   /// within the range of softmax_moments for all queries that matter, and a Gaussian mean at most 1e4
