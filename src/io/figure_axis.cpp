@@ -8,6 +8,7 @@
 #include <initializer_list>
 #include <numbers>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 

@@ -195,9 +195,12 @@ bool drawable(const Panel& panel, const Curve& curve) {
 void add_band(std::string& out, const Curve& curve, const Frame& frame) {
   if (curve.style == Curve::Style::points || curve.low.empty()) return;
   for (const std::vector<Box>& piece : band_pieces(curve, frame)) {
-    Polyline outline;
-    for (const Box& b : piece) outline.push_back({b.left, b.top});
-    for (auto b = piece.rbegin(); b != piece.rend(); ++b) outline.push_back({b->left, b->bottom});
+    Polyline outline, lower;
+    for (const Box& b : piece) {
+      outline.push_back({b.left, b.top});
+      lower.push_back({b.left, b.bottom});
+    }
+    outline.insert(outline.end(), lower.rbegin(), lower.rend());
     fmt::format_to(std::back_inserter(out),
                    R"(<path fill="{}" fill-opacity="0.2" d="{}z"/>)"
                    "\n",

@@ -128,7 +128,8 @@ std::vector<PlacedNote> place_notes(const Panel& panel, const Frame& frame, cons
     const int steps = static_cast<int>(frame.plot.height() / kStep);
     for (int i = 0; i <= 2 * steps; ++i) {
       // Above before below, near before far: of places that are as good the first is taken.
-      const double shift = kStep * ((i + 1) / 2) * (i % 2 == 1 ? -1 : 1);
+      const int away = (i + 1) / 2;
+      const double shift = kStep * (i % 2 == 1 ? -away : away);
       for (const Anchor anchor : {Anchor::start, Anchor::middle, Anchor::end}) {
         const PlacedNote candidate = note_at(note, *point, anchor, shift, frame.plot);
         const double bad = badness(candidate, *point, shift, frame, ink, placed);

@@ -2,8 +2,10 @@
 // value.
 #include "io/figure_axis.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <set>
 #include <string>
 #include <vector>

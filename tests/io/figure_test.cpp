@@ -2,6 +2,8 @@
 
 #include <clocale>
 #include <cmath>
+#include <cstdio>
+#include <limits>
 
 #include "fixtures.hpp"
 #include "io/figure_labels.hpp"

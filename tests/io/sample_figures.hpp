@@ -1,9 +1,12 @@
 // Figures of the kinds that papers have, for the tests and for the eye.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "largo/io/figure.hpp"
@@ -15,6 +18,7 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// n values from a to b with equal ratios; logarithms, so that a = 1e-300 and b = 1e300 work.
 inline std::vector<double> log_spaced(double a, double b, int n) {
   std::vector<double> out;
+  out.reserve(static_cast<std::size_t>(n));
   for (int i = 0; i < n; ++i) {
     out.push_back(std::exp(std::log(a) + (std::log(b) - std::log(a)) * i / std::max(n - 1, 1)));
   }
