@@ -196,8 +196,8 @@ class QueryAverage::Rule {
   Matrix root;  ///< R, Γ = R Rᵀ
   AttentionForms forms;
   Matrix scores;                          ///< RᵀU
-  std::vector<DirectionNode> nodes;  // these,
-  std::optional<SphereNodes> sphere;  // those,
+  std::vector<DirectionNode> nodes;       // these,
+  std::optional<SphereNodes> sphere;      // those,
   std::optional<GaussianNodes> gaussian;  // or others
 };
 

@@ -32,8 +32,8 @@ std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Co
 /// Of Gaussian queries whose scores all have the same spread.
 DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);
 
-/// Queries uniform on a sphere. The rule of sphere_queries.hpp is as fine as s², the scale of the tokens in it,
-/// asks for: one for each scale, made when first asked for and kept. Thread-safe.
+/// Queries uniform on a sphere. The rule of sphere_queries.hpp is as fine as s², the scale of the tokens in
+/// it, asks for: one for each scale, made when first asked for and kept. Thread-safe.
 class SphereNodes {
  public:
   SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
