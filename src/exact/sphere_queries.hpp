@@ -25,11 +25,11 @@ namespace largo {
 /// Nodes for z uniform on the sphere of the given radius in R^e, e >= 1; `scores` maps z to a, s² = |a|², and
 /// W, G, WG are symmetric. Σ f(square) fine[k] = E[f(s²) product_k] for f of at most exponential slope 4 in
 /// s² and smooth on the scale of 1 in s, like all statistics of the softmax. Error: relatively to E|f
-/// product| usually 1e-13, 1e-10 at most, for any eigenvalues, equal, nearly equal or zero. The differences
-/// between fine and coarse are those of contours, at most 1e-11, and zero for e <= 2 or where all queries
-/// have one s²: there is then one node (at s² = 0 its forms of a are zero). Nodes: 60 to 170 for each
-/// interval between two distinct eigenvalues, 1,000 for one over which s changes by 30. Cost: 50 ms for e <=
-/// 8, 0.5 to 1 s for e = 30, 10 s for e = 100.
+/// product| usually 1e-13, 1e-10 at most, for any eigenvalues, equal, nearly equal or zero. Fine and coarse
+/// differ by the step of the contour alone, at most 1e-11, and not at all for e <= 2 or where all queries
+/// have one s² (one node then; at s² = 0 its forms of a are zero). Nodes: 60 to 270 for each interval between
+/// distinct eigenvalues, 1,000 for one over which s changes by 30. Cost: 30 to 160 ms for e <= 8, 0.4 to 1 s
+/// for e = 30, 5 s for e = 100.
 std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, const Matrix& W,
                                           const Matrix& G, const Matrix& WG);
 
