@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "largo/numerics/execution.hpp"
 #include "output.hpp"
@@ -18,6 +19,11 @@ struct Claim {
   Json json;  ///< id, statement, computed, numbers, verdict: "holds" or "fails"
   void (*print)(const Json& json);
 };
+
+Json new_claim(const char* id, std::string statement, std::string computed);
+Json with_verdict(Json claim, bool holds);
+void print_head(const char* title, const Json& claim);
+void print_verdict(const Json& claim);
 
 Claim lemma_claim(const ClaimOptions& options);
 Claim exact_error_claim(const ClaimOptions& options);

@@ -26,14 +26,10 @@ Matrix with_norm(const Matrix& A, double norm) {
 }
 
 Json audit_json(const ClaimOptions& options) {
-  Json claim;
-  claim["id"] = "audit";
-  claim["statement"] =
-      "For tokens of moderate size the error of the output and of both gradients falls like 1/L.";
-  claim["computed"] =
+  Json claim = new_claim(
+      "audit", "For tokens of moderate size the error of the output and of both gradients falls like 1/L.",
       "Exact errors averaged over standard Gaussian queries, d = 4, U and V random with operator norms 0.22 "
-      "and "
-      "0.75, three covariances, L = 16 to 1024, per coordinate of the output; slopes by least squares.";
+      "and 0.75, three covariances, L = 16 to 1024, per coordinate of the output; slopes by least squares.");
   constexpr std::ptrdiff_t d = 4;
   const struct {
     const char* name;
@@ -65,13 +61,7 @@ Json audit_json(const ClaimOptions& options) {
     claim["laws"].push_back(std::move(law));
   }
   claim["slope_range"] = {kSlopeLow, kSlopeHigh};
-  claim["verdict"] = holds ? "holds" : "fails";
-  return claim;
-}
-
-void print_head(const char* title, const Json& claim) {
-  fmt::print("\n{}: {}\n  {}\n", title, claim["statement"].get<std::string>(),
-             claim["computed"].get<std::string>());
+  return with_verdict(claim, holds);
 }
 
 void print_audit(const Json& claim) {
@@ -86,23 +76,19 @@ void print_audit(const Json& claim) {
                error[6].get<double>(), slopes["output"].get<double>(), slopes["gradient_V"].get<double>(),
                slopes["gradient_U"].get<double>());
   }
-  fmt::print("  slopes between {} and {}\n  verdict: {}\n", kSlopeLow, kSlopeHigh,
-             claim["verdict"].get<std::string>());
+  fmt::print("  slopes between {} and {}\n", kSlopeLow, kSlopeHigh);
+  print_verdict(claim);
 }
 
 Json bounds_json(const ClaimOptions& options) {
-  Json claim;
-  claim["id"] = "bounds";
-  claim["statement"] =
-      "There are constants c1, c2 > 0 such that for sigma-sub-Gaussian tokens, sigma >> 1, and L >= 2 the "
-      "error of "
-      "the output and of the gradient in V is at most c1 sigma^6 ln L / L^(c2/sigma^2), that of the gradient "
-      "in U "
-      "at most c1 sigma^12 ln^2 L / L^(c2/sigma^2).";
-  claim["computed"] =
-      "Exact errors averaged over standard Gaussian queries, d = 4, U and V the identity, sigma = 1 to 3, L "
-      "= 2 to "
-      "1e12, with the smallest bounds of this form above them; and c2 as it would be for each sigma alone.";
+  Json claim =
+      new_claim("bounds",
+                "There are constants c1, c2 > 0 such that for sigma-sub-Gaussian tokens, sigma >> 1, and L "
+                ">= 2 the error of the output and of the gradient in V is at most c1 sigma^6 ln L / "
+                "L^(c2/sigma^2), that of the gradient in U at most c1 sigma^12 ln^2 L / L^(c2/sigma^2).",
+                "Exact errors averaged over standard Gaussian queries, d = 4, U and V the identity, sigma = "
+                "1 to 3, L = 2 to 1e12, with the smallest bounds of this form above them; and c2 as it would "
+                "be for each sigma alone.");
   constexpr std::ptrdiff_t d = 4;
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer layer{gaussian(identity), identity, identity, gaussian(identity)};
@@ -128,8 +114,7 @@ Json bounds_json(const ClaimOptions& options) {
                                {"asymptotic_exponent", s.asymptotic->value},
                                {"c2", s.scale * s.scale * s.asymptotic->value}});
   }
-  claim["verdict"] = holds ? "holds" : "fails";
-  return claim;
+  return with_verdict(claim, holds);
 }
 
 void print_bounds(const Json& claim) {
@@ -145,20 +130,16 @@ void print_bounds(const Json& claim) {
     fmt::print("  {:>6} {:>22.4f} {:>16.4f} {:>22.4f}\n", s["sigma"].get<double>(), s["slope"].get<double>(),
                s["asymptotic_exponent"].get<double>(), s["c2"].get<double>());
   }
-  fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
+  print_verdict(claim);
 }
 
 Json softmax_linear_json(const ClaimOptions&) {
-  Json claim;
-  claim["id"] = "softmax-linear";
-  claim["statement"] =
+  Json claim = new_claim(
+      "softmax-linear",
       "Over long prompts of centred Gaussian tokens softmax attention may be replaced by linear attention "
-      "over the "
-      "same tokens.";
-  claim["computed"] =
+      "over the same tokens.",
       "The shortest prompts over which the two differ by less than a tolerance (mean squared, relative to "
-      "the "
-      "limit), d = 4, U = V = I, at a query of unit length and averaged over standard Gaussian ones.";
+      "the limit), d = 4, U = V = I, at a query of unit length and averaged over standard Gaussian ones.");
   constexpr std::ptrdiff_t d = 4;
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer at_query{gaussian(identity), identity, identity, Vector(Vector::Unit(d, 0))};
@@ -173,8 +154,7 @@ Json softmax_linear_json(const ClaimOptions&) {
                              {"L_at_query", length_json(one->L)},
                              {"L_averaged", length_json(mean->L)}});
   }
-  claim["verdict"] = holds ? "holds" : "fails";
-  return claim;
+  return with_verdict(claim, holds);
 }
 
 void print_softmax_linear(const Json& claim) {
@@ -184,7 +164,7 @@ void print_softmax_linear(const Json& claim) {
     fmt::print("  {:>9} {:>16} {:>24}\n", row["tolerance"].get<double>(), row["L_at_query"].get<double>(),
                row["L_averaged"].get<double>());
   }
-  fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
+  print_verdict(claim);
 }
 
 }  // namespace

@@ -25,16 +25,12 @@ constexpr double kFirstLength = 1e150;
 constexpr double kSecondLength = 1e300;
 
 Json lemma_json(const LemmaReport& lemma) {
-  Json claim;
-  claim["id"] = "lemma";
-  claim["statement"] =
-      "Softmax attention over an infinite prompt of Gaussian tokens N(m, G) is the affine map z -> V m + V G "
-      "U z, "
-      "and attention over finite prompts converges to it.";
-  claim["computed"] = fmt::format(
-      "{} random Gaussians (d up to 32, {} singular): closed form against the defining integrals; then "
-      "prompts of growing length in d = 4.",
-      lemma.cases, lemma.singular_cases);
+  Json claim = new_claim("lemma",
+                         "Softmax attention over an infinite prompt of Gaussian tokens N(m, G) is the affine "
+                         "map z -> V m + V G U z, and attention over finite prompts converges to it.",
+                         fmt::format("{} random Gaussians (d up to 32, {} singular): closed form against the "
+                                     "defining integrals; then prompts of growing length in d = 4.",
+                                     lemma.cases, lemma.singular_cases));
   claim["worst_error"] = lemma.worst_error;
   claim["worst_error_bound"] = kLemmaBound;
   for (const auto& at : lemma.distances) {
@@ -46,13 +42,11 @@ Json lemma_json(const LemmaReport& lemma) {
   claim["slope_range"] = {kSlopeLow, kSlopeHigh};
   const bool holds =
       lemma.worst_error <= kLemmaBound && lemma.slope >= kSlopeLow && lemma.slope <= kSlopeHigh;
-  claim["verdict"] = holds ? "holds" : "fails";
-  return claim;
+  return with_verdict(claim, holds);
 }
 
 void print_lemma(const Json& claim) {
-  fmt::print("Lemma: {}\n  {}\n", claim["statement"].get<std::string>(),
-             claim["computed"].get<std::string>());
+  print_head("Lemma", claim);
   fmt::print("  largest relative difference {:.1e} (bound {:.0e})\n", claim["worst_error"].get<double>(),
              claim["worst_error_bound"].get<double>());
   fmt::print("  {:>8}  {:>22}  {:>14}\n", "L", "E|T[prompt]-T[law]|^2", "standard error");
@@ -63,20 +57,24 @@ void print_lemma(const Json& claim) {
   fmt::print("  slope {:.3f} ± {:.3f} (expected -1, between {} and {})\n",
              claim["slope"]["value"].get<double>(), claim["slope"]["error"].get<double>(), kSlopeLow,
              kSlopeHigh);
-  fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
+  print_verdict(claim);
+}
+
+// Sampled numbers may be so far from exact ones, in standard errors.
+Json with_z_score(Json claim, double worst) {
+  claim["worst_z_score"] = worst;
+  claim["worst_z_score_bound"] = kLargestZScore;
+  return with_verdict(claim, worst <= kLargestZScore);
 }
 
 Json exact_error_json(const std::vector<SimulatedErrors>& rows, const ErrorSimulation& settings) {
-  Json claim;
-  claim["id"] = "exact-error";
-  claim["statement"] =
+  Json claim = new_claim(
+      "exact-error",
       "For Gaussian tokens the mean squared distance of attention over L tokens from its limit, and that of "
-      "its "
-      "gradients in V and U, are known in closed form up to one-dimensional integrals, for every L.";
-  claim["computed"] = fmt::format(
-      "Random covariance, U, V and query in d = {} for each L: the exact value, and the average over {} "
-      "simulated prompts.",
-      settings.dimension, settings.prompts);
+      "its gradients in V and U, are known in closed form up to one-dimensional integrals, for every L.",
+      fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the average "
+                  "over {} simulated prompts.",
+                  settings.dimension, settings.prompts));
   auto pair = [](const Estimate& exact, const SampledMean& simulated) {
     return Json{{"exact", exact.value},
                 {"simulated", simulated.value},
@@ -92,15 +90,11 @@ Json exact_error_json(const std::vector<SimulatedErrors>& rows, const ErrorSimul
                              {"gradient_V", pair(row.exact.gradient_V, row.sampled.gradient_V)},
                              {"gradient_U", pair(row.exact.gradient_U, row.sampled.gradient_U)}});
   }
-  claim["worst_z_score"] = worst;
-  claim["worst_z_score_bound"] = kLargestZScore;
-  claim["verdict"] = worst <= kLargestZScore ? "holds" : "fails";
-  return claim;
+  return with_z_score(claim, worst);
 }
 
 void print_exact_error(const Json& claim) {
-  fmt::print("\nExact error: {}\n  {}\n", claim["statement"].get<std::string>(),
-             claim["computed"].get<std::string>());
+  print_head("Exact error", claim);
   fmt::print("  {:>6} {:>7}   {:>30}   {:>30}   {:>30}\n", "L", "s", "output: exact, simulated",
              "gradient in V", "gradient in U");
   for (const Json& row : claim["rows"]) {
@@ -111,21 +105,18 @@ void print_exact_error(const Json& claim) {
     }
     fmt::print("\n");
   }
-  fmt::print("  largest distance {:.2f} standard errors (bound {})\n  verdict: {}\n",
-             claim["worst_z_score"].get<double>(), kLargestZScore, claim["verdict"].get<std::string>());
+  fmt::print("  largest distance {:.2f} standard errors (bound {})\n", claim["worst_z_score"].get<double>(),
+             kLargestZScore);
+  print_verdict(claim);
 }
 
 Json other_laws_json(const std::vector<SimulatedLaw>& rows, const ErrorSimulation& settings) {
-  Json claim;
-  claim["id"] = "other-laws";
-  claim["statement"] =
-      "Attention over prompts of other laws converges as well: its error is known without sampling wherever "
-      "the "
-      "law of the scores is, and sampled prompts agree with it.";
-  claim["computed"] = fmt::format(
-      "Tokens in d = {}, random U, V and query: the exact output error, and the average over {} sampled "
-      "prompts.",
-      settings.dimension, settings.prompts);
+  Json claim = new_claim("other-laws",
+                         "Attention over prompts of other laws converges as well: its error is known without "
+                         "sampling wherever the law of the scores is, and sampled prompts agree with it.",
+                         fmt::format("Tokens in d = {}, random U, V and query: the exact output error, and "
+                                     "the average over {} sampled prompts.",
+                                     settings.dimension, settings.prompts));
   double worst = 0;
   std::size_t covered = 0;
   for (const SimulatedLaw& row : rows) {
@@ -140,15 +131,11 @@ Json other_laws_json(const std::vector<SimulatedLaw>& rows, const ErrorSimulatio
                              {"z_score", row.z_score()}});
   }
   claim["intervals_that_cover"] = covered;
-  claim["worst_z_score"] = worst;
-  claim["worst_z_score_bound"] = kLargestZScore;
-  claim["verdict"] = worst <= kLargestZScore ? "holds" : "fails";
-  return claim;
+  return with_z_score(claim, worst);
 }
 
 void print_other_laws(const Json& claim) {
-  fmt::print("\nOther laws: {}\n  {}\n", claim["statement"].get<std::string>(),
-             claim["computed"].get<std::string>());
+  print_head("Other laws", claim);
   fmt::print("  {:<22} {:>6} {:>12} {:>12}   {:>25} {:>7}\n", "law", "L", "exact", "sampled", "95 % interval",
              "z");
   for (const Json& row : claim["rows"]) {
@@ -161,21 +148,19 @@ void print_other_laws(const Json& claim) {
       "  {} of {} intervals cover the exact value; largest distance {:.2f} standard errors (bound {})\n",
       claim["intervals_that_cover"].get<std::size_t>(), claim["rows"].size(),
       claim["worst_z_score"].get<double>(), kLargestZScore);
-  fmt::print("  verdict: {}\n", claim["verdict"].get<std::string>());
+  print_verdict(claim);
 }
 
 Json exponent_json() {
-  Json claim;
-  claim["id"] = "averaged-exponent";
-  claim["statement"] =
+  Json claim = new_claim(
+      "averaged-exponent",
       "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens falls like "
-      "L^-c up to "
-      "logarithms, with c = 1 for sigma^2 <= 1/2 and (sqrt(1 + 4/sigma^2) - 1)/2 beyond, sigma the largest "
-      "spread of "
-      "the scores over unit queries: the exponent of order 1/sigma^2 of the paper, made sharp.";
-  claim["computed"] = fmt::format(
-      "The exact averaged output error in d = 1 at L = {:.0e} and {:.0e}, and the slope between them.",
-      kFirstLength, kSecondLength);
+      "L^-c up to logarithms, with c = 1 for sigma^2 <= 1/2 and (sqrt(1 + 4/sigma^2) - 1)/2 beyond, sigma "
+      "the largest spread of the scores over unit queries: the exponent of order 1/sigma^2 of the paper, "
+      "made sharp.",
+      fmt::format(
+          "The exact averaged output error in d = 1 at L = {:.0e} and {:.0e}, and the slope between them.",
+          kFirstLength, kSecondLength));
   const Matrix one = Matrix::Identity(1, 1);
   double worst = 0;
   for (const double sigma : {0.5, 1.0, 1.5, 2.0}) {
@@ -192,13 +177,11 @@ Json exponent_json() {
   }
   claim["worst_difference"] = worst;
   claim["worst_difference_bound"] = kExponentBound;
-  claim["verdict"] = worst <= kExponentBound ? "holds" : "fails";
-  return claim;
+  return with_verdict(claim, worst <= kExponentBound);
 }
 
 void print_exponent(const Json& claim) {
-  fmt::print("\nExponent: {}\n  {}\n", claim["statement"].get<std::string>(),
-             claim["computed"].get<std::string>());
+  print_head("Exponent", claim);
   fmt::print("  {:>6} {:>15} {:>15} {:>8} {:>8}\n", "sigma", fmt::format("L = {:.0e}", kFirstLength),
              fmt::format("L = {:.0e}", kSecondLength), "slope", "c(sigma)");
   for (const Json& row : claim["rows"]) {
@@ -206,8 +189,9 @@ void print_exponent(const Json& claim) {
                row["errors"][0].get<double>(), row["errors"][1].get<double>(), row["slope"].get<double>(),
                row["exponent"].get<double>());
   }
-  fmt::print("  largest difference {:.4f} (bound {})\n  verdict: {}\n",
-             claim["worst_difference"].get<double>(), kExponentBound, claim["verdict"].get<std::string>());
+  fmt::print("  largest difference {:.4f} (bound {})\n", claim["worst_difference"].get<double>(),
+             kExponentBound);
+  print_verdict(claim);
 }
 
 ErrorSimulation simulation(const ClaimOptions& options) {

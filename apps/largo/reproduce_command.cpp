@@ -66,7 +66,7 @@ void run_reproduce(const ReproduceOptions& options) {
     print_json(report);
   } else {
     for (const Claim& claim : claims) claim.print(claim.json);
-    fmt::print("\n{}\nThe numbers are in {}\n", report["note"].get<std::string>(), file.string());
+    fmt::print("{}\nThe numbers are in {}\n", report["note"].get<std::string>(), file.string());
   }
   for (const Json& claim : report["claims"]) {
     if (claim["verdict"] != "holds") throw CLI::RuntimeError(1);

@@ -27,7 +27,7 @@ std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which)
   return log_slope(points);
 }
 
-// With a larger one the bound would fall faster than the errors of long prompts.
+// With more a bound would fall faster than the errors of long prompts.
 double largest_c2(const ConcentrationSummary& summary) {
   double largest = std::numeric_limits<double>::infinity();
   for (const ScaleSummary& curve : summary.scales) {

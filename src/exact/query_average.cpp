@@ -25,6 +25,8 @@ constexpr double kEnough = 1e-11;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
+// Of the rule of sphere_queries.hpp, at most.
+constexpr double kSphereError = 1e-10;
 // A table pays from so many nodes on.
 constexpr std::size_t kFewNodes = 8;
 
@@ -111,8 +113,9 @@ struct Averaged {
   Averages value{}, error{};
 };
 
-// All nodes there are.
-Averaged average(const std::vector<DirectionNode>& nodes, const ErrorsAt& errors, double L, double scale) {
+// All nodes there are, of a rule with this relative error.
+Averaged average(const std::vector<DirectionNode>& nodes, double rule_error, const ErrorsAt& errors, double L,
+                 double scale) {
   const bool few = nodes.size() <= kFewNodes;
   const auto table = few ? nullptr : SoftmaxTable::shared(L);
   Sums sums;
@@ -124,7 +127,7 @@ Averaged average(const std::vector<DirectionNode>& nodes, const ErrorsAt& errors
   Averaged result{sums.value, sums.uncertainty};
   const double check = std::abs(sums.value[kCheck] - 1);
   for (std::size_t i = 0; i < kAverages; ++i) {
-    result.error[i] += (kRounding + check) * std::abs(sums.value[i]);
+    result.error[i] += (kRounding + rule_error + check) * std::abs(sums.value[i]);
   }
   return result;
 }
@@ -190,7 +193,8 @@ class QueryAverage::Rule {
   Averaged operator()(double L, double scale) const {
     const ErrorsAt errors(forms, L, scale);
     if (gaussian) return average(*gaussian, errors, L, scale);
-    return average(sphere ? sphere->at(scale) : nodes, errors, L, scale);
+    if (sphere) return average(sphere->at(scale), kSphereError, errors, L, scale);
+    return average(nodes, 0, errors, L, scale);
   }
 
   Matrix root;  ///< R, Γ = R Rᵀ

@@ -33,7 +33,7 @@ struct ConcentrationSummary {
 };
 
 /// `given` are constants to check in place of the fitted ones, for all bounds. Fitted c2 are at most σ² times
-/// the asymptotic exponent, where it is known, so that the bounds do not fail for longer prompts.
+/// the asymptotic exponent, where it is known: with more a bound would fail for longer prompts.
 ConcentrationSummary summarise(const AttentionLayer& layer, std::span<const ConcentrationRow> rows,
                                const std::optional<BoundConstants>& given = std::nullopt);
 
