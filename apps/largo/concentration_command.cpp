@@ -1,4 +1,5 @@
 // largo concentration: how far attention over L tokens is from its limit, against L.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -40,6 +41,22 @@ struct ConcentrationOptions : CommonOptions {
   bool quick = false, dry_run = false;
 };
 
+std::string check_method(const std::string& text) {
+  for (const char* known : {"auto", "exact", "sampled", "exact,sampled", "sampled,exact"}) {
+    if (text == known) return "";
+  }
+  return fmt::format("'{}' is not auto, exact, sampled or exact,sampled", text);
+}
+
+// In the order of their first appearance.
+std::vector<double> without_repeats(const std::vector<double>& values) {
+  std::vector<double> once;
+  for (const double value : values) {
+    if (std::find(once.begin(), once.end(), value) == once.end()) once.push_back(value);
+  }
+  return once;
+}
+
 Queries read_queries_of(const ConcentrationOptions& options, std::ptrdiff_t size) {
   if (options.query.empty() == options.query_law.empty()) {
     fail(kName, "give either --query or --query-law (for example --query-law gaussian)");
@@ -79,9 +96,10 @@ ConcentrationPlan read_plan(const ConcentrationOptions& options, const Attention
                             std::vector<std::string>& notes) {
   ConcentrationPlan plan;
   choose_methods(options, layer, plan, notes);
-  plan.scales = read_values(kName, "--sigma", options.sigma);
+  plan.scales = without_repeats(read_values(kName, "--sigma", options.sigma));
   for (const double sigma : plan.scales) check_positive(kName, "--sigma", sigma);
-  plan.lengths = parse_lengths("--L", options.L, plan.sampled ? LengthKind::kWhole : LengthKind::kReal);
+  const LengthKind kind = plan.sampled ? LengthKind::kWhole : LengthKind::kReal;
+  plan.lengths = without_repeats(parse_lengths("--L", options.L, kind));
   plan.seed = options.seed;
   plan.sampling.samples = options.prompts.value_or(options.quick ? kQuickPrompts : kPrompts);
   plan.sampling.relative_error = options.relative_error;
@@ -97,20 +115,47 @@ std::optional<BoundConstants> read_constants(const ConcentrationOptions& options
   return BoundConstants{*options.c1, *options.c2};
 }
 
-void describe(const ConcentrationPlan& plan) {
+void describe(const ConcentrationPlan& plan, bool as_json) {
   constexpr double kNanoseconds = 4;  // a token, in order of magnitude
-  double tokens = 0;
+  double tokens = 0, lengths = 0;
   for (const double L : plan.lengths) {
-    if (!std::isinf(L)) tokens += L * static_cast<double>(plan.sampling.samples);
+    if (std::isinf(L)) continue;
+    tokens += L * static_cast<double>(plan.sampling.samples);
+    ++lengths;
   }
   tokens *= static_cast<double>(plan.scales.size());
   const std::size_t points = plan.scales.size() * plan.lengths.size();
-  if (plan.exact) {
-    fmt::print("{} exact points ({} lengths, some 0.1 s each), a few MB\n", points, 5 * plan.lengths.size());
-  }
+  Json json;
+  if (plan.exact) json["exact"] = {{"points", points}, {"seconds", 0.05 * 5 * lengths}};  // with exponents
   if (plan.sampled) {
-    fmt::print("{} sampled points, {:.3g} tokens: some {:.2g} s on one core at {} ns a token, a few MB\n",
-               points, tokens, tokens * kNanoseconds * 1e-9, kNanoseconds);
+    json["sampled"] = {{"points", points}, {"tokens", tokens}, {"seconds", tokens * kNanoseconds * 1e-9}};
+  }
+  json["memory_MB"] = 50;
+  if (as_json) return print_json(json);
+  for (const char* method : {"exact", "sampled"}) {
+    if (!json.contains(method)) continue;
+    fmt::print("{} {} points, some {:.2g} s on one core", points, method,
+               json[method]["seconds"].get<double>());
+    if (json[method].contains("tokens")) fmt::print(" for {:.3g} tokens", tokens);
+    fmt::print("\n");
+  }
+  fmt::print("less than {} MB of memory\n", json["memory_MB"].get<int>());
+}
+
+// Before the work.
+void check_files(const ConcentrationOptions& options, const ConcentrationPlan& plan) {
+  if (!options.plot.empty()) {
+    if (!options.plot.ends_with(".svg")) {
+      fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
+    }
+    if (std::all_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isinf(L); })) {
+      fail(kName, "--plot needs a finite length: errors of the infinite prompt are zero");
+    }
+    if (options.plot == options.csv) fail(kName, "--csv and --plot name the same file");
+  }
+  if (!first_process()) return;
+  for (const std::string& file : {options.csv, options.plot}) {
+    if (!file.empty()) AtomicFile(kName, file);  // can it be written?
   }
 }
 
@@ -121,18 +166,13 @@ void write_text(const std::string& file, const std::string& text) {
 }
 
 void run_concentration(const ConcentrationOptions& options) {
-  if (!options.plot.empty() && !options.plot.ends_with(".svg")) {
-    fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
-  }
   const AttentionLayer layer = read_layer(options);
   ConcentrationReport report;
   ConcentrationPlan plan = read_plan(options, layer, report.notes);
   const auto constants = read_constants(options);
-  if (options.dry_run) return describe(plan);
-  const bool writes = first_process();
-  for (const std::string& file : {options.csv, options.plot}) {
-    if (writes && !file.empty()) AtomicFile(kName, file);  // can it be written? Before the work.
-  }
+  if (options.tolerance) check_tolerance(layer, *options.tolerance);
+  if (options.dry_run) return describe(plan, options.json);
+  check_files(options, plan);
   {
     ProgressLine line("concentration");
     plan.progress = [&](std::size_t done, std::size_t total) { line.show(done, total); };
@@ -148,15 +188,14 @@ void run_concentration(const ConcentrationOptions& options) {
   }
   if (options.tolerance) {
     report.tolerance = *options.tolerance;
-    for (const double sigma : plan.scales) {
-      report.tolerated.push_back({sigma, length_for_tolerance(layer, *options.tolerance, sigma)});
-    }
+    const auto lengths = lengths_for_tolerance(layer, *options.tolerance, plan.scales, options.execution());
+    for (std::size_t i = 0; i < lengths.size(); ++i) report.tolerated.push_back({plan.scales[i], lengths[i]});
   }
   const Json json = to_json(report);
   check_numbers(json);
   const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
-  if (writes && !options.csv.empty()) write_text(options.csv, csv);
-  if (writes && !options.plot.empty()) write_text(options.plot, svg);
+  if (first_process() && !options.csv.empty()) write_text(options.csv, csv);
+  if (first_process() && !options.plot.empty()) write_text(options.plot, svg);
   if (options.json) {
     print_json(json);
     return;
@@ -195,8 +234,10 @@ void add_concentration_command(CLI::App& app) {
       ->add_option("--sigma", options->sigma, "scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
       ->check(check_given, "")
       ->capture_default_str();
-  command->add_option("--method", options->method, "auto: exact where a formula is known, else sampled")
-      ->check(CLI::IsMember({"auto", "exact", "sampled", "exact,sampled", "sampled,exact"}))
+  command
+      ->add_option("--method", options->method,
+                   "exact, sampled, exact,sampled for both, or auto: exact where a formula is known")
+      ->check(check_method, "")
       ->capture_default_str();
   command->add_option("--prompts", options->prompts, "sampled prompts at each point, at most (10000)")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 40));

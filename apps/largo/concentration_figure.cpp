@@ -1,6 +1,8 @@
 // The figure of largo concentration.
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <map>
 
 #include <fmt/core.h>
 
@@ -46,50 +48,74 @@ struct Quantity {
   BoundShape shape;
 };
 
+// The bound between the shortest and the longest prompt of at least two tokens.
+Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, double scale) {
+  constexpr int kPoints = 60;
+  double first = std::numeric_limits<double>::infinity(), last = 0;
+  for (const ConcentrationRow& row : report.rows) {
+    if (row.L < 2 || std::isinf(row.L)) continue;
+    first = std::min(first, row.L);
+    last = std::max(last, row.L);
+  }
+  Curve curve;
+  curve.style = Curve::Style::dashed;
+  if (!quantity.bound || !(first < last)) return curve;
+  for (int i = 0; i <= kPoints; ++i) {
+    const double L = first * std::pow(last / first, static_cast<double>(i) / kPoints);
+    curve.x.push_back(L);
+    curve.y.push_back(bound_value(quantity.shape, quantity.bound->constants,
+                                  report.summary.sub_gaussian * scale, std::max(L, 2.0)));
+  }
+  return curve;
+}
+
+// The errors of one scale by one method, by length.
+Curve error_curve(const ConcentrationReport& report, const Quantity& quantity, double scale,
+                  ErrorMethod method) {
+  std::map<double, ErrorBar> bars;
+  for (const ConcentrationRow& row : report.rows) {
+    const auto error = quantity.of(row);
+    if (row.scale == scale && row.method == method && error && !std::isinf(row.L)) bars[row.L] = *error;
+  }
+  Curve curve;
+  for (const auto& [L, bar] : bars) {
+    curve.x.push_back(L);
+    curve.y.push_back(bar.value);
+    curve.low.push_back(bar.low);
+    curve.high.push_back(bar.high);
+  }
+  if (method == ErrorMethod::sampled) curve.style = Curve::Style::points;
+  if (method == ErrorMethod::exact && is_thin(curve)) curve.low = curve.high = {};
+  return curve;
+}
+
 Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
                const std::vector<double>& scales) {
   Panel panel;
   panel.title = quantity.title;
   panel.x_label = "prompt length L";
   panel.y_label = "mean squared error";
-  bool bound_named = false;
+  const bool only_sampled = report.summary.method == ErrorMethod::sampled;
   for (std::size_t k = 0; k < scales.size(); ++k) {
-    Curve exact, sampled, bound;
-    exact.color = sampled.color = bound.color = static_cast<int>(k);
-    sampled.style = Curve::Style::points;
-    bound.style = Curve::Style::dashed;
-    for (const ConcentrationRow& row : report.rows) {
-      const auto error = quantity.of(row);
-      if (row.scale != scales[k] || std::isinf(row.L) || !error) continue;
-      Curve& curve = row.method == ErrorMethod::exact ? exact : sampled;
-      curve.x.push_back(row.L);
-      curve.y.push_back(error->value);
-      curve.low.push_back(error->low);
-      curve.high.push_back(error->high);
-      if (row.method != report.summary.method || !quantity.bound || row.L < 2) continue;
-      bound.x.push_back(row.L);
-      bound.y.push_back(bound_value(quantity.shape, quantity.bound->constants,
-                                    report.summary.sub_gaussian * row.scale, row.L));
-    }
-    if (is_thin(exact)) exact.low = exact.high = {};
     const std::string name = fmt::format("σ = {:.3g}", scales[k]);
-    if (!exact.x.empty()) exact.label = name;
-    if (!sampled.x.empty()) sampled.label = exact.x.empty() ? name : fmt::format("{}, sampled", name);
-    if (!bound.x.empty() && !bound_named) {
-      bound.label = "bound";
-      bound_named = true;
-    }
+    Curve bound = bound_curve(report, quantity, scales[k]);
+    Curve exact = error_curve(report, quantity, scales[k], ErrorMethod::exact);
+    Curve sampled = error_curve(report, quantity, scales[k], ErrorMethod::sampled);
+    if (k == 0) bound.label = "bound";
+    exact.label = name;
+    sampled.label = only_sampled ? name : fmt::format("{}, sampled", name);
     for (const ScaleSummary& s : report.summary.scales) {
       const auto& slope = s.*quantity.slope;
-      const Curve& curve = s.method == ErrorMethod::exact ? exact : sampled;
-      if (s.scale != scales[k] || !slope || curve.x.empty()) continue;
-      if (s.method == ErrorMethod::sampled && !exact.x.empty()) continue;
-      const std::size_t middle = curve.x.size() / 2;
-      panel.notes.push_back({curve.x[middle], curve.y[middle],
-                             minus(fmt::format("slope {:.2f}", slope->value)), static_cast<int>(k)});
+      if (s.scale != scales[k] || s.method != report.summary.method || !slope) continue;
+      const Curve& curve = only_sampled ? sampled : exact;
+      const std::size_t place = 2 * curve.x.size() / 3;
+      panel.notes.push_back({curve.x[place], curve.y[place], minus(fmt::format("slope {:.2f}", slope->value)),
+                             static_cast<int>(k)});
     }
     for (Curve* curve : {&bound, &exact, &sampled}) {
-      if (!curve->x.empty()) panel.curves.push_back(std::move(*curve));
+      if (curve->x.empty()) continue;
+      curve->color = static_cast<int>(k);
+      panel.curves.push_back(std::move(*curve));
     }
   }
   return panel;
@@ -111,9 +137,12 @@ std::string to_svg(const ConcentrationReport& report) {
     Panel panel = panel_of(report, quantity, scales);
     if (!panel.curves.empty()) figure.panels.push_back(std::move(panel));
   }
+  std::size_t all = 0;
+  for (const ScaleSummary& s : report.summary.scales) all += s.method == report.summary.method ? 1 : 0;
   figure.caption =
       fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
                   report.law, report.dimension, report.queries);
+  if (scales.size() < all) figure.caption += fmt::format(" {} of {} scales are shown.", scales.size(), all);
   return to_svg(figure);
 }
 

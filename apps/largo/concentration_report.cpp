@@ -1,5 +1,6 @@
 #include "concentration_report.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -11,7 +12,8 @@ namespace {
 const char* name_of(ErrorMethod method) { return method == ErrorMethod::exact ? "exact" : "sampled"; }
 
 bool several_scales(const ConcentrationReport& report) {
-  return report.rows.front().scale != report.rows.back().scale;
+  const auto differs = [&](const ConcentrationRow& row) { return row.scale != report.rows.front().scale; };
+  return std::any_of(report.rows.begin(), report.rows.end(), differs);
 }
 
 Json to_json(const ErrorBar& bar, ErrorMethod method) {
@@ -44,12 +46,13 @@ Json to_json(const ConcentrationRow& row) {
   return json;
 }
 
-Json to_json(const BoundReport& bound) {
+Json to_json(const BoundReport& bound, double sub_gaussian) {
   Json json{{"c1", bound.constants.c1},       {"c2", bound.constants.c2},
             {"fitted", bound.fitted},         {"holds", bound.verdict.holds},
             {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
   if (bound.verdict.worst_ratio > 0) {
-    json["worst"] = {{"sigma", bound.verdict.worst.sigma}, {"L", length_json(bound.verdict.worst.L)}};
+    json["worst"] = {{"sigma", bound.verdict.worst.sigma / sub_gaussian},
+                     {"L", length_json(bound.verdict.worst.L)}};
   }
   return json;
 }
@@ -100,20 +103,25 @@ void print_summary(const ConcentrationReport& report) {
                slope(s.gradient_V), slope(s.gradient_U),
                s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
   }
-  fmt::print("\nthe paper's bounds, L >= 2, tokens σ-sub-Gaussian with σ = {:.4g} sigma\n",
-             report.summary.sub_gaussian);
+  if (report.summary.output) {
+    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ = {:.4g} x sigma\n",
+               report.summary.sub_gaussian);
+  } else {
+    fmt::print("\nthe paper's bounds need two different lengths L >= 2 to be fitted, or --c1 and --c2\n");
+  }
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
     if (!bound) continue;
     fmt::print("{:<10} {:<25} {} c1 = {:.4g}, c2 = {:.4g}: {} ({} points, largest error/bound {:.3g}", name,
                shape, bound->fitted ? "fitted" : "given", bound->constants.c1, bound->constants.c2,
                bound->verdict.holds ? "holds" : "FAILS", bound->verdict.points, bound->verdict.worst_ratio);
-    fmt::print(" at σ = {:.4g}, L = {:.4g})\n", bound->verdict.worst.sigma, bound->verdict.worst.L);
+    fmt::print(" at sigma = {:.4g}, L = {:.4g})\n", bound->verdict.worst.sigma / report.summary.sub_gaussian,
+               bound->verdict.worst.L);
   }
   for (const TolerancePoint& point : report.tolerated) {
     fmt::print("{}sigma = {:.4g}: E|softmax - linear|^2 <= {} ",
                &point == report.tolerated.data() ? "\n" : "", point.scale, report.tolerance);
     if (point.length) {
-      fmt::print("from L = {} on ({:.4e} there)\n", point.length->L, point.length->value);
+      fmt::print("from L = {:.10g} on ({:.4e} there)\n", point.length->L, point.length->value);
     } else {
       fmt::print("takes more than 1e300 tokens\n");
     }
@@ -128,7 +136,7 @@ Json to_json(const ConcentrationReport& report) {
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
   Json fit{{"sub_gaussian", report.summary.sub_gaussian}, {"method", name_of(report.summary.method)}};
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
-    if (bound) fit[name] = to_json(*bound);
+    if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
   fit["slopes"] = Json::array();
   for (const ScaleSummary& s : report.summary.scales) {

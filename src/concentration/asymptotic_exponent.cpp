@@ -1,42 +1,67 @@
 #include "largo/concentration/asymptotic_exponent.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "largo/exact/asymptotics.hpp"
+#include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/measures/mixture.hpp"
+#include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 
 namespace largo {
+namespace {
+
+constexpr const char* kName = "asymptotic_exponent";
+
+bool bounded(const CoordinateLaw& law) {
+  try {
+    const std::vector<ScoreComponent> pieces = law.pieces();
+    return std::none_of(pieces.begin(), pieces.end(),
+                        [](const ScoreComponent& piece) { return piece.shape == ScoreShape::gaussian; });
+  } catch (const InputError&) {
+    return false;  // it does not say
+  }
+}
+
+bool bounded(const TokenLeaf& leaf) {
+  if (std::holds_alternative<SphereTokens>(leaf.base)) return true;
+  if (const auto* sampled = std::get_if<SampledTokens>(&leaf.base)) {
+    return dynamic_cast<const EmpiricalMeasure*>(sampled->law) != nullptr;
+  }
+  const auto* product = std::get_if<ProductTokens>(&leaf.base);
+  return product != nullptr && std::all_of(product->coordinates.begin(), product->coordinates.end(),
+                                           [](const CoordinateLawPtr& law) { return bounded(*law); });
+}
+
+// The largest deviation of a queries' direction, as the scores of Gaussian tokens R x see it.
+double spread(const TokenLeaf& leaf, const Matrix& scores) {
+  const double radius = leaf.squared_radius ? std::sqrt(leaf.squared_radius->largest()) : 1;
+  const Matrix N = leaf.map.rows() > 0 ? Matrix(scores * leaf.map) : scores;
+  if (N.size() == 0) return 0;
+  return radius * leaf.scale * Eigen::JacobiSVD<Matrix>(N).singularValues()[0];
+}
+
+}  // namespace
 
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double scale) {
-  constexpr const char* kName = "asymptotic_exponent";
   check_layer(kName, layer);
   check_positive(kName, "scale", scale);
-  if (bounded(layer.queries)) return AsymptoticExponent{};
+  AsymptoticExponent smallest;
+  const auto* queries = std::get_if<MeasurePtr>(&layer.queries);
+  if (queries == nullptr) return smallest;
   const auto* tokens = dynamic_cast<const GaussianMeasure*>(layer.tokens.get());
-  if (tokens == nullptr) return std::nullopt;
-  const Measure* const law = std::get<MeasurePtr>(layer.queries).get();
-  if (const auto* mixture = dynamic_cast<const MixtureMeasure*>(law)) {
-    AsymptoticExponent smallest;
-    for (Eigen::Index i = 0; i < mixture->weights().size(); ++i) {
-      if (mixture->weights()[i] == 0) continue;
-      AttentionLayer part = layer;
-      part.queries = mixture->components()[static_cast<std::size_t>(i)];
-      const auto exponent = asymptotic_exponent(part, scale);
-      if (!exponent) return std::nullopt;
-      if (exponent->value <= smallest.value) smallest = *exponent;
-    }
-    return smallest;
+  for (const TokenLeaf& leaf : (*queries)->token_leaves()) {
+    if (leaf.probability == 0 || bounded(leaf)) continue;
+    if (tokens == nullptr || !std::holds_alternative<NormalTokens>(leaf.base)) return std::nullopt;
+    const Matrix R = covariance_root(kName, "token covariance", tokens->covariance()).root;
+    const double sigma = scale * spread(leaf, R.transpose() * layer.U);
+    const double exponent = sigma > 0 ? averaged_exponent(sigma) : 1;
+    if (smallest.spread && sigma <= *smallest.spread) continue;
+    smallest = {exponent, sigma};
   }
-  const auto* queries = dynamic_cast<const GaussianMeasure*>(law);
-  if (queries == nullptr) return std::nullopt;
-  const Matrix R = covariance_root(kName, "token covariance", tokens->covariance()).root;
-  const Matrix S = covariance_root(kName, "query covariance", queries->covariance()).root;
-  const Matrix N = R.transpose() * layer.U * S;
-  AsymptoticExponent exponent;
-  exponent.spread = N.size() > 0 ? scale * Eigen::JacobiSVD<Matrix>(N).singularValues()[0] : 0;
-  if (*exponent.spread > 0) exponent.value = averaged_exponent(*exponent.spread);
-  return exponent;
+  return smallest;
 }
 
 }  // namespace largo

@@ -1,7 +1,6 @@
 #include "largo/concentration/attention_layer.hpp"
 
 #include "largo/measures/empirical.hpp"
-#include "largo/measures/sphere.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -52,11 +51,6 @@ Matrix second_moment(const Queries& queries) {
   const Measure& law = *std::get<MeasurePtr>(queries);
   const Vector mean = law.mean();
   return law.covariance() + mean * mean.transpose();
-}
-
-bool bounded(const Queries& queries) {
-  return std::holds_alternative<Vector>(queries) || query_law<EmpiricalMeasure>(queries) != nullptr ||
-         query_law<RoundMeasure>(queries) != nullptr;
 }
 
 }  // namespace largo

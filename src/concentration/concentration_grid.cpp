@@ -91,10 +91,8 @@ void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
   }
 }
 
-// Exact errors for all scales at each of the lengths, in units of one length: its SoftmaxTable serves all.
-std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const ConcentrationPlan& plan,
-                                         const Execution& execution, Progress& progress) {
-  const ExactErrors errors(layer);
+// Those of the plan and their neighbours, each once.
+std::vector<double> exact_lengths(const ConcentrationPlan& plan) {
   std::vector<double> lengths;
   for (const double L : plan.lengths) {
     if (plan.exponents && !std::isinf(L)) {
@@ -107,6 +105,14 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
   // The longest take longest: first, so that no thread is left with one at the end.
   std::sort(lengths.begin(), lengths.end(), std::greater<>());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
+  return lengths;
+}
+
+// Exact errors for all scales at each of the lengths, in units of one length: its SoftmaxTable serves all.
+std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const ConcentrationPlan& plan,
+                                         const std::vector<double>& lengths, const Execution& execution,
+                                         Progress& progress) {
+  const ExactErrors errors(layer);
   const std::size_t width = plan.scales.size() * kErrorNumbers;
   const AlignedVector<double> table =
       distribute_rows(std::ssize(lengths), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
@@ -147,15 +153,12 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
 std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, const ConcentrationPlan& plan,
                                                  const Execution& execution) {
   check(layer, plan);
-  std::size_t units = 0;
-  if (plan.exact) {
-    for (const double L : plan.lengths) units += plan.exponents && !std::isinf(L) ? kStencil : 1;
-    units = static_cast<std::size_t>(share_of(static_cast<std::ptrdiff_t>(units), execution).count);
-  }
+  const std::vector<double> lengths = plan.exact ? exact_lengths(plan) : std::vector<double>();
+  const auto units = static_cast<std::size_t>(share_of(std::ssize(lengths), execution).count);
   const std::size_t points = plan.scales.size() * plan.lengths.size();
   Progress progress(plan, units + (plan.sampled ? points : 0));
   std::vector<ConcentrationRow> exact;
-  if (plan.exact) exact = exact_rows(layer, plan, execution, progress);
+  if (plan.exact) exact = exact_rows(layer, plan, lengths, execution, progress);
   std::vector<ConcentrationRow> rows;
   for (std::size_t point = 0; point < points; ++point) {
     if (plan.exact) rows.push_back(exact[point]);

@@ -21,8 +21,7 @@ std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which)
   for (const ConcentrationRow& row : rows) {
     const auto error = which(row);
     if (row.scale != curve.scale || row.method != curve.method || !error) continue;
-    const bool sampled = row.method == ErrorMethod::sampled;
-    points.push_back({row.L, error->value, sampled ? error->error : 0});
+    points.push_back({row.L, error->value, error->error});
   }
   return log_slope(points);
 }

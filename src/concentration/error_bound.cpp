@@ -67,7 +67,9 @@ std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const
   const double c2 = std::clamp(-slope, 0.0, largest_c2);
   double log_c1 = -std::numeric_limits<double>::infinity();
   for (const Point& p : hull) log_c1 = std::max(log_c1, p.y + c2 * p.x);
-  return BoundConstants{std::exp(log_c1), c2};
+  const double c1 = std::exp(log_c1);
+  if (!(c1 > 0 && std::isfinite(c1))) return std::nullopt;  // beyond the range of numbers
+  return BoundConstants{c1, c2};
 }
 
 BoundVerdict check_bound(const BoundShape& shape, const BoundConstants& constants,
@@ -80,7 +82,8 @@ BoundVerdict check_bound(const BoundShape& shape, const BoundConstants& constant
     ++verdict.points;
     if (!(p.error > 0)) continue;
     const double log_limit = log_bound(shape, constants, p.sigma, p.L);
-    const double ratio = std::exp(std::log(p.error) - log_limit);
+    const double ratio =
+        std::min(std::exp(std::log(p.error) - log_limit), std::numeric_limits<double>::max());
     if (ratio > verdict.worst_ratio) {
       verdict.worst_ratio = ratio;
       verdict.worst = p;

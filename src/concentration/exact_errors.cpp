@@ -127,7 +127,9 @@ ExactErrors::ExactErrors(const AttentionLayer& layer) {
 ExactErrors::~ExactErrors() = default;
 
 PromptErrors ExactErrors::operator()(double L, double scale) const {
-  check_nonnegative(kName, "scale", scale);
+  // Fourth powers of it are to be numbers.
+  if (!(scale == 0 || (scale >= 1e-50 && scale <= 1e50)))
+    fail(kName, "scale", scale, "0, or between 1e-50 and 1e50");
   return (*formula_)(L, scale);
 }
 

@@ -9,12 +9,14 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
 
+constexpr const char* kName = "length_for_tolerance";
 constexpr double kLongestCounted = 1e9;
-constexpr double kRelative = 1e-10;  // of ln L, beyond
+constexpr double kRelative = 1e-10;  // of L, beyond
 
 const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLayer& layer) {
   check_layer(function, layer);
@@ -41,18 +43,22 @@ double linear_attention_error(const AttentionLayer& layer, double L, double scal
   return std::pow(scale, 4) * sum / L;
 }
 
-std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
-                                                    double scale) {
-  constexpr const char* kName = "length_for_tolerance";
+void check_tolerance(const AttentionLayer& layer, double tolerance) {
   check_positive(kName, "tolerance", tolerance);
   const GaussianMeasure& tokens = gaussian_tokens(kName, layer);
   if (!tokens.mean().isZero(0)) {
     fail(kName, "tokens with a mean: softmax and linear attention have different limits");
   }
+  if (const auto missing = missing_formula(layer)) fail(kName, *missing);
+}
+
+std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
+                                                    double scale) {
+  check_tolerance(layer, tolerance);
   const ExactErrors errors(layer);
   const auto difference = [&](double L) { return errors(L, scale).softmax_linear->value; };
   const auto excess = [&](double log_L) {
-    const double value = difference(std::exp(log_L));
+    const double value = difference(std::min(std::exp(log_L), kLargestL));
     return value > 0 ? std::log(value / tolerance) : -1;
   };
   if (difference(1) <= tolerance) return ToleratedLength{1, difference(1)};
@@ -67,7 +73,7 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
   std::uintmax_t iterations = 60;
   const auto close = [](double a, double b) {
     const double gap = b - a;
-    return std::exp(b) < kLongestCounted ? gap * std::exp(b) < 0.5 : gap < kRelative * b;
+    return std::exp(b) < kLongestCounted ? gap * std::exp(b) < 0.5 : gap < kRelative;
   };
   const auto [a, b] = boost::math::tools::toms748_solve(excess, low, high, close, iterations);
   double L = std::ceil(std::exp(b));
@@ -76,6 +82,25 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
     while (difference(L) > tolerance) ++L;
   }
   return ToleratedLength{L, difference(L)};
+}
+
+std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
+                                                                  double tolerance,
+                                                                  std::span<const double> scales,
+                                                                  const Execution& execution) {
+  check_tolerance(layer, tolerance);
+  constexpr std::size_t kNumbers = 2;  // L, or zero for none, and the value
+  const AlignedVector<double> found =
+      distribute_rows(std::ssize(scales), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+        const auto length = length_for_tolerance(layer, tolerance, scales[static_cast<std::size_t>(i)]);
+        if (length) row[0] = length->L, row[1] = length->value;
+      });
+  std::vector<std::optional<ToleratedLength>> lengths(scales.size());
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    const double* const row = found.data() + i * kNumbers;
+    if (row[0] > 0) lengths[i] = ToleratedLength{row[0], row[1]};
+  }
+  return lengths;
 }
 
 }  // namespace largo

@@ -27,6 +27,8 @@ constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
 // Of the rule of sphere_queries.hpp, at most.
 constexpr double kSphereError = 1e-10;
+// Beyond, an average over queries is not one.
+constexpr double kLargestCheck = 1e-3;
 // A table pays from so many nodes on.
 constexpr std::size_t kFewNodes = 8;
 
@@ -188,6 +190,9 @@ class QueryAverage::Rule {
     check_finite(kName, "U", U);
     check_finite(kName, "V", V);
     scores = root.transpose() * U;
+    if (forms.W_trace < std::numeric_limits<double>::min() && !(V * root).isZero(0)) {
+      fail(kName, "V is too small: scale it up, and divide the errors by the square of the factor");
+    }
   }
 
   Averaged operator()(double L, double scale) const {
@@ -256,6 +261,9 @@ AveragedAttentionError QueryAverage::operator()(double L, double token_scale) co
   // The limit does not depend on L; everything else vanishes there.
   const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale);
   for (const double x : value) check_finite(kName, "averaged error", x);
+  if (!(std::abs(value[kCheck] - 1) < kLargestCheck)) {
+    fail(kName, "the average over the queries does not converge: sample the queries");
+  }
   result.limit = {value[kLimit], error[kLimit]};
   if (infinite) return result;
   result.output = {value[kOutput], error[kOutput]};

@@ -14,6 +14,8 @@ namespace {
 constexpr double kDepth = 42;
 constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
 constexpr double kFarthest = 1e4;
+// Rules on the sphere have nodes in proportion to it: some seconds at the limit.
+constexpr double kLargestSphereSpread = 300;
 
 // s = 0: the scores do not tell directions apart, and the first axis serves as e.
 FormProducts without_direction(double one, double Z, const AttentionForms& forms) {
@@ -68,12 +70,22 @@ DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms&
   return node;
 }
 
+SphereNodes::SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
+    : radius_(radius), scores_(scores), forms_(forms) {
+  largest_spread_ = radius * Eigen::JacobiSVD<Matrix>(scores).singularValues()[0];
+}
+
 const std::vector<DirectionNode>& SphereNodes::at(double scale) const {
+  if (!(scale * largest_spread_ <= kLargestSphereSpread)) {
+    fail("averaged_attention_error", "largest spread of the scores over the sphere", scale * largest_spread_,
+         "at most 300 (or sample the queries)");
+  }
   const std::lock_guard lock(mutex_);
-  const auto [found, is_new] = scales_.try_emplace(scale);
-  if (!is_new) return found->second;
+  const auto found = scales_.find(scale);
+  if (found != scales_.end()) return found->second;
+  std::vector<DirectionNode> nodes;
   for (const QueryNode& node : sphere_query_nodes(radius_, scale * scores_, forms_.W, forms_.G, forms_.WG)) {
-    DirectionNode& here = found->second.emplace_back();
+    DirectionNode& here = nodes.emplace_back();
     if (node.square > kNoSpread) {
       here = {node.square / (scale * scale), by_direction(node.fine, node.square),
               by_direction(node.coarse, node.square)};
@@ -81,7 +93,7 @@ const std::vector<DirectionNode>& SphereNodes::at(double scale) const {
       here.fine = here.coarse = without_direction(node.fine[kOne], node.fine[kZ], forms_);
     }
   }
-  return found->second;
+  return scales_.emplace(scale, std::move(nodes)).first->second;
 }
 
 GaussianNodes::GaussianNodes(QueryLaw law) : law_(std::move(law)) {

@@ -36,14 +36,13 @@ DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms&
 /// it, asks for: one for each scale, made when first asked for and kept. Thread-safe.
 class SphereNodes {
  public:
-  SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
-      : radius_(radius), scores_(scores), forms_(forms) {}
+  SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms);
 
-  /// With s² at scale 1.
+  /// With s² at scale 1. Throws InputError where s may be beyond 300.
   const std::vector<DirectionNode>& at(double scale) const;
 
  private:
-  double radius_;
+  double radius_, largest_spread_;
   Matrix scores_;
   AttentionForms forms_;
   mutable std::mutex mutex_;
@@ -66,7 +65,6 @@ class GaussianNodes {
   const DirectionNode& at(int level, std::size_t i) const;
   /// s² of the farthest queries that matter.
   double largest_square(double L) const;
-  double largest_slope() const { return law_.largest(); }  ///< λ, the largest of the λ_j
 
  private:
   double last(double L) const;

@@ -103,6 +103,26 @@ class ConcentrationTest(largo_cli.CliTest):
         for word in ("σ = 0.5", "bound", "slope", "gradient in U"):
             self.assertIn(word, text)
 
+    def test_repeated_scales_and_lengths_count_once(self):
+        rows = self.rows(*LAYER, *QUERY, "--sigma", "1,2,1", "--L", "100,10,100")
+        self.assertEqual([(row["sigma"], row["L"]) for row in rows], [(1, 100), (1, 10), (2, 100), (2, 10)])
+        self.assertIn("sigma", self.succeed("concentration", *LAYER, *QUERY, "--sigma", "1,2,1", "--L", "10").split("\n")[1])
+
+    def test_the_worst_point_is_named_by_its_scale(self):
+        fit = self.json("concentration", "--law", "sphere", "--d", "4", "--query", "1,0,0,0", "--sigma", "1,2", "--L",
+                        "10,100")["fit"]
+        self.assertAlmostEqual(fit["sub_gaussian"], 0.5, delta=1e-12)
+        self.assertIn(round(fit["output"]["worst"]["sigma"], 12), (1, 2))
+
+    def test_constants_far_off(self):
+        fit = self.json("concentration", *LAYER, *QUERY, "--L", "10,100", "--c1", "1e-300", "--c2", "1000")["fit"]
+        self.assertFalse(fit["output"]["holds"])
+
+    def test_too_many_scales_for_a_figure(self):
+        self.succeed("concentration", *LAYER, *QUERY, "--sigma", "0.2:2:10", "--L", "10,100", "--plot", "ten.svg")
+        with open(self.path("ten.svg"), encoding="utf-8") as file:
+            self.assertIn("6 of 10 scales are shown", file.read())
+
     def test_same_for_threads(self):
         arguments = ["concentration", *LAYER, "--query-law", "gaussian", "--L", "5,50", "--method", "exact,sampled",
                      "--prompts", "300", "--json"]
@@ -111,6 +131,9 @@ class ConcentrationTest(largo_cli.CliTest):
     def test_dry_run(self):
         out = self.succeed("concentration", *LAYER, *QUERY, "--L", "10,1e9", "--method", "sampled", "--dry-run")
         self.assertIn("2 sampled points", out)
+        plan = self.json("concentration", *LAYER, *QUERY, "--L", "10,1e9", "--method", "exact,sampled", "--dry-run")
+        self.assertEqual(plan["sampled"]["points"], 2)
+        self.assertGreater(plan["sampled"]["seconds"], plan["exact"]["seconds"])
 
     def test_bad_input(self):
         for arguments in (
@@ -129,6 +152,12 @@ class ConcentrationTest(largo_cli.CliTest):
             [*LAYER, *QUERY, "--L", "10", "--tolerance", "0"],
             [*LAYER, *QUERY, "--L", "10", "--plot", "figure.png"],
             [*LAYER, *QUERY, "--L", "10", "--csv", "nowhere/out.csv"],
+            [*LAYER, *QUERY, "--L", "10", "--csv", "same.svg", "--plot", "same.svg"],
+            [*LAYER, *QUERY, "--L", "inf", "--plot", "out.svg"],
+            [*LAYER, *QUERY, "--L", "10", "--sigma", "1e-200"],
+            [*LAYER, *QUERY, "--L", "10", "--V", "1e-170*identity"],
+            ["--law", "gaussian", "--d", "2", "--U", "diag:1,2", "--query-law", "sphere", "--sigma", "1e8", "--L", "2"],
+            ["--law", "uniform", "--d", "3", *QUERY, "--L", "1e6", "--tolerance", "0.1"],
             [*LAYER, *QUERY, "--L", "10", "--U", "1e200*identity"],
             ["--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--method", "exact"],
             ["--law", "sphere", "--d", "3", *QUERY, "--L", "10", "--tolerance", "0.1"],

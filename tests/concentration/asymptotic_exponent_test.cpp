@@ -7,6 +7,7 @@
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/exact/asymptotics.hpp"
+#include "largo/measures/elliptical.hpp"
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
@@ -81,8 +82,55 @@ TEST(AsymptoticExponent, IsOneForBoundedQueries) {
   other.tokens = std::make_shared<ProductMeasure>(2, rademacher());
   other.queries = std::make_shared<const SphereMeasure>(2, 3.0);
   EXPECT_EQ(asymptotic_exponent(other)->value, 1);
+  other.queries = std::make_shared<const ProductMeasure>(2, uniform(1));
+  EXPECT_EQ(asymptotic_exponent(other)->value, 1);
+  other.queries = std::make_shared<const MixtureMeasure>(
+      Vector::Ones(2), std::vector<MeasurePtr>{std::make_shared<SphereMeasure>(2, 1),
+                                               std::make_shared<ProductMeasure>(2, truncated_laplace(1, 3))});
+  EXPECT_EQ(asymptotic_exponent(other)->value, 1);
   other.queries = standard_gaussian(2);
   EXPECT_FALSE(asymptotic_exponent(other).has_value());
+}
+
+// Elliptical Gaussian queries √W z: those of the largest W.
+TEST(AsymptoticExponent, OfEllipticalQueries) {
+  const Matrix identity = Matrix::Identity(2, 2);
+  AttentionLayer layer{standard_gaussian(2), 0.5 * identity, identity, standard_gaussian(2)};
+  const RadialLaw radial = RadialLaw::uniform(0.5, 4);
+  layer.queries = std::make_shared<const EllipticalMeasure>(identity, EllipticalBase::gaussian, radial);
+  EXPECT_NEAR(asymptotic_exponent(layer)->value, averaged_exponent(1), 1e-12);
+  layer.queries = std::make_shared<const EllipticalMeasure>(identity, EllipticalBase::sphere, radial);
+  EXPECT_EQ(asymptotic_exponent(layer)->value, 1);
+}
+
+// docs/concentration.md: for σ² > 1/2 and k directions of the largest spread, output ~ (ln L)^{k/2} L^-c and
+// gradient in U ~ (ln L)^{k/2+2} L^-c. A query mean multiplies both by e^{const √ln L}.
+TEST(AsymptoticExponent, IsApproachedThroughLogarithms) {
+  constexpr double L = 1e290;
+  const double log_L = std::log(L);
+  for (const std::ptrdiff_t k : {1, 2, 5}) {
+    const Matrix identity = Matrix::Identity(k, k);
+    AttentionLayer layer{standard_gaussian(k), identity, identity, standard_gaussian(k)};
+    ConcentrationPlan plan;
+    plan.lengths = {L};
+    const LocalExponents at = concentration_grid(layer, plan)[0].exponents;
+    const double c = asymptotic_exponent(layer)->value;
+    const auto half = 0.5 * static_cast<double>(k);
+    EXPECT_NEAR((c - at.output->value) * log_L, half, 0.03) << k;
+    EXPECT_NEAR((c - at.gradient_U->value) * log_L, half + 2, 0.03) << k;
+  }
+  const Matrix one = Matrix::Identity(1, 1);
+  const AttentionLayer layer{standard_gaussian(1), one, one,
+                             std::make_shared<GaussianMeasure>(Vector::Constant(1, 2), one)};
+  ConcentrationPlan plan;
+  plan.lengths = {1e100, 1e290};
+  const auto rows = concentration_grid(layer, plan);
+  const double c = asymptotic_exponent(layer)->value;
+  const auto times_root = [&](const ConcentrationRow& row) {
+    return (c - row.exponents.output->value) * std::sqrt(std::log(row.L));
+  };
+  EXPECT_NEAR(times_root(rows[0]), times_root(rows[1]), 0.03);
+  EXPECT_NEAR(times_root(rows[1]), 0.97, 0.02);
 }
 
 }  // namespace

@@ -179,6 +179,8 @@ TEST(ConcentrationGrid, RefusesBadInput) {
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.lengths = {0.5}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.lengths = {std::nan("")}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {0}; }), InputError);
+  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {1e-200}; }), InputError);
+  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {1e200}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.exact = false; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.sampled = true, p.lengths = {2.5}; }),
                InputError);

@@ -133,6 +133,17 @@ TEST(ToleratedLength, DifferenceFallsWithLength) {
   }
 }
 
+TEST(ToleratedLength, ForManyScales) {
+  const AttentionLayer layer{standard_gaussian(3), random_matrix(3, 3, 2), random_matrix(2, 3, 3),
+                             Vector(random_vector(3, 4))};
+  const std::vector<double> scales = {0.5, 1, 2};
+  const auto many = lengths_for_tolerance(layer, 1e-3, scales, {.threads = 2});
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    EXPECT_EQ(many[i]->L, length_for_tolerance(layer, 1e-3, scales[i])->L);
+  }
+  EXPECT_FALSE(lengths_for_tolerance(layer, 1e-305, scales)[0].has_value());
+}
+
 TEST(ToleratedLength, SaysWhereThereIsNone) {
   const Vector z = Vector::Constant(1, 1);
   const Matrix one = Matrix::Identity(1, 1);

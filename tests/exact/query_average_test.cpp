@@ -301,6 +301,18 @@ TEST(QueryAverage, OverACircle) {
   }
 }
 
+TEST(QueryAverage, RefusesWhatLeavesTheRangeOfNumbers) {
+  const Matrix identity = Matrix::Identity(2, 2), U = Vector::LinSpaced(2, 1, 2).asDiagonal();
+  const auto sphere = QueryAverage::over_sphere(identity, U, identity, 1);
+  EXPECT_GT(sphere(10, 100).output.value, 0);
+  for (const double scale : {200.0, 1e8, 1e9, 1e300}) {
+    EXPECT_THROW(sphere(10, scale), InputError) << scale;
+    EXPECT_THROW(sphere(10, scale), InputError) << scale << ", again";
+  }
+  EXPECT_THROW(QueryAverage::over_sphere(identity, U, 1e-170 * identity, 1), InputError);
+  EXPECT_EQ(QueryAverage::over_sphere(identity, U, 0 * identity, 1)(10).output.value, 0);
+}
+
 TEST(QueryAverage, SpecialCases) {
   const Matrix identity = Matrix::Identity(2, 2);
   const Matrix none = Matrix::Zero(2, 2);

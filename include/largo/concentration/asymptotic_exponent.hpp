@@ -14,9 +14,10 @@ struct AsymptoticExponent {
   std::optional<double> spread;
 };
 
-/// For tokens `scale` times those of the law. Bounded queries (one query, a prompt, a sphere or ball) and any
-/// tokens: 1. Gaussian tokens and queries of any covariances and means: averaged_exponent. Gaussian tokens
-/// and a mixture of these as queries: the smallest of its components. Others: not known.
+/// For tokens `scale` times those of the law. Bounded queries (one, a prompt of them, spheres, products of
+/// bounded coordinates, images and mixtures of these) and any tokens: 1. Gaussian tokens, and queries that
+/// are Gaussian, of any mean and covariance, or elliptical Gaussian, or images and mixtures of these: that of
+/// the largest σ among the components (an elliptical one at its largest radius). Others: not known.
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double scale = 1);
 
 }  // namespace largo

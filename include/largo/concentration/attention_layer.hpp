@@ -32,7 +32,4 @@ FiniteQueries finite_queries(const Queries& queries);
 /// E[z zᵀ]
 Matrix second_moment(const Queries& queries);
 
-/// Whether all queries lie within some distance of zero.
-bool bounded(const Queries& queries);
-
 }  // namespace largo

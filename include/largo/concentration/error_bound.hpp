@@ -39,7 +39,8 @@ double bound_value(const BoundShape& shape, const BoundConstants& constants, dou
 /// The smallest bound of this shape above all points with L >= 2 and a positive error: the one with the
 /// smallest mean of ln(bound/error), 0 <= c2 <= largest_c2. In the plane of x = ln L/σ² and
 /// y = ln(error / σ^m ln^k L) it is the edge of the upper hull over the mean of x. None without two different
-/// x. (A larger c2 than σ² times the exponent of the error would fail for prompts longer than those seen.)
+/// x, or if c1 is no double. (A larger c2 than σ² times the exponent of the error would fail for prompts
+/// longer than those seen.)
 std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points,
                                         double largest_c2 = std::numeric_limits<double>::infinity());
 

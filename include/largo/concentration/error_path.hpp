@@ -26,10 +26,10 @@ struct PathErrors {
   std::vector<ConcentrationRow> rows;  ///< one for each point
 };
 
-/// The errors over prompts of L tokens at each point of the path, by one method, and the largest of each. The
-/// plan's scales and lengths are not looked at. Sampled points use the same prompts (and queries), so that
-/// errors along the path vary as smoothly as the parameters do. Domain and cost: concentration_grid, in
-/// parallel over the points.
+/// The errors over prompts of L tokens at each point of the path, by one method, and the largest of each. Of
+/// the plan, what is about sampling is looked at. Sampled points use the same prompts (and queries), so that
+/// errors along the path vary as smoothly as the parameters do. Domain and cost: concentration_grid; exact
+/// points in parallel, sampled ones one after the other, each in parallel over its prompts.
 PathErrors errors_along_path(const MeasurePtr& tokens, const Queries& queries,
                              std::span<const PathPoint> path, double L, ErrorMethod method,
                              const ConcentrationPlan& plan = {}, const Execution& execution = {});

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <optional>
+#include <span>
+#include <vector>
 
 #include "largo/concentration/attention_layer.hpp"
 #include "largo/numerics/execution.hpp"
@@ -28,8 +30,17 @@ struct ToleratedLength {
 /// The shortest prompts over which softmax attention is within `tolerance`, a mean squared distance, of
 /// linear attention over the same tokens; none if that takes more than 1e300 tokens. Domain: centred Gaussian
 /// tokens and queries with an exact formula (ExactErrors), tolerance > 0; otherwise InputError. The length is
-/// exact below 1e9, to 1e-9 beyond. Cost: some 20 lengths of ExactErrors.
+/// exact below 1e9, to 1e-10 beyond. Cost: some 20 lengths of ExactErrors.
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
                                                     double scale = 1);
+
+/// For many scales, in parallel.
+std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
+                                                                  double tolerance,
+                                                                  std::span<const double> scales,
+                                                                  const Execution& execution = {});
+
+/// Throws the InputError that these would, without the work.
+void check_tolerance(const AttentionLayer& layer, double tolerance);
 
 }  // namespace largo

@@ -10,12 +10,12 @@ namespace largo {
 
 struct CurvePoint {
   double x = 0, y = 0;
-  double error = 0;  ///< standard error of y; zero: exact
+  double error = 0;  ///< of y
 };
 
-/// d ln y / d ln x over all points with x and y positive and finite, weighted by the relative errors if all
-/// have one, else equally. `error` is the standard error from the errors of the points, or without them from
-/// the distances to the line. None for fewer than two different x.
+/// d ln y / d ln x over all points with x and y positive and finite, all with the same weight (curves are not
+/// straight, and weights would look at a part of them). `error` is what the errors of the points, taken as
+/// independent, make of it. None for fewer than two different x.
 std::optional<Estimate> log_slope(std::span<const CurvePoint> points);
 
 }  // namespace largo

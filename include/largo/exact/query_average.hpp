@@ -41,8 +41,9 @@ class QueryAverage {
                                     const ConstMatrixRef& V, const ConstVectorRef& query_mean,
                                     const ConstMatrixRef& query_covariance);
 
-  /// z uniform on the sphere of this radius, in as many dimensions as U has columns: at most some 100, where
-  /// the first evaluation at a scale takes 10 s; 50 ms up to 8 dimensions.
+  /// z uniform on the sphere of this radius, in as many dimensions as U has columns. The largest spread of
+  /// the scores is to be at most 300. The first evaluation at a scale makes a rule: 50 ms for up to 8
+  /// dimensions and spreads of order 1, 1 s for 30, 5 s for 100, and in proportion to the spread beyond 10.
   static QueryAverage over_sphere(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                   const ConstMatrixRef& V, double radius);
 
