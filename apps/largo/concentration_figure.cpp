@@ -108,9 +108,10 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
       const auto& slope = s.*quantity.slope;
       if (s.scale != scales[k] || s.method != report.summary.method || !slope) continue;
       const Curve& curve = only_sampled ? sampled : exact;
-      const std::size_t place = 2 * curve.x.size() / 3;
-      panel.notes.push_back({curve.x[place], curve.y[place], minus(fmt::format("slope {:.2f}", slope->value)),
-                             static_cast<int>(k)});
+      const std::size_t middle = curve.x.size() / 2;
+      // Among many curves there is room for the number alone.
+      const std::string text = fmt::format("{}{:.2f}", scales.size() <= 3 ? "slope " : "", slope->value);
+      panel.notes.push_back({curve.x[middle], curve.y[middle], minus(text), static_cast<int>(k)});
     }
     for (Curve* curve : {&bound, &exact, &sampled}) {
       if (curve->x.empty()) continue;
