@@ -20,7 +20,7 @@ endfunction()
 function(largo_add_test name)
   add_executable(test_${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE largo::largo largo_flags largo_test_support GTest::gtest_main)
-  # What is tested is the library; the tests themselves compile in two thirds of the time like this.
+  # What is tested is the library: the tests compile in two thirds of the time like this.
   target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
   if(LARGO_PRECOMPILE)
     target_precompile_headers(test_${name} REUSE_FROM largo_test_headers)

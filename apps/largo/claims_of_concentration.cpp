@@ -9,6 +9,7 @@
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/factor.hpp"
 
 namespace largo {
 namespace {
@@ -21,9 +22,7 @@ MeasurePtr gaussian(const Matrix& covariance) {
   return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
 }
 
-Matrix with_norm(const Matrix& A, double norm) {
-  return A * (norm / Eigen::JacobiSVD<Matrix>(A).singularValues()[0]);
-}
+Matrix with_norm(const Matrix& A, double norm) { return A * (norm / operator_norm(A)); }
 
 Json audit_json(const ClaimOptions& options) {
   Json claim = new_claim(

@@ -175,7 +175,7 @@ void run_concentration(const ConcentrationOptions& options) {
   check_files(options, plan);
   {
     ProgressLine line("concentration");
-    plan.progress = [&](std::size_t done, std::size_t total) { line.show(done, total); };
+    plan.progress = [&](double share) { line.show(share); };
     report.rows = concentration_grid(layer, plan, options.execution());
   }
   report.law = options.law;

@@ -33,16 +33,16 @@ ProgressLine::~ProgressLine() {
   if (shown_) fmt::print(stderr, "\r\x1b[K");
 }
 
-void ProgressLine::show(std::size_t done, std::size_t total) {
+void ProgressLine::show(double share) {
   if (!terminal_) return;
   const auto now = Clock::now();
   const double elapsed = std::chrono::duration<double>(now - start_).count();
   if (elapsed < kFirstShown || std::chrono::duration<double>(now - last_).count() < kBetween) return;
   last_ = now;
   shown_ = true;
-  const double rate = static_cast<double>(done) / elapsed;
-  fmt::print(stderr, "\r\x1b[K{}: {} of {}, {:.3g} a second, {} left", what_, done, total, rate,
-             duration(static_cast<double>(total - done) / rate));
+  const double rate = share / elapsed;
+  fmt::print(stderr, "\r\x1b[K{}: {:.0f} %, {:.2g} % a second, {} left", what_, 100 * share, 100 * rate,
+             duration((1 - share) / rate));
   std::fflush(stderr);
 }
 

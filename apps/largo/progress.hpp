@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <cstddef>
 #include <string>
 
 namespace largo {
@@ -14,8 +13,8 @@ class ProgressLine {
   ProgressLine& operator=(const ProgressLine&) = delete;
   ~ProgressLine();  ///< clears the line
 
-  /// Shows "what: 12 of 65, 3.4 a second, 16 s left", at most ten times a second.
-  void show(std::size_t done, std::size_t total);
+  /// Shows "what: 41 %, 3.2 % a second, 18 s left", at most ten times a second.
+  void show(double share);
 
  private:
   using Clock = std::chrono::steady_clock;

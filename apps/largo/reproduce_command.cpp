@@ -50,7 +50,7 @@ void run_reproduce(const ReproduceOptions& options) {
     for (const auto& claim : kClaims) {
       claims.push_back(claim(settings));
       report["claims"].push_back(claims.back().json);
-      line.show(claims.size(), std::size(kClaims));
+      line.show(static_cast<double>(claims.size()) / std::size(kClaims));
     }
   }
   report["note"] =

@@ -39,8 +39,7 @@ bool bounded(const TokenLeaf& leaf) {
 double spread(const TokenLeaf& leaf, const Matrix& scores) {
   const double radius = leaf.squared_radius ? std::sqrt(leaf.squared_radius->largest()) : 1;
   const Matrix N = leaf.map.rows() > 0 ? Matrix(scores * leaf.map) : scores;
-  if (N.size() == 0) return 0;
-  return radius * leaf.scale * Eigen::JacobiSVD<Matrix>(N).singularValues()[0];
+  return radius * leaf.scale * operator_norm(N);
 }
 
 }  // namespace

@@ -63,18 +63,22 @@ class Stencil {
   std::array<double, kStencil> lengths_{};
 };
 
+// In tokens: those that are drawn, and as many for an exact length as take its time.
 class Progress {
  public:
-  Progress(const ConcentrationPlan& plan, std::size_t total) : plan_(plan), total_(total) {}
-  void advance() {
+  static constexpr double kExactLength = 1e7;
+
+  Progress(const ConcentrationPlan& plan, double total) : plan_(plan), total_(total) {}
+  void add(double tokens) {
     if (!plan_.progress) return;
     const std::lock_guard lock(mutex_);
-    plan_.progress(++done_, total_);
+    done_ += tokens;
+    plan_.progress(std::min(1.0, done_ / total_));
   }
 
  private:
   const ConcentrationPlan& plan_;
-  std::size_t total_, done_ = 0;
+  double total_, done_ = 0;
   std::mutex mutex_;
 };
 
@@ -121,7 +125,7 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
           check_stop(execution);
           pack_errors(errors(L, plan.scales[k]), row.data() + k * kErrorNumbers);
         }
-        progress.advance();
+        progress.add(Progress::kExactLength);
       });
   const auto at = [&](double L, std::size_t scale) {
     const auto i = std::lower_bound(lengths.begin(), lengths.end(), L, std::greater<>()) - lengths.begin();
@@ -154,9 +158,15 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
                                                  const Execution& execution) {
   check(layer, plan);
   const std::vector<double> lengths = plan.exact ? exact_lengths(plan) : std::vector<double>();
-  const auto units = static_cast<std::size_t>(share_of(std::ssize(lengths), execution).count);
   const std::size_t points = plan.scales.size() * plan.lengths.size();
-  Progress progress(plan, units + (plan.sampled ? points : 0));
+  double total = Progress::kExactLength * static_cast<double>(share_of(std::ssize(lengths), execution).count);
+  for (const double L : plan.lengths) {
+    if (!plan.sampled || std::isinf(L)) continue;
+    const int processes = execution.ranks != nullptr ? execution.ranks->size() : 1;
+    total +=
+        L * static_cast<double>(plan.sampling.samples) * static_cast<double>(plan.scales.size()) / processes;
+  }
+  Progress progress(plan, total);
   std::vector<ConcentrationRow> exact;
   if (plan.exact) exact = exact_rows(layer, plan, lengths, execution, progress);
   std::vector<ConcentrationRow> rows;
@@ -165,8 +175,9 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
     if (!plan.sampled) continue;
     const double scale = plan.scales[point / plan.lengths.size()];
     const double L = plan.lengths[point % plan.lengths.size()];
-    rows.push_back(sampled_row(layer, plan, L, scale, point, execution));
-    progress.advance();
+    ConcentrationPlan here = plan;
+    here.sampling.drawn = [&](std::int64_t prompts) { progress.add(L * static_cast<double>(prompts)); };
+    rows.push_back(sampled_row(layer, here, L, scale, point, execution));
   }
   return rows;
 }

@@ -20,7 +20,7 @@ ConcentrationRow exact_row(const AttentionLayer& layer, const PromptErrors& erro
 /// Throws InputError unless prompts of L tokens can be drawn.
 void check_sampled_length(std::string_view function, double L);
 
-/// Points with different numbers draw different prompts.
+/// Points with different numbers draw different prompts. plan.sampling.drawn is called as they are drawn.
 ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
                              double scale, std::size_t point, const Execution& execution);
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "largo/numerics/factor.hpp"
+
 namespace largo {
 namespace {
 
@@ -63,22 +65,22 @@ QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const
   }
   Rotated rotated;
   const Matrix N = scores * root;
-  const Eigen::JacobiSVD<Matrix> svd(N, Eigen::ComputeThinU | Eigen::ComputeFullV);
-  rotated.basis = svd.matrixV();
+  const SingularValues svd = singular_values(N);
+  rotated.basis = svd.right;
   rotated.map = N * rotated.basis;
   rotated.squares = Vector::Zero(root.cols());
-  rotated.squares.head(svd.singularValues().size()) = svd.singularValues().cwiseAbs2();
+  rotated.squares.head(svd.values.size()) = svd.values.cwiseAbs2();
   rotated.mean = Vector::Zero(root.cols());
   rotated.scores = scores * mean;
-  for (Eigen::Index j = 0; j < svd.singularValues().size(); ++j) {
+  for (Eigen::Index j = 0; j < svd.values.size(); ++j) {
     if (rotated.squares[j] <= std::max(kNoSpread, kNegligible * rotated.squares[0])) {
       rotated.squares[j] = 0;
       rotated.map.col(j).setZero();  // as in s²
       continue;
     }
-    const double along = svd.matrixU().col(j).dot(rotated.scores);
-    rotated.mean[j] = along / svd.singularValues()[j];
-    rotated.scores -= along * svd.matrixU().col(j);
+    const double along = svd.left.col(j).dot(rotated.scores);
+    rotated.mean[j] = along / svd.values[j];
+    rotated.scores -= along * svd.left.col(j);
   }
   rotated.origin = mean - root * (rotated.basis * rotated.mean);
   return rotated;

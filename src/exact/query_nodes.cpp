@@ -6,6 +6,7 @@
 
 #include "exact/sphere_queries.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
 
 namespace largo {
 namespace {
@@ -72,7 +73,7 @@ DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms&
 
 SphereNodes::SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
     : radius_(radius), scores_(scores), forms_(forms) {
-  largest_spread_ = radius * Eigen::JacobiSVD<Matrix>(scores).singularValues()[0];
+  largest_spread_ = radius * operator_norm(scores);
 }
 
 const std::vector<DirectionNode>& SphereNodes::at(double scale) const {

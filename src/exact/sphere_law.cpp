@@ -5,6 +5,8 @@
 #include <numbers>
 #include <vector>
 
+#include "largo/numerics/factor.hpp"
+
 namespace largo {
 namespace {
 
@@ -33,10 +35,10 @@ SphereSpectrum sphere_spectrum(double radius, const Matrix& scores, const Matrix
   Vector squares = Vector::Zero(size);
   Matrix map = Matrix::Zero(scores.rows(), size);
   if (scores.rows() > 0) {
-    const Eigen::JacobiSVD<Matrix> svd(radius * scores, Eigen::ComputeFullV);
-    squares.head(svd.singularValues().size()) = svd.singularValues().cwiseAbs2();
+    const SingularValues svd = singular_values(radius * scores);
+    squares.head(svd.values.size()) = svd.values.cwiseAbs2();
     squares.reverseInPlace();
-    map = radius * scores * svd.matrixV().rowwise().reverse();
+    map = radius * scores * svd.right.rowwise().reverse();
   }
   SphereSpectrum spectrum;
   spectrum.radius_square = radius * radius;

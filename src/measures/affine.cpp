@@ -4,6 +4,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law.hpp"
 
@@ -75,7 +76,7 @@ Matrix AffineMeasure::tilted_covariance_products(const ConstMatrixRef& direction
 }
 
 double AffineMeasure::sub_gaussian_constant() const {
-  const double norm = Eigen::JacobiSVD<Matrix>(map_).singularValues()[0];
+  const double norm = operator_norm(map_);
   return norm * base_->sub_gaussian_constant();
 }
 

@@ -32,4 +32,17 @@ CovarianceRoot covariance_root(std::string_view function, std::string_view argum
   return {solver.eigenvectors().rightCols(rank) * scales.asDiagonal(), largest};
 }
 
+SingularValues singular_values(const ConstMatrixRef& matrix) {
+  const Eigen::JacobiSVD<Matrix> svd(matrix, Eigen::ComputeThinU | Eigen::ComputeFullV);
+  return {svd.matrixU(), svd.singularValues(), svd.matrixV()};
+}
+
+double operator_norm(const ConstMatrixRef& matrix) {
+  return matrix.size() > 0 ? singular_values(matrix).values[0] : 0;
+}
+
+Vector least_squares(const ConstMatrixRef& A, const ConstVectorRef& b) {
+  return Matrix(A).completeOrthogonalDecomposition().solve(Vector(b));
+}
+
 }  // namespace largo

@@ -6,6 +6,7 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
 #include "largo/numerics/matrix.hpp"
 #include "numerics/distribute.hpp"
 #include "sampling/central_moments.hpp"
@@ -59,7 +60,7 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
   const auto C = controls.middleCols(q * static_cast<Eigen::Index>(kControls), kControls);
   const Vector y = values.col(q).array() - values.col(q).mean();
   const Matrix X = C.rowwise() - C.colwise().mean();
-  const Vector slope = X.completeOrthogonalDecomposition().solve(y);
+  const Vector slope = least_squares(X, y);
   const double before = y.squaredNorm();
   const double after = (y - X * slope).squaredNorm();
   if (!(after < (1 - kWorthwhile) * before)) return;
@@ -114,7 +115,8 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
           Draws draws(experiment);
           std::vector<CentralMoments> sums(quantities);
           const std::int64_t from = begin + (first + block) * per_block;
-          for (std::int64_t i = from; i < std::min(end, from + per_block); ++i) {
+          const std::int64_t to = std::min(end, from + per_block);
+          for (std::int64_t i = from; i < to; ++i) {
             draws.draw(plan.first + static_cast<std::uint64_t>(i));
             for (std::size_t q = 0; q < quantities; ++q) {
               double x = draws.values()[q];
@@ -128,6 +130,7 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
           for (const CentralMoments& sum : sums) {
             for (const double x : {sum.n, sum.mean, sum.m2, sum.m3, sum.m4}) *at++ = x;
           }
+          if (plan.drawn) plan.drawn(to - from);
         });
     const double* at = rows.data();
     for (std::int64_t block = 0; block < count; ++block) {

@@ -5,13 +5,14 @@
 #include <cmath>
 
 #include "largo/concentration/concentration_summary.hpp"
+#include "largo/numerics/factor.hpp"
 #include "layers.hpp"
 
 namespace largo {
 namespace {
 
 Matrix with_norm(const Matrix& A, double norm) {
-  return A * (norm / Eigen::JacobiSVD<Matrix>(A).singularValues()[0]);
+  return A * (norm / operator_norm(A));
 }
 
 TEST(PublishedAudit, SlopesAndSizes) {

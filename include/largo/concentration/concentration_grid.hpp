@@ -10,7 +10,6 @@
 // theirs.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -59,12 +58,12 @@ struct ConcentrationPlan {
   bool exact = true;
   bool sampled = false;
   bool exponents = true;
-  SamplingPlan sampling;  ///< for each point; `first` is set here
+  SamplingPlan sampling;  ///< for each point; `first` and `drawn` are set here
   TokenPrecision precision = TokenPrecision::float32;
   std::uint64_t seed = 1;
-  /// Called with the units of work that this process has done, and has to do, in any order and from any
+  /// Called with the share of its work that this process has done, from 0 to 1, in any order and from any
   /// thread, one call at a time.
-  std::function<void(std::size_t done, std::size_t total)> progress;
+  std::function<void(double share)> progress;
 };
 
 /// All lengths for the first scale, then for the next; at each point the exact row before the sampled one.

@@ -1,4 +1,4 @@
-// Square roots of covariance matrices, singular ones included.
+// Factorisations, each compiled once: Eigen's take ten seconds in every file that names one.
 #pragma once
 
 #include <string_view>
@@ -17,5 +17,20 @@ struct CovarianceRoot {
 /// matrix is not square, not finite, not symmetric, or has an eigenvalue below -1e-10 of the largest one.
 CovarianceRoot covariance_root(std::string_view function, std::string_view argument,
                                const ConstMatrixRef& covariance);
+
+/// A = left diag(values) rightᵀ, the values falling; left is thin, right square.
+struct SingularValues {
+  Matrix left;
+  Vector values;
+  Matrix right;
+};
+/// Domain: finite entries, at least one. One-sided Jacobi rotations: small values keep their digits.
+SingularValues singular_values(const ConstMatrixRef& matrix);
+
+/// The largest singular value; zero for a matrix without entries.
+double operator_norm(const ConstMatrixRef& matrix);
+
+/// The x of least |Ax - b|, and of those the shortest.
+Vector least_squares(const ConstMatrixRef& A, const ConstVectorRef& b);
 
 }  // namespace largo

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -65,6 +66,9 @@ struct SamplingPlan {
   double relative_error = 0;
   std::uint64_t first = 0;  ///< number of the first sample
   bool use_controls = true;
+  /// For a display of progress: called after each block with the number of samples in it, from the thread
+  /// that drew it, perhaps by several at once. Only for samples of this process, and not for pilots.
+  std::function<void(std::int64_t samples)> drawn = {};
 };
 
 /// How many pilot samples choose the coefficients of the controls: one for eight, at most 512; none below 256
