@@ -11,9 +11,7 @@
 namespace largo {
 namespace {
 
-Matrix with_norm(const Matrix& A, double norm) {
-  return A * (norm / operator_norm(A));
-}
+Matrix with_norm(const Matrix& A, double norm) { return A * (norm / operator_norm(A)); }
 
 TEST(PublishedAudit, SlopesAndSizes) {
   constexpr std::ptrdiff_t d = 4;
