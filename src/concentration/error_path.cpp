@@ -1,7 +1,5 @@
 #include "largo/concentration/error_path.hpp"
 
-#include <cmath>
-
 #include "concentration/rows.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"

@@ -1,8 +1,5 @@
 #include "largo/concentration/exact_errors.hpp"
 
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "largo/exact/query_average.hpp"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/attention/attention.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/sphere.hpp"
