@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kName = "regression_gradient";
 // Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
-constexpr std::int64_t kBlock = 16;
+constexpr std::int64_t kBlock = 8;
 // Draws of a prompt beside its tokens, far from theirs: task and query, then what lies across a collapsed
 // prompt.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
