@@ -1,0 +1,40 @@
+// In-context linear regression: the task whose risks, flows and thresholds this folder computes.
+//
+// A task w ~ N(0, Ω); tokens z_i = (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query
+// (x_q, 0), x_q ~ N(0, Σ_q), whose label is y_q = <w, x_q>. The prediction is <v, T(x_q, 0)>, T the average
+// of the tokens with softmax weights e^{c <z_i, U (x_q, 0)>} (or the linear ones), and the risk R_L(U, v) = ½
+// E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, c = 1.
+#pragma once
+
+#include "largo/numerics/matrix.hpp"
+#include "largo/sampling/regression_batch.hpp"
+
+namespace largo {
+
+struct RegressionProblem {
+  Matrix covariance;        ///< Σ, d x d
+  Matrix query_covariance;  ///< Σ_q
+  Matrix prior_covariance;  ///< Ω
+  double noise = 0;         ///< τ², a variance
+  double score_scale = 1;   ///< c
+
+  Eigen::Index dimension() const { return covariance.rows(); }
+  /// ½ E y_q² = ½ tr ΩΣ_q: the risk of predicting zero.
+  double null_risk() const;
+  /// For the kernels of sampling/. InputError as check().
+  RegressionTask task() const;
+};
+
+/// The paper's: Ω = I, Σ_q = Σ, τ = 0, c = 1.
+RegressionProblem paper_problem(const ConstMatrixRef& covariance);
+
+/// Throws InputError unless the covariances are d x d, symmetric and positive semi-definite, and the noise
+/// and the scale are finite, the noise not negative.
+void check(const RegressionProblem& problem);
+
+/// U (column by column), then v, in one vector of (d + 1)² + d + 1: the parameters of risks of this folder,
+/// where nothing else is said. The last column of U plays no role, for the query has no label.
+Vector to_vector(const RegressionParameters& parameters);
+RegressionParameters to_parameters(const ConstVectorRef& values, Eigen::Index d);
+
+}  // namespace largo

@@ -1,0 +1,27 @@
+// The same risk in other parameters: R(map(θ)), whose gradient is the transposed Jacobian of the map times
+// that of R. Gradient flow and descent in θ are not those in map(θ).
+#pragma once
+
+#include <memory>
+
+#include "largo/training/risk.hpp"
+
+namespace largo {
+
+class ParameterMap {
+ public:
+  virtual ~ParameterMap() = default;
+  virtual Eigen::Index size() const = 0;         ///< of θ
+  virtual Eigen::Index mapped_size() const = 0;  ///< of map(θ)
+  virtual Vector map(const ConstVectorRef& parameters) const = 0;
+  /// The transposed Jacobian at θ, times a gradient in map(θ).
+  virtual Vector pull_back(const ConstVectorRef& parameters, const ConstVectorRef& gradient) const = 0;
+};
+
+/// InputError where the sizes do not match.
+std::shared_ptr<const Risk> in_parameters(std::shared_ptr<const Risk> risk,
+                                          std::shared_ptr<const ParameterMap> map);
+std::shared_ptr<const StochasticRisk> in_parameters(std::shared_ptr<const StochasticRisk> risk,
+                                                    std::shared_ptr<const ParameterMap> map);
+
+}  // namespace largo

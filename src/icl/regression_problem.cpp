@@ -1,0 +1,62 @@
+#include "largo/icl/regression_problem.hpp"
+
+#include <cmath>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "RegressionProblem";
+
+// d x d, also where the covariance is singular.
+Matrix square_root(const char* argument, const Matrix& covariance) {
+  const CovarianceRoot root = covariance_root(kName, argument, covariance);
+  Matrix square = Matrix::Zero(covariance.rows(), covariance.rows());
+  square.leftCols(root.root.cols()) = root.root;
+  return square;
+}
+
+}  // namespace
+
+double RegressionProblem::null_risk() const { return (prior_covariance * query_covariance).trace() / 2; }
+
+RegressionTask RegressionProblem::task() const {
+  check(*this);
+  return {square_root("covariance", covariance), square_root("query_covariance", query_covariance),
+          square_root("prior_covariance", prior_covariance), std::sqrt(noise), score_scale};
+}
+
+RegressionProblem paper_problem(const ConstMatrixRef& covariance) {
+  return {covariance, covariance, Matrix::Identity(covariance.rows(), covariance.rows()), 0, 1};
+}
+
+void check(const RegressionProblem& problem) {
+  const Eigen::Index d = problem.dimension();
+  if (d < 1) fail(kName, "dimension", static_cast<double>(d), "at least 1");
+  const auto check_covariance = [&](const char* name, const Matrix& matrix) {
+    check_shape(kName, name, matrix.rows(), matrix.cols(), d, d);
+    covariance_root(kName, name, matrix);
+  };
+  check_covariance("covariance", problem.covariance);
+  check_covariance("query_covariance", problem.query_covariance);
+  check_covariance("prior_covariance", problem.prior_covariance);
+  check_finite(kName, "noise", problem.noise);
+  check_nonnegative(kName, "noise", problem.noise);
+  check_finite(kName, "score_scale", problem.score_scale);
+}
+
+Vector to_vector(const RegressionParameters& parameters) {
+  Vector values(parameters.U.size() + parameters.v.size());
+  values << parameters.U.reshaped(), parameters.v;
+  return values;
+}
+
+RegressionParameters to_parameters(const ConstVectorRef& values, Eigen::Index d) {
+  const Eigen::Index n = d + 1;
+  check_size("to_parameters", "parameters", values.size(), n * n + n);
+  return {values.head(n * n).reshaped(n, n), values.tail(n)};
+}
+
+}  // namespace largo

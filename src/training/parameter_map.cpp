@@ -1,0 +1,56 @@
+#include "largo/training/parameter_map.hpp"
+
+#include <utility>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+template <typename Base>
+class Mapped : public Base {
+ public:
+  Mapped(std::shared_ptr<const Base> risk, std::shared_ptr<const ParameterMap> map)
+      : risk_(std::move(risk)), map_(std::move(map)) {
+    check_size("in_parameters", "mapped parameters", map_->mapped_size(), risk_->size());
+  }
+  Eigen::Index size() const override { return map_->size(); }
+
+ protected:
+  RiskPoint pull_back(const ConstVectorRef& parameters, RiskPoint point) const {
+    point.gradient = map_->pull_back(parameters, point.gradient);
+    return point;
+  }
+  std::shared_ptr<const Base> risk_;
+  std::shared_ptr<const ParameterMap> map_;
+};
+
+class MappedRisk final : public Mapped<Risk> {
+ public:
+  using Mapped::Mapped;
+  RiskPoint at(const ConstVectorRef& parameters) const override {
+    return pull_back(parameters, risk_->at(map_->map(parameters)));
+  }
+};
+
+class MappedStochasticRisk final : public Mapped<StochasticRisk> {
+ public:
+  using Mapped::Mapped;
+  RiskPoint batch(const ConstVectorRef& parameters, std::int64_t step) const override {
+    return pull_back(parameters, risk_->batch(map_->map(parameters), step));
+  }
+};
+
+}  // namespace
+
+std::shared_ptr<const Risk> in_parameters(std::shared_ptr<const Risk> risk,
+                                          std::shared_ptr<const ParameterMap> map) {
+  return std::make_shared<MappedRisk>(std::move(risk), std::move(map));
+}
+
+std::shared_ptr<const StochasticRisk> in_parameters(std::shared_ptr<const StochasticRisk> risk,
+                                                    std::shared_ptr<const ParameterMap> map) {
+  return std::make_shared<MappedStochasticRisk>(std::move(risk), std::move(map));
+}
+
+}  // namespace largo
