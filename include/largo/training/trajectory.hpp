@@ -1,0 +1,53 @@
+// A path of parameters in time, known at every time in between, and how far two of them are apart.
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+struct TrajectoryPoint {
+  double time = 0;
+  Vector parameters;
+  double risk = 0;
+  double gradient_norm = 0;
+};
+
+/// What an integrator leaves behind: its steps, and the polynomial by which it passes each.
+class Trajectory {
+ public:
+  /// Column k of `derivatives` is the k-th derivative at the end of the step that leads to the point; a
+  /// single column (the parameters) makes the path constant since the point before. Points come in order of
+  /// time.
+  void add(TrajectoryPoint point, Matrix derivatives);
+
+  const std::vector<TrajectoryPoint>& points() const { return points_; }
+  double end() const { return points_.back().time; }
+
+  /// Parameters at any time; beyond the end those of the end. The integrator's own interpolation: as accurate
+  /// as its steps. InputError: t < 0 or NaN, or no points.
+  Vector at(double time) const;
+
+ private:
+  std::vector<TrajectoryPoint> points_;
+  std::vector<Matrix> derivatives_;
+};
+
+struct TrajectoryDistance {
+  double value = 0;  ///< the supremum
+  double time = 0;   ///< where it is
+};
+
+/// sup over t <= horizon of distance(θ_1(t), θ_2(t)), looked for at the steps of both (and at the horizon):
+/// between two of them the paths move by less than the steps of an integrator resolve. A path that has ended
+/// stays where it is.
+TrajectoryDistance largest_distance(
+    const Trajectory& one, const Trajectory& two, double horizon,
+    const std::function<double(const Vector& one, const Vector& two)>& distance);
+
+/// With the Euclidean norm of the difference.
+TrajectoryDistance largest_distance(const Trajectory& one, const Trajectory& two, double horizon);
+
+}  // namespace largo

@@ -1,0 +1,41 @@
+// Averages over the spread of the scores: of f(s²), f(s²) y_j² and f(s²) y_j² y_k² with s² = Σ λ_j y_j² and y
+// standard normal, for any functions f at once. Risks of in-context regression and their gradients are sums
+// of these, since other products of coordinates vanish by symmetry.
+//
+// As in query_law.hpp: given s² the products have densities, inversions of a Laplace transform in closed form
+// (a tilt by e^{u s²} leaves y independent, with variances D_j = 1/(1 - 2uλ_j)); here without a mean, so that
+// the densities depend on the ratios of the λ_j alone.
+#pragma once
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+class SpreadRule {
+ public:
+  /// For prompts of up to `length` tokens, or 1e12 if that is more: statistics of softmax attention are below
+  /// 1/length only where s² is next to zero. Domain: λ_j >= 0, not all zero. Cost: 0.3 ms for five λ_j.
+  SpreadRule(const Vector& ratios, double length);
+
+  Eigen::Index size() const { return squares_.size(); }
+  /// s² at each node, for λ_j as the ratios.
+  const Vector& squares() const { return squares_; }
+  /// Row by row the weights of 1, of y_j², and of y_j² y_k² for k <= j (row moment_row(j, k)); a column for
+  /// each node. The product with a column of values of f is its averages.
+  const Matrix& weights() const { return weights_; }
+  /// The averages from every other node: these are less accurate, and their distance an error estimate.
+  Matrix coarse_averages(const Matrix& values) const;
+
+  static Eigen::Index moment_row(Eigen::Index dimension, Eigen::Index j, Eigen::Index k) {
+    return 1 + dimension + j * (j + 1) / 2 + k;
+  }
+
+ private:
+  void add_densities(double rho, double weight, Eigen::Ref<Vector> column) const;
+  double saddle_point(double decay) const;
+
+  Vector ratios_, squares_;
+  Matrix weights_;
+};
+
+}  // namespace largo

@@ -1,0 +1,214 @@
+#include <algorithm>
+#include <cmath>
+#include <mutex>
+#include <utility>
+
+#include "exact/spread_rule.hpp"
+#include "icl/risk_statistics.hpp"
+#include "largo/icl/regression_risks.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+
+namespace largo {
+namespace {
+
+// Of the rule on the spread, at 2e-10 of its averages or less.
+constexpr double kRuleError = 1e-10;
+// Eigenvalues this close are equal but for rounding, and share the rule of equal ones.
+constexpr double kEqual = 1e-13;
+
+class InvariantRisk final : public Risk {
+ public:
+  InvariantRisk(const RegressionProblem& problem, AttentionKind attention, double L)
+      : problem_(problem), L_(L), linear_(attention == AttentionKind::linear) {
+    check(problem);
+    check_length("invariant_risk", L);
+    const Matrix& S = problem.covariance;
+    token_root_ = covariance_root("invariant_risk", "covariance", S).root;
+    query_root_ = covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
+    weighted_ = S * problem.prior_covariance * S;
+    label_ = (S * problem.prior_covariance).trace() + problem.noise;
+    if (!linear_ && !std::isinf(L)) table_ = SoftmaxTable::shared(L);
+  }
+
+  Eigen::Index size() const override { return problem_.dimension() * problem_.dimension() + 1; }
+
+  RiskPoint at(const ConstVectorRef& parameters) const override {
+    check_size("invariant_risk", "parameters", parameters.size(), size());
+    check_finite("invariant_risk", "parameters", parameters);
+    const Eigen::Index d = problem_.dimension();
+    const Matrix A = problem_.score_scale * parameters.head(d * d).reshaped(d, d);
+    const double b = parameters[d * d];
+    Slope slope{0, 0, Matrix::Zero(d, d), 0};
+    add_limit(A, b, slope);
+    if (linear_) {
+      add_linear(A, b, slope);
+    } else if (table_) {
+      add_softmax(A, b, slope);
+    }
+    RiskPoint point{slope.value, slope.error, Vector(size())};
+    point.gradient << (problem_.score_scale * slope.A).reshaped(), slope.b;
+    check_risk("invariant_risk", point);
+    return point;
+  }
+
+ private:
+  struct Slope {
+    double value, error;
+    Matrix A;
+    double b;
+  };
+
+  // ½ tr (bΣA - I) Σ_q (bΣA - I)ᵀ Ω
+  void add_limit(const Matrix& A, double b, Slope& slope) const {
+    const Matrix map = problem_.covariance * A;
+    const Matrix residual = b * map - Matrix::Identity(A.rows(), A.rows());
+    const Matrix weighted = problem_.prior_covariance * residual * problem_.query_covariance;
+    slope.value += 0.5 * weighted.cwiseProduct(residual).sum();
+    slope.A += b * problem_.covariance * weighted;
+    slope.b += weighted.cwiseProduct(map).sum();
+  }
+
+  // ½ b² tr Aᵀ (ΣΩΣ + (tr ΣΩ + τ²) Σ) A Σ_q / L
+  void add_linear(const Matrix& A, double b, Slope& slope) const {
+    const Matrix pulled = (weighted_ + label_ * problem_.covariance) * A * problem_.query_covariance / L_;
+    const double trace = pulled.cwiseProduct(A).sum();
+    slope.value += 0.5 * b * b * trace;
+    slope.A += b * b * pulled;
+    slope.b += b * trace;
+  }
+
+  // ½ E [ b² (ΣAx)ᵀΩ(ΣAx) φ + b² (tr ΣΩ + τ²) p + 2b p xᵀΩΣAx ], φ = F - 1, with x = X y, y standard normal
+  // and the scores diagonal in y.
+  void add_softmax(const Matrix& A, double b, Slope& slope) const {
+    const Eigen::Index r = query_root_.cols(), d = A.rows();
+    Matrix X = query_root_;
+    Vector squares = Vector::Zero(r);
+    if (r > 0 && token_root_.cols() > 0 && !A.isZero(0)) {
+      const SingularValues scores = singular_values(token_root_.transpose() * A * query_root_);
+      squares.head(scores.values.size()) = scores.values.cwiseAbs2();
+      X *= scores.right;
+    }
+    const Averages averages = averages_over(squares);
+    const Matrix B = A * X;
+    const Matrix G1 = B.transpose() * weighted_ * B;
+    const Matrix cross = X.transpose() * problem_.prior_covariance * problem_.covariance * B;
+    const Matrix G2 = 0.5 * (cross + cross.transpose());
+    const Vector &p = averages.p, &phi = averages.phi;
+    const double quadratic = G1.diagonal().dot(phi) + label_ * averages.p0;
+    const double bilinear = G2.diagonal().dot(p);
+    slope.value += 0.5 * b * b * quadratic + b * bilinear;
+    slope.error +=
+        averages.relative_error * (0.5 * b * b * (G1.diagonal().dot(phi.cwiseAbs()) + label_ * averages.p0) +
+                                   std::abs(b) * G2.diagonal().cwiseAbs().dot(p));
+    slope.b += b * quadratic + bilinear;
+    // What s² changes: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b p' yᵀG2y.
+    Matrix H(r, r);
+    for (Eigen::Index k = 0; k < r; ++k) {
+      double sum = b * b * label_ * averages.p_slope[k];
+      for (Eigen::Index j = 0; j < r; ++j) {
+        sum += b * b * G1(j, j) * averages.phi_slopes(j, k) + 2 * b * G2(j, j) * averages.p_slopes(j, k);
+      }
+      for (Eigen::Index l = 0; l < k; ++l) {
+        H(k, l) = H(l, k) =
+            2 * (b * b * G1(k, l) * averages.phi_slopes(k, l) + 2 * b * G2(k, l) * averages.p_slopes(k, l));
+      }
+      H(k, k) = sum;
+    }
+    Matrix rows = b * b * weighted_ * B * phi.asDiagonal();
+    rows += b * problem_.covariance * (problem_.prior_covariance * X * p.asDiagonal());
+    rows += problem_.covariance * B * H;
+    slope.A += rows * X.transpose();
+    static_cast<void>(d);
+  }
+
+  // Of p and φ and their slopes in s², times 1, y_j², y_j² y_k².
+  struct Averages {
+    double p0 = 0;
+    Vector p, phi, p_slope;
+    Matrix p_slopes, phi_slopes;
+    double relative_error = 0;
+  };
+
+  Averages averages_over(const Vector& squares) const {
+    const Eigen::Index r = squares.size();
+    const double largest = r > 0 ? squares.maxCoeff() : 0;
+    Averages averages;
+    if (!(largest > kLeastSquare)) {  // all scores are equal: y is independent of them
+      const RiskStatistics f = risk_statistics(*table_, 0);
+      averages.p0 = f.p;
+      averages.p = Vector::Constant(r, f.p);
+      averages.phi = Vector::Constant(r, f.phi);
+      averages.p_slope = Vector::Constant(r, f.p_slope);
+      averages.p_slopes = Matrix::Constant(r, r, f.p_slope);
+      averages.p_slopes.diagonal() *= 3;
+      averages.phi_slopes = Matrix::Constant(r, r, f.phi_slope);
+      averages.phi_slopes.diagonal() *= 3;
+      averages.relative_error = f.relative_error;
+      return averages;
+    }
+    const std::shared_ptr<const SpreadRule> rule = rule_for(squares / largest);
+    Matrix values(rule->size(), 4);
+    double table_error = 0;
+    for (Eigen::Index i = 0; i < rule->size(); ++i) {
+      const RiskStatistics f = risk_statistics(*table_, largest * rule->squares()[i]);
+      values.row(i) << f.p, f.phi, f.p_slope, f.phi_slope;
+      table_error = std::max(table_error, f.relative_error);
+    }
+    const Matrix all = rule->weights() * values;
+    const double coarse = rule->coarse_averages(values.leftCols(1))(0, 0);
+    averages.p0 = all(0, 0);
+    averages.p = all.col(0).segment(1, r);
+    averages.phi = all.col(1).segment(1, r);
+    averages.p_slope = all.col(2).segment(1, r);
+    averages.p_slopes.resize(r, r);
+    averages.phi_slopes.resize(r, r);
+    for (Eigen::Index j = 0; j < r; ++j) {
+      for (Eigen::Index k = 0; k <= j; ++k) {
+        const Eigen::Index row = SpreadRule::moment_row(r, j, k);
+        averages.p_slopes(j, k) = averages.p_slopes(k, j) = all(row, 2);
+        averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 3);
+      }
+    }
+    // The error of trapezoidal rules falls like a power: at half the step it is about the square.
+    const double halving = coarse / averages.p0 - 1;
+    averages.relative_error = table_error + kRuleError + halving * halving;
+    return averages;
+  }
+
+  // The last rule is kept: where A moves along a line, or all λ_j are equal, the ratios do not change.
+  std::shared_ptr<const SpreadRule> rule_for(const Vector& given) const {
+    const Vector ratios = given.minCoeff() >= 1 - kEqual ? Vector(Vector::Ones(given.size())) : Vector(given);
+    {
+      const std::lock_guard lock(mutex_);
+      if (rule_ && ratios_ == ratios) return rule_;
+    }
+    auto rule = std::make_shared<const SpreadRule>(ratios, L_);
+    const std::lock_guard lock(mutex_);
+    ratios_ = ratios;
+    rule_ = rule;
+    return rule;
+  }
+
+  static constexpr double kLeastSquare = 1e-200;
+
+  RegressionProblem problem_;
+  double L_;
+  bool linear_;
+  Matrix token_root_, query_root_;
+  Matrix weighted_;   // ΣΩΣ
+  double label_ = 0;  // tr ΣΩ + τ²
+  std::shared_ptr<const SoftmaxTable> table_;
+  mutable std::mutex mutex_;
+  mutable Vector ratios_;
+  mutable std::shared_ptr<const SpreadRule> rule_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
+                                           double L) {
+  return std::make_shared<InvariantRisk>(problem, attention, L);
+}
+
+}  // namespace largo

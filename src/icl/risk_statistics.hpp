@@ -1,0 +1,42 @@
+// The statistics of softmax attention that risks need, as functions of s².
+#pragma once
+
+#include <cmath>
+
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/exact/softmax_table.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/training/risk.hpp"
+
+namespace largo {
+
+struct RiskStatistics {
+  double p = 0;                       ///< E[P_2]
+  double phi = 0;                     ///< F - 1 = -E[P_2] - 6 E[P_3] + 6 E[P_2²]
+  double p_slope = 0, phi_slope = 0;  ///< d/ds²
+  double relative_error = 0;
+};
+
+inline RiskStatistics risk_statistics(const SoftmaxTable& table, double square) {
+  constexpr double kLeastSpread =
+      1e-6;  // the statistics are even in s: their slopes in s² are constant there
+  const double s = std::max(std::sqrt(square), kLeastSpread);
+  const SoftmaxStatistics m = table(s);
+  const double half = 0.5 / s;
+  return {m.P2, -m.P2 - 6 * m.P3 + 6 * m.P2P2, half * m.P2_slope,
+          half * (-m.P2_slope - 6 * m.P3_slope + 6 * m.P2P2_slope), m.relative_error};
+}
+
+inline void check_length(const char* function, double L) {
+  if (!(L >= 1) || (L > kLargestL && !std::isinf(L))) {
+    fail(function, "length", L, "between 1 and 1e300, or inf");
+  }
+}
+
+inline void check_risk(const char* function, const RiskPoint& point) {
+  if (!std::isfinite(point.value) || !point.gradient.allFinite()) {
+    fail(function, "the risk or its gradient overflows: scale down the parameters");
+  }
+}
+
+}  // namespace largo
