@@ -19,11 +19,7 @@ constexpr Eigen::Index kBlock = 256;  // nodes whose sums are added in one go
 class GeneralSoftmaxRisk final : public Risk {
  public:
   GeneralSoftmaxRisk(const RegressionProblem& problem, double L, const TaskNodes& nodes, Execution execution)
-      : problem_(problem),
-        d_(problem.dimension()),
-        limit_(problem, 0),
-        table_(SoftmaxTable::shared(L)),
-        execution_(execution) {
+      : problem_(problem), d_(problem.dimension()), table_(SoftmaxTable::shared(L)), execution_(execution) {
     const Matrix prior = covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root;
     const Matrix query = covariance_root("general_risk", "query_covariance", problem.query_covariance).root;
     const Matrix points = normal_points(prior.cols() + query.cols(), nodes.count, nodes.seed);
@@ -32,12 +28,12 @@ class GeneralSoftmaxRisk final : public Risk {
     labels_ = tasks_.cwiseProduct(queries_).rowwise().sum();
   }
 
-  Eigen::Index size() const override { return limit_.size(); }
+  Eigen::Index size() const override { return (d_ + 1) * (d_ + 2); }
 
   RiskPoint at(const ConstVectorRef& parameters) const override {
     check_size("general_risk", "parameters", parameters.size(), size());
     check_finite("general_risk", "parameters", parameters);
-    RiskPoint point = limit_.at(parameters);
+    RiskPoint point;
     const RegressionParameters given = to_parameters(parameters, d_);
     const Eigen::Index count = tasks_.rows(), each = count / kShifts;
     const Eigen::Index block = std::min(kBlock, each);
@@ -54,18 +50,19 @@ class GeneralSoftmaxRisk final : public Risk {
     }
     const double relative = sum[1] / static_cast<double>(count);
     sum /= static_cast<double>(count);
-    point.value += sum[0];
+    point.value = sum[0];
     point.error = std::sqrt((shifts.array() - sum[0]).square().sum() / (kShifts * (kShifts - 1))) +
                   relative * std::abs(sum[0]);
     RegressionParameters slope{Matrix::Zero(d_ + 1, d_ + 1), sum.tail(d_ + 1)};
     slope.U.leftCols(d_) = problem_.score_scale * sum.segment(2, (d_ + 1) * d_).reshaped(d_ + 1, d_);
-    point.gradient += to_vector(slope);
+    point.gradient = to_vector(slope);
     check_risk("general_risk", point);
     return point;
   }
 
  private:
-  // ½ [ c² φ + κ p + 2 c y p ], its slope in U (before the scale of scores) and in v, summed over nodes.
+  // ½ [ (c - y)² + c² φ + κ p + 2 c y p ], φ = F - 1, its slope in U (before the scale of scores) and in v,
+  // summed over nodes.
   void add_block(const RegressionParameters& given, Eigen::Index first, Eigen::Index count,
                  std::span<double> row) const {
     const auto W = tasks_.middleRows(first, count), X = queries_.middleRows(first, count);
@@ -89,9 +86,10 @@ class GeneralSoftmaxRisk final : public Risk {
     for (Eigen::Index i = 0; i < count; ++i) {
       const RiskStatistics f = risk_statistics(*table_, square[i]);
       const double y = labels_[first + i];
-      row[0] += 0.5 * (c[i] * c[i] * f.phi + kappa[i] * f.p) + c[i] * y * f.p;
+      const double miss = c[i] - y;
+      row[0] += 0.5 * (miss * miss + c[i] * c[i] * f.phi + kappa[i] * f.p) + c[i] * y * f.p;
       row[1] = std::max(row[1], f.relative_error);
-      across[i] = c[i] * f.phi + y * f.p;
+      across[i] = miss + c[i] * f.phi + y * f.p;
       along[i] = c[i] * c[i] * f.phi_slope + (kappa[i] + 2 * c[i] * y) * f.p_slope;
       p[i] = f.p;
     }
@@ -104,7 +102,6 @@ class GeneralSoftmaxRisk final : public Risk {
 
   RegressionProblem problem_;
   Eigen::Index d_;
-  PolynomialRisk limit_;
   std::shared_ptr<const SoftmaxTable> table_;
   Execution execution_;
   Matrix tasks_, queries_;  // a row for each node

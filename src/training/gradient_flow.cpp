@@ -15,13 +15,17 @@
 
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
+#include "numerics/parallel.hpp"
 
 namespace largo {
 namespace {
 
 constexpr const char* kName = "gradient_flow";
 constexpr int kSettledSteps = 3;
-constexpr double kFirstMove = 1e-4;  // of the parameters, in the first step
+constexpr double kFirstMove = 1e-4;   // of the parameters, in the first step
+constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
+constexpr double kLeastScale = 1e-6;
+constexpr double kGradientNoise = 4e-15;  // of the steepest gradient: rounding
 
 // SUNDIALS' objects, freed in the reverse order of their making.
 struct FreeContext {
@@ -80,6 +84,7 @@ class Integrator {
     matrix_.reset(made(SUNDenseMatrix(start.size(), start.size(), context)));
     solver_.reset(made(SUNLinSol_Dense(state_.get(), matrix_.get(), context)));
     demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), matrix_.get()), "CVodeSetLinearSolver");
+    if (stiff) demand(CVodeSetJacFn(memory_.get(), &Integrator::jacobian), "CVodeSetJacFn");
     // Its own first guess would depend on the end of time.
     const double first = kFirstMove * (1 + start.norm()) / slope_norm;
     demand(CVodeSetInitStep(memory_.get(), std::min(first, plan.end)), "CVodeSetInitStep");
@@ -141,6 +146,42 @@ class Integrator {
     }
   }
 
+  // Of -∇R: symmetric, by differences of fourth order. CVODE's own are one-sided, over 1e-8 of a parameter:
+  // their noise hides the slow directions of a valley, and Newton's method then allows short steps only.
+  static int jacobian(double /*time*/, N_Vector parameters, N_Vector /*slope*/, SUNMatrix matrix,
+                      void* self_pointer, N_Vector, N_Vector, N_Vector) {
+    auto& self = *static_cast<Integrator*>(self_pointer);
+    try {
+      const Vector here = values_of(parameters);
+      const Eigen::Index n = here.size();
+      const double typical = here.norm() / std::sqrt(static_cast<double>(n));
+      Matrix columns(n, n);
+      parallel_for(n, self.execution_, [&](std::ptrdiff_t j) {
+        check_stop(self.execution_);
+        const double h = kDifference * std::max({std::abs(here[j]), typical, kLeastScale});
+        const auto gradient = [&](double move) {
+          Vector moved = here;
+          moved[j] += move;
+          return self.risk_.at(moved).gradient;
+        };
+        columns.col(j) = (gradient(2 * h) - gradient(-2 * h) - 8 * (gradient(h) - gradient(-h))) / (12 * h);
+      });
+      self.evaluations_ += 4 * n;
+      for (Eigen::Index j = 0; j < n; ++j) {
+        for (Eigen::Index i = 0; i < n; ++i) {
+          SM_ELEMENT_D(matrix, i, j) = 0.5 * (columns(i, j) + columns(j, i));
+        }
+      }
+      return 0;
+    } catch (const InputError&) {
+      self.failure_ = std::current_exception();
+      return 1;
+    } catch (...) {
+      self.failure_ = std::current_exception();
+      return -1;
+    }
+  }
+
   const Risk& risk_;
   const Execution& execution_;
   std::exception_ptr failure_;
@@ -187,7 +228,7 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   Integrator integrator(risk, start, result.last.gradient.norm(), plan, execution);
   const bool to_the_end = std::isinf(plan.end);
   int settled = 0;
-  double time = 0;
+  double time = 0, steepest = result.last.gradient.norm();
   for (std::int64_t step = 0; step < plan.most_steps && time < plan.end; ++step) {
     time = integrator.step(plan.end);
     const Vector here = integrator.parameters();
@@ -199,9 +240,11 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
       result.drift[i] = std::max(result.drift[i], std::abs(plan.conserved[i].value(here) - first[i]));
     }
     const double norm = result.last.gradient.norm();
+    steepest = std::max(steepest, norm);
     if (plan.progress) plan.progress(time, norm);
     const bool still =
-        result.to_go <= plan.stationary_tolerance * (1 + here.norm()) && norm <= kStationaryGradient;
+        norm <= kGradientNoise * steepest || (norm <= kStationaryGradient * steepest &&
+                                              result.to_go <= plan.stationary_tolerance * (1 + here.norm()));
     settled = still ? settled + 1 : 0;
     if (settled >= kSettledSteps) {
       result.stationary = true;

@@ -31,9 +31,10 @@ struct FlowPlan {
   FlowMethod method = FlowMethod::stiff;
   double relative_tolerance = 1e-9;   ///< of each parameter, in a step
   double absolute_tolerance = 1e-12;  ///< for parameters close to zero
-  /// Stationary is where the way still to go, the gradient over its rate of decay, is below this (times 1 +
-  /// |θ|), and the gradient below kStationaryGradient, at three steps in a row: valleys of the risk are
-  /// followed to their end, however slow.
+  /// Stationary is where the gradient is below kStationaryGradient of the steepest on the way and the way
+  /// still to go, the gradient over its rate of decay, below this (times 1 + |θ|); or the gradient rounding
+  /// only. At three steps in a row. So valleys of the risk are followed to their end, unless they are flatter
+  /// than 1e-14.
   double stationary_tolerance = 1e-9;
   std::int64_t most_steps = 20000;
   std::vector<ConservedQuantity> conserved = {};
