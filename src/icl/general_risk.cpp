@@ -5,6 +5,7 @@
 
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
+#include "icl/risk_table.hpp"
 #include "icl/task_points.hpp"
 #include "largo/icl/regression_risks.hpp"
 #include "largo/numerics/check.hpp"
@@ -19,7 +20,7 @@ constexpr Eigen::Index kBlock = 256;  // nodes whose sums are added in one go
 class GeneralSoftmaxRisk final : public Risk {
  public:
   GeneralSoftmaxRisk(const RegressionProblem& problem, double L, const TaskNodes& nodes, Execution execution)
-      : problem_(problem), d_(problem.dimension()), table_(SoftmaxTable::shared(L)), execution_(execution) {
+      : problem_(problem), d_(problem.dimension()), table_(L), execution_(execution) {
     const Matrix prior = covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root;
     const Matrix query = covariance_root("general_risk", "query_covariance", problem.query_covariance).root;
     const Matrix points = normal_points(prior.cols() + query.cols(), nodes.count, nodes.seed);
@@ -35,26 +36,24 @@ class GeneralSoftmaxRisk final : public Risk {
     check_finite("general_risk", "parameters", parameters);
     RiskPoint point;
     const RegressionParameters given = to_parameters(parameters, d_);
-    const Eigen::Index count = tasks_.rows(), each = count / kShifts;
+    const Eigen::Index count = tasks_.rows(), each = count / kParts;
     const Eigen::Index block = std::min(kBlock, each);
-    const auto width = static_cast<std::size_t>(2 + (d_ + 1) * (d_ + 1));
+    const auto width = static_cast<std::size_t>(1 + (d_ + 1) * (d_ + 1));
     const AlignedVector<double> rows = distribute_rows(
         count / block, width, execution_,
         [&](std::ptrdiff_t i, std::span<double> row) { add_block(given, i * block, block, row); });
-    // In order: sums of shifts for the error, of all for the rest.
-    Vector sum = Vector::Zero(static_cast<Eigen::Index>(width)), shifts = Vector::Zero(kShifts);
+    // In order: sums of parts for the error, of all for the rest.
+    Vector sum = Vector::Zero(static_cast<Eigen::Index>(width)), parts = Vector::Zero(kParts);
     for (Eigen::Index i = 0; i < count / block; ++i) {
       const Eigen::Map<const Vector> row(rows.data() + i * sum.size(), sum.size());
-      shifts[i * block / each] += row[0] / static_cast<double>(each);
+      parts[i * block / each] += row[0] / static_cast<double>(each);
       sum += row;
     }
-    const double relative = sum[1] / static_cast<double>(count);
     sum /= static_cast<double>(count);
     point.value = sum[0];
-    point.error = std::sqrt((shifts.array() - sum[0]).square().sum() / (kShifts * (kShifts - 1))) +
-                  relative * std::abs(sum[0]);
+    point.error = std::sqrt((parts.array() - sum[0]).square().sum() / (kParts * (kParts - 1)));
     RegressionParameters slope{Matrix::Zero(d_ + 1, d_ + 1), sum.tail(d_ + 1)};
-    slope.U.leftCols(d_) = problem_.score_scale * sum.segment(2, (d_ + 1) * d_).reshaped(d_ + 1, d_);
+    slope.U.leftCols(d_) = problem_.score_scale * sum.segment(1, (d_ + 1) * d_).reshaped(d_ + 1, d_);
     point.gradient = to_vector(slope);
     check_risk("general_risk", point);
     return point;
@@ -84,25 +83,23 @@ class GeneralSoftmaxRisk final : public Risk {
     gamma_v.col(d_) = gamma_v.leftCols(d_).cwiseProduct(W).rowwise().sum().array() + noise * v_y;
     Vector along(count), across(count), p(count);
     for (Eigen::Index i = 0; i < count; ++i) {
-      const RiskStatistics f = risk_statistics(*table_, square[i]);
+      const RiskStatistics f = table_(square[i]);
       const double y = labels_[first + i];
       const double miss = c[i] - y;
       row[0] += 0.5 * (miss * miss + c[i] * c[i] * f.phi + kappa[i] * f.p) + c[i] * y * f.p;
-      row[1] = std::max(row[1], f.relative_error);
       across[i] = miss + c[i] * f.phi + y * f.p;
       along[i] = c[i] * c[i] * f.phi_slope + (kappa[i] + 2 * c[i] * y) * f.p_slope;
       p[i] = f.p;
     }
-    row[1] *= static_cast<double>(count);
     const Matrix slope_u = across.asDiagonal() * gamma_v + along.asDiagonal() * gamma_u;
-    Eigen::Map<Matrix>(row.data() + 2, d_ + 1, d_) = slope_u.transpose() * X;
-    Eigen::Map<Vector>(row.data() + 2 + (d_ + 1) * d_, d_ + 1) =
+    Eigen::Map<Matrix>(row.data() + 1, d_ + 1, d_) = slope_u.transpose() * X;
+    Eigen::Map<Vector>(row.data() + 1 + (d_ + 1) * d_, d_ + 1) =
         gamma_u.transpose() * across + gamma_v.transpose() * p;
   }
 
   RegressionProblem problem_;
   Eigen::Index d_;
-  std::shared_ptr<const SoftmaxTable> table_;
+  RiskTable table_;
   Execution execution_;
   Matrix tasks_, queries_;  // a row for each node
   Vector labels_;

@@ -1,5 +1,6 @@
 #include "icl/task_points.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <boost/random/sobol.hpp>
 #include <vector>
@@ -17,26 +18,22 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   if (dimension > kMostDimensions) {
     fail("general_risk", "dimension", static_cast<double>(dimension), "at most 3600");
   }
-  const auto each =
-      static_cast<Eigen::Index>(std::bit_ceil(static_cast<std::uint64_t>((count + kShifts - 1) / kShifts)));
+  const auto size = static_cast<Eigen::Index>(
+      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(count, kParts))));
   const auto width = static_cast<std::size_t>(dimension);
-  Matrix points(each * kShifts, dimension);
+  Matrix points(size, dimension);
   std::vector<std::uint64_t> shift(width);
   std::vector<double> uniforms(width);
-  for (Eigen::Index part = 0; part < kShifts; ++part) {
-    Stream(seed, 0).substream(static_cast<std::uint64_t>(part)).bits(0, shift);
-    boost::random::sobol sequence(width);
-    for (Eigen::Index i = 0; i < each; ++i) {
-      for (std::size_t j = 0; j < width; ++j) {
-        // Boost leaves out the first point, the origin, which the others are a net with.
-        const std::uint64_t bits = (i == 0 ? 0 : sequence()) ^ shift[j];
-        uniforms[j] = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
-      }
-      simd::normal_inverse(uniforms, uniforms);
-      for (std::size_t j = 0; j < width; ++j) {
-        points(part * each + i, static_cast<Eigen::Index>(j)) = uniforms[j];
-      }
+  Stream(seed, 0).bits(0, shift);
+  boost::random::sobol sequence(width);
+  for (Eigen::Index i = 0; i < size; ++i) {
+    for (std::size_t j = 0; j < width; ++j) {
+      // Boost leaves out the first point, the origin, which the others are a net with.
+      const std::uint64_t bits = (i == 0 ? 0 : sequence()) ^ shift[j];
+      uniforms[j] = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
     }
+    simd::normal_inverse(uniforms, uniforms);
+    points.row(i) = Eigen::Map<const Vector>(uniforms.data(), dimension).transpose();
   }
   return points;
 }

@@ -7,11 +7,11 @@
 
 namespace largo {
 
-inline constexpr Eigen::Index kShifts = 8;
-
-/// Standard normals in `dimension` coordinates, a row for each point: the first points of Sobol's sequence in
-/// kShifts random digital shifts (XOR with bits of Stream(seed)), one shift after the other, each with a
-/// power of two of them; at least `count` in all. Domain: 1 <= count <= 2^24, dimension <= 3600.
+/// Standard normals in `dimension` coordinates, a row for each point: the first points of Sobol's sequence
+/// after a random digital shift (XOR with bits of Stream(seed)); a power of two of them, at least `count` and
+/// kParts. Every kParts-th part of them is a net by itself, so that the spread of the parts' averages bounds
+/// the error of the average of all. Domain: 1 <= count <= 2^24, dimension <= 3600.
+inline constexpr Eigen::Index kParts = 8;
 Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed);
 
 }  // namespace largo

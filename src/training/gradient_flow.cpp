@@ -3,6 +3,7 @@
 #include <cvode/cvode.h>
 #include <nvector/nvector_serial.h>
 #include <sunlinsol/sunlinsol_dense.h>
+#include <sunlinsol/sunlinsol_spgmr.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
 #include <algorithm>
@@ -24,6 +25,7 @@ constexpr const char* kName = "gradient_flow";
 constexpr int kSettledSteps = 3;
 constexpr double kFirstMove = 1e-4;   // of the parameters, in the first step
 constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
+constexpr int kKrylovVectors = 20;
 constexpr double kLeastScale = 1e-6;
 constexpr double kGradientNoise = 4e-15;  // of the steepest gradient: rounding
 
@@ -71,8 +73,8 @@ class Integrator {
     state_.reset(made(N_VNew_Serial(start.size(), context)));
     values_of(state_.get()) = start;
     derivative_.reset(made(N_VClone(state_.get())));
-    const bool stiff = plan.method == FlowMethod::stiff;
-    memory_.reset(made(CVodeCreate(stiff ? CV_BDF : CV_ADAMS, context)));
+    const bool dense = plan.method == FlowMethod::dense;
+    memory_.reset(made(CVodeCreate(CV_BDF, context)));
     demand(CVodeInit(memory_.get(), &Integrator::slope, 0, state_.get()), "CVodeInit");
     demand(CVodeSetUserData(memory_.get(), this), "CVodeSetUserData");
     // Silent: what goes wrong is said below, once.
@@ -81,10 +83,15 @@ class Integrator {
            "CVodeSetErrHandlerFn");
     demand(CVodeSStolerances(memory_.get(), plan.relative_tolerance, plan.absolute_tolerance),
            "CVodeSStolerances");
-    matrix_.reset(made(SUNDenseMatrix(start.size(), start.size(), context)));
-    solver_.reset(made(SUNLinSol_Dense(state_.get(), matrix_.get(), context)));
-    demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), matrix_.get()), "CVodeSetLinearSolver");
-    if (stiff) demand(CVodeSetJacFn(memory_.get(), &Integrator::jacobian), "CVodeSetJacFn");
+    if (dense) {
+      matrix_.reset(made(SUNDenseMatrix(start.size(), start.size(), context)));
+      solver_.reset(made(SUNLinSol_Dense(state_.get(), matrix_.get(), context)));
+      demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), matrix_.get()), "CVodeSetLinearSolver");
+      demand(CVodeSetJacFn(memory_.get(), &Integrator::jacobian), "CVodeSetJacFn");
+    } else {
+      solver_.reset(made(SUNLinSol_SPGMR(state_.get(), SUN_PREC_NONE, kKrylovVectors, context)));
+      demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), nullptr), "CVodeSetLinearSolver");
+    }
     // Its own first guess would depend on the end of time.
     const double first = kFirstMove * (1 + start.norm()) / slope_norm;
     demand(CVodeSetInitStep(memory_.get(), std::min(first, plan.end)), "CVodeSetInitStep");

@@ -28,8 +28,8 @@ std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, Att
 
 /// How the average over (w, x_q) is taken where there is no better way.
 struct TaskNodes {
-  std::int64_t count = 4096;  ///< rounded up to eight times a power of two
-  std::uint64_t seed = 1;     ///< of the shifts
+  std::int64_t count = 4096;  ///< rounded up to a power of two
+  std::uint64_t seed = 1;     ///< of the shift
 };
 
 /// R_L(U, v) for any parameters, in the layout of to_vector(). Polynomials (linear attention, L = ∞) are

@@ -20,15 +20,18 @@ struct ConservedQuantity {
   std::function<double(const Vector& parameters)> value;
 };
 
+/// Flows towards a minimum are stiff: backward differentiation, whose steps are as long as the flow is slow.
+/// Its linear systems:
 enum class FlowMethod : std::uint8_t {
-  stiff,  ///< backward differentiation, with a Jacobian from differences: steps as long as the flow is slow
-  nonstiff,  ///< Adams: steps shorter than the fastest rate of the flow, one to two gradients each
+  dense,  ///< with a Jacobian from differences, kept for many steps: for up to some 50 parameters, and for
+          ///< long ways through flat valleys
+  krylov,  ///< by GMRES, three to five gradients a step: for many parameters and moderate times
 };
 
 struct FlowPlan {
   /// The time to reach; infinity: until stationary.
   double end = std::numeric_limits<double>::infinity();
-  FlowMethod method = FlowMethod::stiff;
+  FlowMethod method = FlowMethod::dense;
   double relative_tolerance = 1e-9;   ///< of each parameter, in a step
   double absolute_tolerance = 1e-12;  ///< for parameters close to zero
   /// Stationary is where the gradient is below kStationaryGradient of the steepest on the way and the way

@@ -1,0 +1,76 @@
+// Training by gradient flow on the exact risks of in-context regression, from the paper's start: at every L,
+// at a cost that does not depend on it.
+#pragma once
+
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "largo/attention/attention.hpp"
+#include "largo/icl/regression_problem.hpp"
+#include "largo/numerics/execution.hpp"
+#include "largo/training/gradient_flow.hpp"
+#include "largo/training/parameter_map.hpp"
+
+namespace largo {
+
+/// A point of the invariant set.
+struct InvariantPoint {
+  Matrix A;
+  double b = 0;
+  /// ‖A‖_F² - b²: kept by flows whose risk depends on bA alone, as those of L = ∞ and of linear attention do.
+  double balance() const { return A.squaredNorm() - b * b; }
+};
+
+/// A(0) = α ΘΘᵀ / ‖ΘΘᵀ‖_F, b(0) = α. Domain: α > 0, Θ d x k and not zero; otherwise InputError.
+InvariantPoint paper_start(const RegressionProblem& problem, double alpha, const ConstMatrixRef& theta);
+/// With Θ = I.
+InvariantPoint paper_start(const RegressionProblem& problem, double alpha);
+
+/// The α below which the paper proves that the flow of an infinite prompt ends at the global minimum,
+/// √2/(d^{1/4} ‖Σ‖_op √c): its own, with Ω = I and Σ_q = Σ, for scores scaled by c.
+double largest_admissible_alpha(const RegressionProblem& problem);
+
+/// Where the flow of an infinite prompt ends that starts with this balance: c b ΣA = I. The paper's A_∞ =
+/// tr(Σ^-2)^{-1/4} Σ^-1, b_∞ = tr(Σ^-2)^{1/4} for balance 0. InputError: Σ singular (condition above 1e12),
+/// or c = 0.
+InvariantPoint infinite_limit(const RegressionProblem& problem, double balance = 0);
+
+/// The minimum of linear attention's risk at length L, in closed form, with balance 0.
+InvariantPoint best_linear(const RegressionProblem& problem, double L);
+
+/// The smallest set of parameters of the invariant set that holds `start` and its whole flow, for every L: A
+/// = aI/√d where all covariances are multiples of I, A diagonal in a common basis of all covariances and A(0)
+/// if there is one, else all of A. Isometric: flows and distances are those of (A, b).
+std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& problem,
+                                                    const InvariantPoint& start);
+
+struct RegressionFlow {
+  double L = 1;
+  AttentionKind attention = AttentionKind::softmax;
+  FlowResult flow;                          ///< in the parameters of `map`
+  InvariantPoint last;                      ///< at its end
+  std::shared_ptr<const ParameterMap> map;  ///< to the parameters of invariant_risk()
+};
+
+/// The flow on invariant_risk() at length L, in flow_parameters(); the balance is its conserved quantity.
+/// Errors: gradient_flow. Cost: some 400 evaluations of the risk at L = 100, 1500 at L = 1e9.
+RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,
+                               const InvariantPoint& start, const FlowPlan& plan = {},
+                               const Execution& execution = {});
+
+/// How far a flow is from another of the same start, up to `horizon`: suprema over time.
+struct FlowDistance {
+  TrajectoryDistance parameters;  ///< |(A, b) - (A', b')|
+  TrajectoryDistance risks;       ///< |R_L(A, b) - R_L'(A', b')|, each with its own length
+  TrajectoryDistance
+      predictions;  ///< root mean square, over tasks and queries, of the difference of <w, cbΣA x_q>
+  TrajectoryDistance gradients;  ///< |∇R_L - ∇R_L'| along the path of the second: what the theory controls
+};
+FlowDistance flow_distance(const RegressionProblem& problem, const RegressionFlow& one,
+                           const RegressionFlow& two,
+                           double horizon = std::numeric_limits<double>::infinity());
+
+}  // namespace largo

@@ -1,0 +1,101 @@
+#include "largo/icl/threshold.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kLongest = 1e15;
+constexpr double kFirstGuess = 64;
+
+class Search {
+ public:
+  Search(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
+         const ThresholdPlan& plan, const Execution& execution)
+      : problem_(problem), epsilon_(epsilon), start_(start), plan_(plan), execution_(execution) {
+    result_.limit = train(std::numeric_limits<double>::infinity());
+  }
+
+  Threshold operator()() {
+    if (excess(1) <= epsilon_) return finish(1, 0);
+    bracket();
+    while (high_ - low_ > 1) {
+      const double L = next();
+      (excess(L) <= epsilon_ ? high_ : low_) = L;
+    }
+    return finish(high_, low_);
+  }
+
+ private:
+  double train(double L) {
+    return regression_flow(problem_, plan_.attention, L, start_, plan_.flow, execution_).flow.last.value;
+  }
+
+  double excess(double L) {
+    for (const TrainedRisk& done : result_.tried) {
+      if (done.L == L) return done.risk - result_.limit;
+    }
+    const double risk = train(L);
+    result_.tried.push_back({L, risk});
+    if (plan_.trained) plan_.trained(L, risk);
+    return risk - result_.limit;
+  }
+
+  // The excess falls about like 1/L: jump to where it should be ε, and a factor of two beyond.
+  void bracket() {
+    low_ = 1;
+    high_ = kFirstGuess;
+    double above = excess(high_);
+    while (above > epsilon_) {
+      low_ = high_;
+      high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), 4 * kLongest));
+      if (low_ >= kLongest) {
+        fail("threshold", "epsilon", epsilon_, "reached by a prompt of at most 1e15 tokens");
+      }
+      above = excess(high_);
+    }
+  }
+
+  // Where the line through both ends, in logarithms, meets ε; well inside the bracket, and every third time
+  // the middle, so that it shrinks from both sides.
+  double next() {
+    const double a = std::log(low_), b = std::log(high_);
+    const double fa = std::log(excess(low_) / epsilon_),
+                 fb = std::log(std::max(excess(high_), 1e-300) / epsilon_);
+    const bool middle = ++rounds_ % 3 == 0;
+    double x = middle ? (a + b) / 2 : a + (b - a) * fa / (fa - fb);
+    // one step of the secant lands on the wrong side about half of the time: aim at the far end's neighbour
+    const double margin = middle ? 0.25 : 0.01;
+    x = std::clamp(x, a + margin * (b - a), b - margin * (b - a));
+    return std::clamp(std::round(std::exp(x)), low_ + 1, high_ - 1);
+  }
+
+  Threshold finish(double L, double before) {
+    result_.L = L;
+    result_.risk = excess(L) + result_.limit;
+    result_.before = {before, before > 0 ? excess(before) + result_.limit : 0};
+    return result_;
+  }
+
+  const RegressionProblem& problem_;
+  double epsilon_;
+  const InvariantPoint& start_;
+  const ThresholdPlan& plan_;
+  const Execution& execution_;
+  Threshold result_;
+  double low_ = 1, high_ = 1;
+  int rounds_ = 0;
+};
+
+}  // namespace
+
+Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
+                    const ThresholdPlan& plan, const Execution& execution) {
+  check_positive("threshold", "epsilon", epsilon);
+  return Search(problem, epsilon, start, plan, execution)();
+}
+
+}  // namespace largo
