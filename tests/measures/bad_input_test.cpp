@@ -10,6 +10,7 @@
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
+#include "largo/measures/independent_pair.hpp"
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
@@ -242,6 +243,29 @@ TEST(BadInput, DirectionsAndTokensOfEveryLaw) {
         {"prompt length", [&] { sample_prompt(law, Stream(1, 1), 0); }, {"sample_prompt", "length is 0"}},
     });
   }
+}
+
+TEST(BadInput, IndependentPair) {
+  const std::string name = "IndependentPair";
+  expect_errors({
+      {"no first", [] { IndependentPair(nullptr, standard(1)); }, {name, "null"}},
+      {"no second", [] { IndependentPair(standard(1), nullptr); }, {name, "null"}},
+      {"direction", [] { IndependentPair(standard(1), standard(2)).log_partition(zeros(2)); }, {"direction"}},
+      {"convolution",
+       [] { IndependentPair(std::make_shared<SphereMeasure>(3, 1), standard(1)).score_law(Vector::Ones(4)); },
+       {"score_law", "convolution"}},
+      {"two matrices",
+       [] {
+         IndependentPair(std::make_shared<SphereMeasure>(3, 1), standard(1)).score_law(Vector::Unit(4, 0));
+       },
+       {"score_law", "convolution"}},
+      {"many atoms",
+       [] {
+         const MeasurePtr cube = std::make_shared<ProductMeasure>(9, rademacher());
+         IndependentPair(cube, cube).score_law(Vector::Ones(18));
+       },
+       {"score_law", "65536"}},
+  });
 }
 
 }  // namespace

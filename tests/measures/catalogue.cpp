@@ -6,6 +6,7 @@
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
+#include "largo/measures/independent_pair.hpp"
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
@@ -125,6 +126,37 @@ void add_composite_cases(std::vector<Case>& cases) {
                    Constant::upper_bound});
 }
 
+void add_pair_cases(std::vector<Case>& cases) {
+  const auto pair = [](const Case& first, const Case& second) {
+    return std::make_shared<IndependentPair>(first.law, second.law);
+  };
+  const Vector mean = random_matrix(60, 5, 1);
+  Matrix covariance = Matrix::Zero(5, 5);
+  covariance.topLeftCorner(3, 3) = random_covariance(61, 3, 3);
+  covariance.bottomRightCorner(2, 2) = random_covariance(62, 2, 1);
+  cases.push_back({"PairOfGaussians",
+                   std::make_shared<IndependentPair>(
+                       std::make_shared<GaussianMeasure>(mean.head(3), covariance.topLeftCorner(3, 3)),
+                       std::make_shared<GaussianMeasure>(mean.tail(2), covariance.bottomRightCorner(2, 2))),
+                   gaussian(mean, covariance), Constant::smallest});
+  // Rademacher and Gaussian: a mixture of two Gaussians that are flat in the first coordinate.
+  Matrix flat = Matrix::Zero(4, 4);
+  flat.bottomRightCorner(3, 3) = covariance.topLeftCorner(3, 3);
+  std::vector<OraclePtr> halves;
+  for (const double at : {-1.5, 1.5}) {
+    halves.push_back(gaussian(Vector{{at, mean[0], mean[1], mean[2]}}, flat));
+  }
+  cases.push_back({"PairRademacherGaussian",
+                   std::make_shared<IndependentPair>(
+                       power_case("", 1, rademacher_line()).law,
+                       std::make_shared<GaussianMeasure>(mean.head(3), flat.bottomRightCorner(3, 3))),
+                   mixture(Vector{{1, 1}}, halves), Constant::smallest});
+  cases.push_back({"PairUniformThreePoint",
+                   pair(power_case("", 1, uniform_line()), power_case("", 2, three_point_line())),
+                   independent({uniform_line().line, three_point_line().line, three_point_line().line}),
+                   Constant::smallest});
+}
+
 std::vector<Case> make_catalogue() {
   std::vector<Case> cases = {
       gaussian_case("Gaussian", 10, 4, 4),
@@ -146,6 +178,7 @@ std::vector<Case> make_catalogue() {
   add_elliptical_cases(cases);
   add_empirical_cases(cases);
   add_composite_cases(cases);
+  add_pair_cases(cases);
   return cases;
 }
 
