@@ -58,8 +58,8 @@ struct FlowResult {
 /// Domain: finite start of the risk's size, tolerances > 0, end > 0; otherwise InputError. A flow that leaves
 /// every bound, or is not stationary after most_steps steps, is an error too, with a remedy. Throws Stopped
 /// when stopped. Error: some ten times the tolerances, in parameters; smaller where the flow contracts. The
-/// same bits on every machine of one kind. Cost: two to three evaluations of the risk a step, and one for
-/// each parameter every 20 to 50 steps (stiff).
+/// same bits on every machine of one kind. Cost: three evaluations of the risk a step, and four for each
+/// parameter every 20 to 50 steps (dense); five a step (krylov).
 FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan = {},
                          const Execution& execution = {});
 

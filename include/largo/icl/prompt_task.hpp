@@ -1,0 +1,29 @@
+// In-context learning in general: a task is drawn, then tokens that are i.i.d. given the task, a query and
+// its target. Attention sees the tokens and the query, and a loss compares its output with the target.
+#pragma once
+
+#include <memory>
+
+#include "largo/measures/measure.hpp"
+
+namespace largo {
+
+struct PromptDraw {
+  MeasurePtr tokens;  ///< the law of the tokens given the task
+  Vector query;
+  double target = 0;
+};
+
+/// Derive to define a task of your own. Thread-safe: draws are made on many threads.
+class PromptTask {
+ public:
+  virtual ~PromptTask() = default;
+  virtual Eigen::Index token_dimension() const = 0;
+  virtual Eigen::Index query_dimension() const = 0;
+  /// A task, its query and its target: a function of the stream alone. Different streams are independent.
+  virtual PromptDraw draw(const Stream& stream) const = 0;
+};
+
+using PromptTaskPtr = std::shared_ptr<const PromptTask>;
+
+}  // namespace largo

@@ -1,0 +1,93 @@
+// Covariates that are not Gaussian: as the prompts grow, gradient descent on them ends where that on the law
+// itself ends. The same draws for all lengths, and several sets of them for the error bars.
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include <gtest/gtest.h>
+
+#include "icl/prompt_tasks.hpp"
+#include "largo/icl/parameter_maps.hpp"
+
+namespace largo {
+namespace {
+
+constexpr Eigen::Index kDimension = 2;
+constexpr std::array kLengths = {25.0, 100.0, 400.0};
+constexpr std::size_t kSeeds = 6;
+constexpr std::int64_t kDraws = 96;
+constexpr int kSteps = 40;
+constexpr double kStep = 0.15;
+
+struct Trained {
+  Vector parameters;
+  double risk = 0;
+};
+
+Trained train(const PromptTaskPtr& task, double length, std::uint64_t seed) {
+  const PromptSetting setting{task, squared_loss(), length, AttentionKind::softmax, 1, seed};
+  const auto risk =
+      in_parameters(std::make_shared<const PromptRisk>(setting, kDraws), invariant_map(kDimension));
+  const double alpha = 0.8;
+  Vector at(kDimension * kDimension + 1);
+  at << Matrix(alpha * Matrix::Identity(kDimension, kDimension) / std::sqrt(kDimension)).reshaped(), alpha;
+  for (int step = 0; step < kSteps; ++step) at -= kStep * risk->at(at).gradient;
+  return {at, risk->at(at).value};
+}
+
+struct MeanAndError {
+  double mean, error;
+};
+
+MeanAndError over_seeds(const std::array<double, kSeeds>& values) {
+  double mean = 0, square = 0;
+  for (const double x : values) mean += x / kSeeds;
+  for (const double x : values) square += (x - mean) * (x - mean);
+  return {mean, std::sqrt(square / (kSeeds - 1) / kSeeds)};
+}
+
+// t with 5 degrees of freedom beyond 4: 0.5 % on one side, for each of the 36 comparisons.
+constexpr double kMaxT = 4;
+
+void expect_convergence(const MeasurePtr& law) {
+  const PromptTaskPtr task = std::make_shared<RegressionTaskSampler>(
+      RegressionLaws{law, nullptr, Matrix::Identity(kDimension, kDimension), nullptr});
+  std::array<std::array<double, kSeeds>, kLengths.size()> distance, excess;
+  for (std::size_t k = 0; k < kSeeds; ++k) {
+    const Trained limit = train(task, testing::kInfinity, k + 1);
+    for (std::size_t l = 0; l < kLengths.size(); ++l) {
+      const Trained finite = train(task, kLengths[l], k + 1);
+      distance[l][k] = (finite.parameters - limit.parameters).norm();
+      excess[l][k] = std::abs(finite.risk - limit.risk);
+    }
+  }
+  for (std::size_t l = 0; l + 1 < kLengths.size(); ++l) {
+    SCOPED_TRACE(::testing::Message() << "L = " << kLengths[l] << " and four times that");
+    for (const auto& quantity : {distance, excess}) {
+      std::array<double, kSeeds> exponents{};  // of L, seed by seed
+      for (std::size_t k = 0; k < kSeeds; ++k) {
+        exponents[k] = std::log(quantity[l][k] / quantity[l + 1][k]) / std::log(4.0);
+      }
+      const MeanAndError exponent = over_seeds(exponents);
+      // Between the noise of a prompt, L^{-1/2}, and the bias, L^{-1}: it falls, and not faster than that.
+      EXPECT_GE(exponent.mean + kMaxT * exponent.error, 0.5);
+      EXPECT_LE(exponent.mean - kMaxT * exponent.error, 1);
+      EXPECT_GE(exponent.mean - kMaxT * exponent.error, 0.0);
+    }
+  }
+}
+
+TEST(OtherCovariates, Rademacher) {
+  expect_convergence(std::make_shared<ProductMeasure>(kDimension, rademacher()));
+}
+
+TEST(OtherCovariates, Uniform) {
+  expect_convergence(std::make_shared<ProductMeasure>(kDimension, uniform(std::numbers::sqrt3)));
+}
+
+TEST(OtherCovariates, Sphere) {
+  expect_convergence(std::make_shared<SphereMeasure>(kDimension, std::sqrt(kDimension)));
+}
+
+}  // namespace
+}  // namespace largo
