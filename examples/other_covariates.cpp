@@ -1,0 +1,90 @@
+// In-context regression with covariates that are not Gaussian: training on prompts of L tokens comes to that
+// on the law itself, the infinite prompt, as L grows. The tasks, the queries and the first tokens are the
+// same at every length; error bars are over sets of draws.
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numbers>
+#include <utility>
+#include <vector>
+
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/prompt_risk.hpp"
+#include "largo/icl/regression_task_sampler.hpp"
+#include "largo/measures/product.hpp"
+#include "largo/measures/sphere.hpp"
+
+namespace {
+
+using largo::Matrix;
+using largo::Vector;
+
+constexpr Eigen::Index kDimension = 2;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kDraws = 128;
+constexpr std::uint64_t kSeeds = 5;
+constexpr double kStep = 0.15;
+constexpr int kSteps = 40;  // to time 6, when the risk of the infinite prompt is near its limit
+
+struct Trained {
+  Vector parameters;
+  double risk = 0;
+};
+
+// Gradient descent in (A, b) from A = α I/√d, b = α.
+Trained train(const largo::PromptTaskPtr& task, double length, std::uint64_t seed) {
+  const largo::PromptSetting setting{task, largo::squared_loss(), length, largo::AttentionKind::softmax, 1,
+                                     seed};
+  const auto risk = in_parameters(std::make_shared<const largo::PromptRisk>(setting, kDraws),
+                                  largo::invariant_map(kDimension));
+  const double alpha = 0.8;
+  Vector at(risk->size());
+  at << Matrix(alpha / std::sqrt(kDimension) * Matrix::Identity(kDimension, kDimension)).reshaped(), alpha;
+  for (int step = 0; step < kSteps; ++step) at -= kStep * risk->at(at).gradient;
+  return {at, risk->at(at).value};
+}
+
+struct Average {
+  double mean = 0, error = 0;
+  explicit Average(const std::vector<double>& values) {
+    const auto n = static_cast<double>(values.size());
+    for (const double x : values) mean += x / n;
+    for (const double x : values) error += (x - mean) * (x - mean) / (n - 1) / n;
+    error = std::sqrt(error);
+  }
+};
+
+void compare(const char* name, const largo::MeasurePtr& law) {
+  const auto task = std::make_shared<largo::RegressionTaskSampler>(
+      largo::RegressionLaws{law, nullptr, Matrix::Identity(kDimension, kDimension), nullptr});
+  std::vector<Trained> limit;
+  std::vector<double> limit_risk;
+  for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    limit.push_back(train(task, kInfinity, seed));
+    limit_risk.push_back(limit.back().risk);
+  }
+  std::printf("%s\n%10s %28s %28s\n", name, "L", "distance of parameters", "risk beyond the limit's");
+  for (const double length : {10.0, 30.0, 100.0, 300.0, 1000.0}) {
+    std::vector<double> distance, excess;
+    for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const Trained finite = train(task, length, seed);
+      distance.push_back((finite.parameters - limit[seed - 1].parameters).norm());
+      excess.push_back(finite.risk - limit[seed - 1].risk);
+    }
+    const Average d(distance), e(excess);
+    std::printf("%10g %15.4f ± %10.4f %15.4f ± %10.4f\n", length, d.mean, d.error, e.mean, e.error);
+  }
+  const Average r(limit_risk);
+  std::printf("%10s  trained risk %.4f ± %.4f, of %g for predicting zero\n\n", "inf", r.mean, r.error,
+              kDimension / 2.0);
+}
+
+}  // namespace
+
+int main() {
+  // Each coordinate has variance 1.
+  compare("Rademacher", std::make_shared<largo::ProductMeasure>(kDimension, largo::rademacher()));
+  compare("uniform",
+          std::make_shared<largo::ProductMeasure>(kDimension, largo::uniform(std::numbers::sqrt3)));
+  compare("sphere", std::make_shared<largo::SphereMeasure>(kDimension, std::sqrt(kDimension)));
+}
