@@ -127,9 +127,6 @@ void add_composite_cases(std::vector<Case>& cases) {
 }
 
 void add_pair_cases(std::vector<Case>& cases) {
-  const auto pair = [](const Case& first, const Case& second) {
-    return std::make_shared<IndependentPair>(first.law, second.law);
-  };
   const Vector mean = random_matrix(60, 5, 1);
   Matrix covariance = Matrix::Zero(5, 5);
   covariance.topLeftCorner(3, 3) = random_covariance(61, 3, 3);
@@ -151,10 +148,11 @@ void add_pair_cases(std::vector<Case>& cases) {
                        power_case("", 1, rademacher_line()).law,
                        std::make_shared<GaussianMeasure>(mean.head(3), flat.bottomRightCorner(3, 3))),
                    mixture(Vector{{1, 1}}, halves), Constant::smallest});
+  // Parts of the same dimension: draws that they shared would show.
   cases.push_back({"PairUniformThreePoint",
-                   pair(power_case("", 1, uniform_line()), power_case("", 2, three_point_line())),
-                   independent({uniform_line().line, three_point_line().line, three_point_line().line}),
-                   Constant::smallest});
+                   std::make_shared<IndependentPair>(power_case("", 1, uniform_line()).law,
+                                                     power_case("", 1, three_point_line()).law),
+                   independent({uniform_line().line, three_point_line().line}), Constant::smallest});
 }
 
 std::vector<Case> make_catalogue() {
