@@ -13,7 +13,9 @@
 #include "sampling/collapsed_frame.hpp"
 #include "sampling/collapsed_kernel.hpp"
 #include "sampling/float_draws.hpp"
+#include "sampling/linear_prompt.hpp"
 #include "sampling/padded_rows.hpp"
+#include "sampling/regression_matrices.hpp"
 #include "sampling/token_source.hpp"
 #include "sampling/token_sums.hpp"
 
@@ -26,36 +28,13 @@ constexpr std::int64_t kBlock = 8;
 // Draws of a prompt beside its tokens, far from theirs: task and query, then what lies across a collapsed
 // prompt.
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
+// Those of a Wishart matrix, in place of the tokens of a prompt.
+constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
+// Lengths that are numbers of type double.
+constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestHeld = 64;
-
-// For products with rows: x Aᵀ is A applied to each, x A its transpose.
-RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
-  return {size_of(columns), size_of(A.rows()), A.data(), size_of(A.rows()), 1, scale};
-}
-RightFactor as_it_is(const Matrix& A) {
-  return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
-}
-
-// What all prompts share, laid out for products with blocks of them.
-struct SharedMatrices {
-  SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
-      : prior(transposed(task.prior_root, task.prior_root.cols())),
-        query(transposed(task.query_root, task.query_root.cols())),
-        scores(transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
-        token(transposed(task.token_root, task.token_root.cols())),
-        whitening(as_it_is(task.token_root)),
-        values(1, size_of(parameters.v.size())) {
-    PaddedRows v(1, size_of(parameters.v.size()));
-    std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));
-    multiply(v, 1, whitening, values);
-  }
-
-  RightFactor prior, query, scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
-  RightFactor token, whitening;      // Cᵀ, C
-  PaddedRows values;                 // Cᵀ v_x
-};
 
 // The prompts of one block. Sums over their tokens are in whitened coordinates x = (χ, ε), with scores <a, x>
 // and values <b, x>: x̄ = Σ p x and g = Σ p (<b, x> - o) x.
@@ -92,7 +71,7 @@ class PromptBlock {
       TokenLeaf leaf;
       leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
       source_ = make_token_source<float>(leaf, 0);
-      sums_.emplace(size_, SumOrder::gradient);
+      sums_.emplace(size_, is_linear() ? SumOrder::covariance : SumOrder::gradient);
       chunk_.resize(size_ * kChunkTokens);
     }
   }
@@ -105,7 +84,7 @@ class PromptBlock {
     for (std::size_t n = 0; n < count; ++n) {
       const auto id = static_cast<std::uint64_t>(first) + n;
       whiten(n);
-      const double output = batch_.kernel == PromptKernel::full ? draw_in_full(n, id) : draw_collapsed(n, id);
+      const double output = draw_prompt(n, id);
       const double difference = output - dot(w_.row(n), query_.row(n), w_.stride());
       loss += difference * difference;
       slope_.row(n)[0] = 2 * difference;
@@ -155,14 +134,17 @@ class PromptBlock {
     b[d_] = task_.noise * v_y_;
   }
 
-  // Both return the output <b, x̄>.
-  double draw_in_full(std::size_t n, std::uint64_t id) {
-    const auto size = static_cast<Eigen::Index>(size_);
-    // Values relative to their size, so that none leaves the range of float32.
-    const Eigen::Map<const Vector> b(b_.row(0), size);
-    const double largest = b.cwiseAbs().maxCoeff();
-    const double scale = largest > 0 ? largest : 1;
-    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), b / scale);
+  bool is_linear() const { return batch_.attention == AttentionKind::linear; }
+
+  // Leaves x̄ and g in mean_ and gradient_ (S a and S b for linear attention, S = (1/L) Σ x xᵀ), and returns
+  // the output <b, x̄>.
+  double draw_prompt(std::size_t n, std::uint64_t id) {
+    if (batch_.kernel == PromptKernel::full)
+      return is_linear() ? attend_linearly(n, id) : draw_in_full(n, id);
+    return is_linear() ? draw_linear(n, id) : draw_collapsed(n, id);
+  }
+
+  void add_tokens(std::uint64_t id) {
     for (std::int64_t first = 0; first < batch_.length; first += kChunkTokens) {
       check_stop(execution_);
       const auto count =
@@ -170,6 +152,16 @@ class PromptBlock {
       source_->draw(batch_.seed, id, static_cast<std::uint64_t>(first), count, chunk_.data());
       sums_->add(chunk_.data(), count);
     }
+  }
+
+  double draw_in_full(std::size_t n, std::uint64_t id) {
+    const auto size = static_cast<Eigen::Index>(size_);
+    // Values relative to their size, so that none leaves the range of float32.
+    const Eigen::Map<const Vector> b(b_.row(0), size);
+    const double largest = b.cwiseAbs().maxCoeff();
+    const double scale = largest > 0 ? largest : 1;
+    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), b / scale);
+    add_tokens(id);
     const double weight = sums_->weight();
     const double output = scale * sums_->value() / weight;
     Eigen::Map<Vector> mean(mean_.row(n), size), gradient(gradient_.row(n), size);
@@ -187,6 +179,21 @@ class PromptBlock {
         collapsed_sums({batch_.seed, id, 0}, batch_.length, frame.s, frame.alpha, frame.beta, execution_);
     spread(sums, e, f, stride, mean_.row(n), gradient_.row(n));
     return frame.alpha * sums.g + frame.beta * sums.h;
+  }
+
+  // Scores of zero give every token the weight one.
+  double attend_linearly(std::size_t n, std::uint64_t id) {
+    sums_->begin(Vector::Zero(static_cast<Eigen::Index>(size_)), Vector());
+    add_tokens(id);
+    return attend_second_moment(sums_->second_moment() / sums_->weight(), a_.row(n), b_.row(0), mean_.row(n),
+                                gradient_.row(n));
+  }
+
+  double draw_linear(std::size_t n, std::uint64_t id) {
+    const DrawAddress address{batch_.seed, id, kMatrixDraws};
+    return draw_linear_prompt(address, batch_.length,
+                              {a_.row(n), b_.row(0), e_.row(0), f_.row(0), a_.stride()}, mean_.row(n),
+                              gradient_.row(n));
   }
 
   const RegressionTask& task_;
@@ -221,8 +228,10 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
   check_finite(kName, "score_scale", task.score_scale);
   if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
   if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");
-  if (batch.length < 1 || batch.length >= kMostTokens) {
-    fail(kName, "length", static_cast<double>(batch.length), "between 1 and 2^40");
+  const bool no_tokens = batch.attention == AttentionKind::linear && batch.kernel == PromptKernel::collapsed;
+  if (batch.length < 1 || batch.length >= (no_tokens ? kMostLinear : kMostTokens)) {
+    fail(kName, "length", static_cast<double>(batch.length),
+         no_tokens ? "between 1 and 2^53" : "between 1 and 2^40");
   }
 }
 

@@ -3,10 +3,12 @@
 // A task w = P ω; tokens z_i = (x_i, y_i), x_i = C χ_i, y_i = <w, x_i> + τ ε_i; a query (x_q, 0), x_q = C_q
 // χ_q, whose label is <w, x_q>; ω, χ, ε standard normal. The prediction is o = <v, Σ p_i z_i> with p_i ∝ e^{c
 // <z_i, U (x_q, 0)>}, the loss (o - <w, x_q>)², as in the published experiment (theory without the factor ½).
+// Linear attention has p_i = (c/L) <z_i, U (x_q, 0)>.
 #pragma once
 
 #include <cstdint>
 
+#include "largo/attention/attention.hpp"
 #include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 #include "largo/sampling/prompt_kernel.hpp"
@@ -33,6 +35,7 @@ struct RegressionBatch {
   std::int64_t length = 1;  ///< L
   std::uint64_t seed = 1;
   PromptKernel kernel = PromptKernel::collapsed;
+  AttentionKind attention = AttentionKind::softmax;
 };
 
 /// Averages over the batch.
@@ -42,11 +45,14 @@ struct RegressionGradient {
   Vector v;
 };
 
-/// Domain: matching shapes, finite numbers, prompts >= 1, 1 <= length < 2^40. Otherwise InputError. All
+/// Domain: matching shapes, finite numbers, prompts >= 1, 1 <= length < 2^40 (2^53 for linear attention,
+/// collapsed). Otherwise InputError. All
 /// draws and the sums over 256 tokens are in float32, all else in float64. The result depends on the task,
 /// the parameters and the batch alone: the same bits for any number of threads and ranks and at every SIMD
 /// level. Memory: O(d²) a thread, and up to 32 MiB of sums, whatever the length and number of the prompts.
-/// Cost: some 2.7 ns a token (collapsed), 1.4 ns a coordinate (full), and O(d²) a prompt.
+/// Cost: some 2.7 ns a token (collapsed), 1.4 ns a coordinate (full), and O(d²) a prompt. Linear attention,
+/// collapsed: no tokens, since what it sees of a prompt is a Wishart matrix; 0.5 µs a prompt at d = 5,
+/// whatever the length. In full: O(d²) a token, meant for checks.
 RegressionGradient regression_gradient(const RegressionTask& task, const RegressionParameters& parameters,
                                        const RegressionBatch& batch, const Execution& execution = {});
 

@@ -1,0 +1,66 @@
+#include "sampling/linear_prompt.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sampling/chi_squared.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::uint64_t kUniforms = std::uint64_t{1} << 32;  // counters from the normals to the uniforms
+// One token that has nothing along e: its share is divided by.
+constexpr double kSmallest = 1e-40;
+
+}  // namespace
+
+CollapsedSums linear_sums(const DrawAddress& address, std::int64_t L, double alpha, double beta) {
+  DrawAddress uniforms = address;
+  uniforms.first += kUniforms;
+  ChiSquaredDraws draws(address, uniforms);
+  const auto length = static_cast<double>(L);
+  const double X = std::max(draws.chi_squared(L), kSmallest);
+  const double zeta = draws.normal();
+  const double Y = draws.chi_squared(L - 1);
+  const double ee = X / length;
+  const double ef = std::sqrt(X) * zeta / length;
+  const double ff = (zeta * zeta + Y) / length;
+
+  CollapsedSums sums;
+  sums.g = ee;
+  sums.h = ef;
+  sums.vg = alpha * ee + beta * ef;
+  sums.vh = alpha * ef + beta * ff;
+  sums.p2 = ee / length;
+  sums.p2v = sums.vg / length;
+  // (α²S_ee + 2αβS_ef + β²S_ff)/L as `spread` takes it apart, so that nothing cancels: one token leaves zero.
+  sums.p2vv = sums.p2v * (sums.p2v / sums.p2) + beta * beta * (Y / length) / length;
+  return sums;
+}
+
+double draw_linear_prompt(const DrawAddress& address, std::int64_t L, const LinearDirections& directions,
+                          double* mean, double* gradient) {
+  const auto& [a, b, e, f, stride] = directions;
+  const CollapsedFrame frame = collapse(a, b, stride, e, f);
+  const CollapsedSums sums = linear_sums(address, L, frame.alpha, frame.beta);
+  spread(sums, e, f, stride, mean, gradient);
+  for (std::size_t i = 0; i < stride; ++i) mean[i] *= frame.s;  // S e becomes S a
+  return frame.s * sums.vg;
+}
+
+double attend_second_moment(const Matrix& S, const double* a, const double* b, double* mean,
+                            double* gradient) {
+  std::fill_n(mean, S.rows(), 0.0);
+  std::fill_n(gradient, S.rows(), 0.0);
+  for (Eigen::Index j = 0; j < S.cols(); ++j) {
+    for (Eigen::Index i = 0; i < S.rows(); ++i) {
+      mean[i] += S(i, j) * a[j];
+      gradient[i] += S(i, j) * b[j];
+    }
+  }
+  double output = 0;
+  for (Eigen::Index i = 0; i < S.rows(); ++i) output += b[i] * mean[i];
+  return output;
+}
+
+}  // namespace largo
