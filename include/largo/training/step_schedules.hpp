@@ -1,0 +1,22 @@
+// Step sizes η_k of descent, k = 0, 1, ...; any function will do, these are the usual ones.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+namespace largo {
+
+using StepSchedule = std::function<double(std::int64_t step)>;
+
+/// All throw InputError unless sizes are positive and finite; the same bits on every machine.
+
+/// η_k = η.
+StepSchedule constant_steps(double size);
+
+/// η_k = η/(1 + k/h): half the first step after h of them. h > 0.
+StepSchedule inverse_time_steps(double size, double half_after);
+
+/// η_k = η_N + (η - η_N)(1 + cos(πk/N))/2 for k < N, η_N from there on. N >= 1; η_N may be zero.
+StepSchedule cosine_steps(double size, std::int64_t steps, double last_size = 0);
+
+}  // namespace largo

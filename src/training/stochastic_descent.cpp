@@ -1,0 +1,183 @@
+#include "largo/training/stochastic_descent.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "numerics/distribute.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "descend";
+constexpr std::int64_t kProgressCalls = 200;
+
+void check_options(const DescentOptions& options) {
+  if (!options.step_size) fail(kName, "there is no step_size");
+  if (options.steps < 0) fail(kName, "steps", static_cast<double>(options.steps), "at least 0");
+  if (options.record_every < 0) {
+    fail(kName, "record_every", static_cast<double>(options.record_every), "at least 0");
+  }
+  if (options.checkpoint_every < 0) {
+    fail(kName, "checkpoint_every", static_cast<double>(options.checkpoint_every), "at least 0");
+  }
+  if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
+    fail(kName, "checkpoint_every without a checkpoint");
+  }
+  const auto check_rate = [](const char* name, double rate) {
+    if (!(rate >= 0 && rate < 1)) fail(kName, name, rate, "at least 0 and below 1");
+  };
+  if (options.optimiser != Optimiser::plain) check_rate("momentum", options.momentum);
+  if (options.optimiser == Optimiser::adam) {
+    check_rate("squares", options.squares);
+    check_finite(kName, "epsilon", options.epsilon);
+    check_positive(kName, "epsilon", options.epsilon);
+  }
+  if (!(options.divergence_factor > 1)) {
+    fail(kName, "divergence_factor", options.divergence_factor, "above 1");
+  }
+}
+
+// The moments of a start; those of a run under way must be the optimiser's.
+void prepare(DescentState& state, Eigen::Index size, Optimiser optimiser) {
+  check_size(kName, "parameters of the state", state.parameters.size(), size);
+  check_finite(kName, "parameters of the state", state.parameters);
+  const Eigen::Index momentum = optimiser == Optimiser::plain ? 0 : size;
+  const Eigen::Index squares = optimiser == Optimiser::adam ? size : 0;
+  if (state.step == 0) {
+    state.momentum = Vector::Zero(momentum);
+    state.squares = Vector::Zero(squares);
+    state.momentum_power = state.squares_power = 1;
+  }
+  if (state.momentum.size() != momentum || state.squares.size() != squares) {
+    fail(kName, fmt::format("the state of step {} has {} numbers of momentum and {} of squares, but the "
+                            "optimiser has {} and {}: go on with the one it began with",
+                            state.step, state.momentum.size(), state.squares.size(), momentum, squares));
+  }
+}
+
+class Descent {
+ public:
+  Descent(const StochasticRisk& risk, DescentState& state, const DescentOptions& options)
+      : risk_(risk), state_(state), options_(options) {}
+
+  void step() {
+    const RiskPoint point = batch();
+    look_at(point);
+    const double size = options_.step_size(state_.step);
+    if (!(size >= 0 && std::isfinite(size))) {
+      fail(kName, fmt::format("step_size of step {}", state_.step), size, "finite and not negative");
+    }
+    move(point.gradient, size);
+    // A sum is finite only if its terms are: one pass where looking at each would take three.
+    if (!std::isfinite(state_.parameters.sum()) && !state_.parameters.allFinite()) {
+      throw Diverged(state_.step, "the parameters are no longer finite");
+    }
+    ++state_.step;
+    state_.time += size;
+    if (options_.record_every > 0 && state_.step % options_.record_every == 0) record();
+  }
+
+  void record() {
+    if (!state_.records.empty() && state_.records.back().step == state_.step) return;
+    const double loss = state_.loss_count > 0 ? state_.loss_sum / static_cast<double>(state_.loss_count) : 0;
+    state_.records.push_back({state_.step, state_.time, state_.parameters, loss});
+    state_.loss_sum = 0;
+    state_.loss_count = 0;
+  }
+
+ private:
+  RiskPoint batch() const {
+    try {
+      return risk_.batch(state_.parameters, state_.step);
+    } catch (const InputError& error) {
+      if (state_.step == 0) throw;  // the caller's parameters
+      throw Diverged(state_.step, error.what());
+    }
+  }
+
+  void look_at(const RiskPoint& point) {
+    if (!std::isfinite(point.value)) throw Diverged(state_.step, "the loss is not finite");
+    if (!std::isfinite(point.gradient.sum()) && !point.gradient.allFinite()) {
+      throw Diverged(state_.step, "the gradient is not finite");
+    }
+    if (state_.first_loss == 0) state_.first_loss = std::abs(point.value);
+    if (std::abs(point.value) > options_.divergence_factor * state_.first_loss) {
+      throw Diverged(
+          state_.step,
+          fmt::format("the loss of the batch is {:.6g}, more than {:g} times the {:.6g} of the first",
+                      point.value, options_.divergence_factor, state_.first_loss));
+    }
+    if (state_.step == 0) state_.records.push_back({0, 0, state_.parameters, point.value});
+    state_.loss_sum += point.value;
+    ++state_.loss_count;
+  }
+
+  // The formulas of the header.
+  void move(const Vector& g, double size) {
+    Vector &theta = state_.parameters, &m = state_.momentum, &q = state_.squares;
+    const double beta = options_.momentum, beta2 = options_.squares;
+    switch (options_.optimiser) {
+      case Optimiser::plain:
+        theta -= size * g;
+        return;
+      case Optimiser::momentum:
+        m = beta * m + g;
+        theta -= size * m;
+        return;
+      case Optimiser::adam:
+        m = beta * m + (1 - beta) * g;
+        q = beta2 * q + (1 - beta2) * g.cwiseAbs2();
+        state_.momentum_power *= beta;
+        state_.squares_power *= beta2;
+        theta.array() -= size * (m.array() / (1 - state_.momentum_power)) /
+                         ((q.array() / (1 - state_.squares_power)).sqrt() + options_.epsilon);
+        return;
+    }
+  }
+
+  const StochasticRisk& risk_;
+  DescentState& state_;
+  const DescentOptions& options_;
+};
+
+}  // namespace
+
+Diverged::Diverged(std::int64_t step, const std::string& reason)
+    : InputError(fmt::format("{}: diverged at step {}: {}; take smaller steps", kName, step, reason)),
+      step_(step) {}
+
+DescentState descend(const StochasticRisk& risk, DescentState state, const DescentOptions& options) {
+  check_options(options);
+  prepare(state, risk.size(), options.optimiser);
+  Descent descent(risk, state, options);
+  const std::int64_t first = state.step, left = options.steps - first;
+  const std::int64_t report_every = std::max<std::int64_t>(1, left / kProgressCalls);
+  const auto save = [&] {
+    if (!options.checkpoint.empty()) save_descent(options.checkpoint, state);
+  };
+  while (state.step < options.steps) {
+    try {
+      check_stop(options.execution);
+      descent.step();
+    } catch (const Stopped&) {  // before the state changed
+      save();
+      throw;
+    }
+    if (state.step == options.steps) break;
+    if (options.checkpoint_every > 0 && state.step % options.checkpoint_every == 0) save();
+    if (options.progress && (state.step - first) % report_every == 0) {
+      options.progress(static_cast<double>(state.step) / static_cast<double>(options.steps));
+    }
+  }
+  if (left > 0) {
+    descent.record();
+    save();
+  }
+  if (options.progress) options.progress(1);
+  return state;
+}
+
+}  // namespace largo

@@ -1,0 +1,33 @@
+#include "largo/training/step_schedules.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+TEST(StepSchedules, HaveTheirFormulas) {
+  EXPECT_EQ(constant_steps(0.3)(1000), 0.3);
+  EXPECT_EQ(inverse_time_steps(0.3, 50)(0), 0.3);
+  EXPECT_DOUBLE_EQ(inverse_time_steps(0.3, 50)(50), 0.15);
+  EXPECT_DOUBLE_EQ(inverse_time_steps(0.3, 50)(150), 0.075);
+  const StepSchedule cosine = cosine_steps(0.3, 100, 0.1);
+  for (std::int64_t k = 0; k < 100; ++k) {
+    const double angle = std::numbers::pi * static_cast<double>(k) / 100;
+    EXPECT_NEAR(cosine(k), 0.1 + 0.1 * (1 + std::cos(angle)), 1e-15) << k;
+  }
+  EXPECT_EQ(cosine(100), 0.1);
+  EXPECT_EQ(cosine(1000), 0.1);
+  EXPECT_THROW(constant_steps(0), InputError);
+  EXPECT_THROW(constant_steps(INFINITY), InputError);
+  EXPECT_THROW(inverse_time_steps(1, 0), InputError);
+  EXPECT_THROW(cosine_steps(1, 0), InputError);
+  EXPECT_THROW(cosine_steps(1, 10, -1), InputError);
+}
+
+}  // namespace
+}  // namespace largo
