@@ -1,0 +1,149 @@
+#include "largo/icl/ridge_floor.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+
+namespace largo {
+namespace {
+
+// Of samples here and there: 20 comparisons, each beyond 4 once in 16,000 times.
+constexpr double kLargestZ = 4;
+
+Matrix normals(Eigen::Index rows, Eigen::Index columns, std::mt19937_64& random) {
+  std::normal_distribution<double> normal;
+  return Matrix::NullaryExpr(rows, columns, [&] { return normal(random); });
+}
+
+struct Roots {
+  Matrix C, C_q, P;
+};
+
+RegressionProblem from_roots(const Roots& roots, double noise) {
+  return {roots.C * roots.C.transpose(), roots.C_q * roots.C_q.transpose(), roots.P * roots.P.transpose(),
+          noise, 1};
+}
+
+struct Simulated {
+  double value = 0, error = 0;
+};
+
+// Tasks, tokens and queries drawn, ridge regression solved in its dual form (no inverse of Ω, nor for τ = 0),
+// and predictions compared with labels.
+Simulated simulate(const Roots& roots, double noise, Eigen::Index L, int prompts, std::mt19937_64& random) {
+  const Matrix omega = roots.P * roots.P.transpose();
+  double sum = 0, squares = 0;
+  for (int i = 0; i < prompts; ++i) {
+    const Vector w = roots.P * normals(roots.P.cols(), 1, random);
+    const Matrix X = normals(L, roots.C.cols(), random) * roots.C.transpose();
+    const Vector y = X * w + std::sqrt(noise) * normals(L, 1, random);
+    const Vector query = roots.C_q * normals(roots.C_q.cols(), 1, random);
+    Matrix gram = X * omega * X.transpose();
+    gram.diagonal().array() += noise;
+    const Vector mean = omega * X.transpose() * least_squares(gram, y);
+    const double loss = std::pow(query.dot(w - mean), 2) / 2;
+    sum += loss;
+    squares += loss * loss;
+  }
+  const double mean = sum / prompts;
+  return {mean, std::sqrt((squares / prompts - mean * mean) / prompts)};
+}
+
+TEST(RidgeFloor, IsWhatRidgeRegressionAchieves) {
+  std::mt19937_64 random(11);
+  constexpr int kPrompts = 20000;
+  for (const Eigen::Index d : {1, 2, 4}) {
+    for (const double noise : {0.0, 0.2}) {
+      for (const Eigen::Index L : {1, 2, 3, 12}) {
+        const Roots roots{normals(d, d, random), normals(d, d, random), normals(d, d, random) / 2};
+        const RidgeFloor floor = ridge_floor(from_roots(roots, noise), static_cast<double>(L));
+        const Simulated simulated = simulate(roots, noise, L, kPrompts, random);
+        EXPECT_NEAR(floor.value, simulated.value,
+                    kLargestZ * std::hypot(floor.standard_error, simulated.error) + 1e-12)
+            << d << ", " << noise << ", " << L;
+        EXPECT_LE(floor.low, floor.value);
+        EXPECT_GE(floor.high, floor.value);
+      }
+    }
+  }
+}
+
+TEST(RidgeFloor, OfSingularCovariances) {
+  std::mt19937_64 random(12);
+  Roots roots{normals(4, 2, random), normals(4, 3, random), normals(4, 3, random)};
+  for (const double noise : {0.0, 0.1}) {
+    for (const Eigen::Index L : {1, 5}) {
+      const RidgeFloor floor = ridge_floor(from_roots(roots, noise), static_cast<double>(L));
+      const Simulated simulated = simulate(roots, noise, L, 20000, random);
+      EXPECT_NEAR(floor.value, simulated.value, kLargestZ * std::hypot(floor.standard_error, simulated.error))
+          << noise << ", " << L;
+    }
+  }
+  // Tasks along directions that no token has are never learnt.
+  RegressionProblem blind = paper_problem(Matrix(Vector(Vector::Unit(2, 0)).asDiagonal()));
+  blind.query_covariance = Matrix::Identity(2, 2);
+  EXPECT_DOUBLE_EQ(ridge_floor(blind, 100).value, 0.5);
+  EXPECT_DOUBLE_EQ(ridge_floor(blind, INFINITY).value, 0.5);
+  blind.prior_covariance.setZero();
+  EXPECT_EQ(ridge_floor(blind, 3).value, 0);
+}
+
+TEST(RidgeFloor, HasItsClosedForms) {
+  RegressionProblem problem = paper_problem(Matrix::Identity(5, 5));
+  for (int L = 1; L < 8; ++L) {
+    const RidgeFloor floor = ridge_floor(problem, L);
+    EXPECT_NEAR(floor.value, std::max(0, 5 - L) / 2.0, 1e-14);
+    EXPECT_EQ(floor.samples, 0);
+  }
+  problem.noise = 0.3;
+  EXPECT_EQ(ridge_floor(problem, INFINITY).value, 0);
+  EXPECT_NEAR(ridge_floor(problem, 1e300).value, 0.5 * 5 * 0.3 / 1e300, 1e-313);
+  // One dimension and one token: ½ E 1/(1 + g²/τ²), here by the midpoint rule.
+  problem = paper_problem(Matrix::Identity(1, 1));
+  problem.noise = 0.3;
+  double expected = 0;
+  constexpr double kStep = 1e-3;
+  for (double g = -10 + kStep / 2; g < 10; g += kStep) {
+    expected += kStep * std::exp(-g * g / 2) / std::sqrt(2 * std::numbers::pi) / (1 + g * g / 0.3) / 2;
+  }
+  const RidgeFloor floor = ridge_floor(problem, 1, {.samples = 100000});
+  EXPECT_NEAR(floor.value, expected, kLargestZ * floor.standard_error);
+  EXPECT_LT(floor.standard_error, 1e-3);
+}
+
+// At large L the floor is ½ τ² tr(Σ⁻¹Σ_q)/(L - d - 1) less terms of the next order; controls leave little to
+// chance.
+TEST(RidgeFloor, IsPreciseForLongPrompts) {
+  Matrix covariance(3, 3);
+  covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
+  RegressionProblem problem = paper_problem(covariance);
+  problem.noise = 0.1;
+  for (const double L : {1e3, 1e5, 1e9}) {
+    const RidgeFloor floor = ridge_floor(problem, L, {.samples = 2000});
+    const double leading = 0.5 * 0.1 * 3 / (L - 4);
+    EXPECT_NEAR(floor.value, leading,
+                3 * leading / L + kLargestZ * floor.standard_error);  // Σ⁻¹ is at most 2.7
+    EXPECT_LT(floor.standard_error, 0.1 * leading / L + 1e-9 * leading);
+  }
+}
+
+TEST(RidgeFloor, SameBitsForThreadsAndBadInputRefused) {
+  RegressionProblem problem = paper_problem(Matrix::Identity(3, 3));
+  problem.noise = 0.1;
+  const double value = ridge_floor(problem, 4, {}, 2, {.threads = 1}).value;
+  EXPECT_EQ(ridge_floor(problem, 4, {}, 2, {.threads = 3}).value, value);
+  EXPECT_NE(ridge_floor(problem, 4, {}, 3, {.threads = 3}).value, value);
+  EXPECT_THROW(ridge_floor(problem, 0), InputError);
+  EXPECT_THROW(ridge_floor(problem, 2.5), InputError);
+  EXPECT_THROW(ridge_floor(problem, std::nan("")), InputError);
+  problem.noise = -1;
+  EXPECT_THROW(ridge_floor(problem, 2), InputError);
+}
+
+}  // namespace
+}  // namespace largo
