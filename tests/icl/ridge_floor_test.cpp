@@ -116,8 +116,8 @@ TEST(RidgeFloor, HasItsClosedForms) {
   EXPECT_LT(floor.standard_error, 1e-3);
 }
 
-// At large L the floor is ½ τ² tr(Σ⁻¹Σ_q)/(L - d - 1) less terms of the next order; controls leave little to
-// chance.
+// At large L the floor is ½ (τ² tr(Σ⁻¹Σ_q)/(L - d - 1) - τ⁴ tr(Σ⁻¹Σ_qΣ⁻¹Ω⁻¹)/L²), up to factors 1 + O(L⁻²);
+// controls leave little to chance.
 TEST(RidgeFloor, IsPreciseForLongPrompts) {
   Matrix covariance(3, 3);
   covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
@@ -126,8 +126,9 @@ TEST(RidgeFloor, IsPreciseForLongPrompts) {
   for (const double L : {1e3, 1e5, 1e9}) {
     const RidgeFloor floor = ridge_floor(problem, L, {.samples = 2000});
     const double leading = 0.5 * 0.1 * 3 / (L - 4);
-    EXPECT_NEAR(floor.value, leading,
-                3 * leading / L + kLargestZ * floor.standard_error);  // Σ⁻¹ is at most 2.7
+    const double next = 0.5 * 0.01 * 13 / 3 / (L * L);  // tr Σ⁻¹ = 13/3
+    EXPECT_NEAR(floor.value, leading - next,
+                20 * leading / (L * L) + kLargestZ * floor.standard_error + 1e-10 * leading);
     EXPECT_LT(floor.standard_error, 0.1 * leading / L + 1e-9 * leading);
   }
 }
