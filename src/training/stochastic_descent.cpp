@@ -180,4 +180,18 @@ DescentState descend(const StochasticRisk& risk, DescentState state, const Desce
   return state;
 }
 
+Trajectory trajectory_of(const DescentState& state) {
+  Trajectory path;
+  const DescentRecord* before = nullptr;
+  for (const DescentRecord& record : state.records) {
+    const bool moved = before != nullptr && record.time > before->time;
+    Matrix derivatives(record.parameters.size(), moved ? 2 : 1);
+    derivatives.col(0) = record.parameters;
+    if (moved) derivatives.col(1) = (record.parameters - before->parameters) / (record.time - before->time);
+    path.add({record.time, record.parameters, record.loss, 0}, derivatives);
+    before = &record;
+  }
+  return path;
+}
+
 }  // namespace largo

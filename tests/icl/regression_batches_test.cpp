@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/regression_risks.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
@@ -31,41 +32,61 @@ double linear_risk(const RegressionProblem& p, const Matrix& A, double b, double
          2;
 }
 
-// Values and every entry of the gradient, over 400 batches: 6 z-scores a length, below 4.5 each.
-TEST(RegressionBatchesOfLinearAttention, HaveTheRiskAsMean) {
+Matrix some_A() { return (Matrix(kD, kD) << 0.5, 0.1, -0.2, 0.4).finished(); }
+constexpr double kSomeB = 0.9;
+
+// (A, b) of some_A and kSomeB: values and every entry of the gradient over 400 batches, against what they
+// should be. Some 40 z-scores in all: the largest is beyond 4.5 with probability 3e-4 for a new seed.
+void expect_means(const RegressionBatches& batches, const Vector& theta, const Vector& expected) {
   constexpr int kBatches = 400;
   constexpr double kLargestZ = 4.5;
-  const Matrix A = (Matrix(kD, kD) << 0.5, 0.1, -0.2, 0.4).finished();
+  const auto risk = in_parameters(regression_batches(problem(), batches), invariant_map(kD));
+  Vector sum = Vector::Zero(expected.size()), squares = sum, difference = sum;
+  for (int k = 0; k < kBatches; ++k) {
+    const RiskPoint point = risk->batch(theta, k);
+    difference << point.value, point.gradient;
+    difference -= expected;
+    sum += difference;
+    squares += difference.cwiseAbs2();
+  }
+  for (Eigen::Index i = 0; i < sum.size(); ++i) {
+    EXPECT_LT(std::abs(sum[i]), kLargestZ * std::sqrt(squares[i]))
+        << "L = " << batches.length << ", entry " << i;
+  }
+}
+
+Vector some_parameters() {
   Vector theta(kD * kD + 1);
-  theta << A.reshaped(), 0.9;
+  theta << some_A().reshaped(), kSomeB;
+  return theta;
+}
+
+TEST(RegressionBatches, HaveTheLinearRiskAsMean) {
+  const Vector theta = some_parameters();
   for (const std::int64_t L : {1, 3, 20, 100000}) {
-    const auto risk = in_parameters(
-        regression_batches(problem(), {.length = L, .prompts = 64, .attention = AttentionKind::linear}),
-        invariant_map(kD));
     const auto length = static_cast<double>(L);
     Vector expected(1 + theta.size());
-    expected[0] = linear_risk(problem(), A, theta[kD * kD], length);
-    for (Eigen::Index i = 0; i < theta.size();
-         ++i) {  // polynomials of degree two in each: differences are exact
+    expected[0] = linear_risk(problem(), some_A(), kSomeB, length);
+    for (Eigen::Index i = 0; i < theta.size(); ++i) {  // of degree two in each: differences are exact
       const auto at = [&](double shift) {
         Vector moved = theta;
         moved[i] += shift;
         return linear_risk(problem(), moved.head(kD * kD).reshaped(kD, kD), moved[kD * kD], length);
       };
-      expected[1 + i] = (at(0.5) - at(-0.5));
+      expected[1 + i] = at(0.5) - at(-0.5);
     }
-    Vector sum = Vector::Zero(expected.size()), squares = sum;
-    for (int k = 0; k < kBatches; ++k) {
-      const RiskPoint point = risk->batch(theta, k);
-      Vector difference(expected.size());
-      difference << point.value, point.gradient;
-      difference -= expected;
-      sum += difference;
-      squares += difference.cwiseAbs2();
-    }
-    for (Eigen::Index i = 0; i < sum.size(); ++i) {
-      EXPECT_LT(std::abs(sum[i]), kLargestZ * std::sqrt(squares[i])) << "L = " << L << ", entry " << i;
-    }
+    expect_means({.length = L, .prompts = 64, .attention = AttentionKind::linear}, theta, expected);
+  }
+}
+
+TEST(RegressionBatches, HaveTheSoftmaxRiskAsMean) {
+  const Vector theta = some_parameters();
+  for (const std::int64_t L : {2, 30}) {
+    const RiskPoint exact =
+        invariant_risk(problem(), AttentionKind::softmax, static_cast<double>(L))->at(theta);
+    Vector expected(1 + theta.size());
+    expected << exact.value, exact.gradient;
+    expect_means({.length = L, .prompts = 64}, theta, expected);
   }
 }
 

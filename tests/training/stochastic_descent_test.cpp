@@ -4,79 +4,17 @@
 
 #include <atomic>
 #include <cmath>
-#include <filesystem>
 #include <limits>
 #include <string>
+
+#include "quadratic.hpp"
 
 namespace largo {
 namespace {
 
-// ½ Σ h_i (θ_i - t_i)², t_i moved a little by each batch; from `fails_at` on something is wrong.
-class Quadratic final : public StochasticRisk {
- public:
-  enum class Failure : std::uint8_t { none, value, gradient, refusal, stop };
-  explicit Quadratic(Eigen::Index size, Failure failure = Failure::none, std::int64_t fails_at = 0)
-      : size_(size), failure_(failure), fails_at_(fails_at) {}
-
-  Eigen::Index size() const override { return size_; }
-  RiskPoint batch(const ConstVectorRef& parameters, std::int64_t step) const override {
-    RiskPoint point{0, 0, Vector(size_)};
-    for (Eigen::Index i = 0; i < size_; ++i) {
-      const double difference = parameters[i] - target(i, step);
-      point.gradient[i] = curvature(i) * difference;
-      point.value += curvature(i) * difference * difference / 2;
-    }
-    if (step < fails_at_) return point;
-    if (failure_ == Failure::value) point.value = std::nan("");
-    if (failure_ == Failure::gradient) point.gradient[size_ - 1] = std::numeric_limits<double>::infinity();
-    if (failure_ == Failure::refusal) fail("Quadratic", "something overflows");
-    if (failure_ == Failure::stop) throw Stopped();
-    return point;
-  }
-  static double curvature(Eigen::Index i) { return 1 + static_cast<double>(i); }
-  static double target(Eigen::Index i, std::int64_t step) {
-    return 1 + 0.1 * static_cast<double>(i) + 0.03 * static_cast<double>((step * 7 + i) % 5 - 2);
-  }
-
- private:
-  Eigen::Index size_;
-  Failure failure_;
-  std::int64_t fails_at_;
-};
-
-DescentState start(Eigen::Index size) {
-  DescentState state;
-  state.parameters = Vector::LinSpaced(size, -1, 2);
-  return state;
-}
-
-DescentOptions options_of(Optimiser optimiser, double size, std::int64_t steps) {
-  DescentOptions options;
-  options.optimiser = optimiser;
-  options.step_size = constant_steps(size);
-  options.steps = steps;
-  return options;
-}
-
-std::filesystem::path scratch(const std::string& name) {
-  return std::filesystem::path(::testing::TempDir()) / ("largo-descent-" + name);
-}
-
-void expect_same(const DescentState& a, const DescentState& b) {
-  EXPECT_EQ(a.step, b.step);
-  EXPECT_EQ(a.time, b.time);
-  EXPECT_EQ(a.parameters, b.parameters);
-  EXPECT_EQ(a.momentum, b.momentum);
-  EXPECT_EQ(a.squares, b.squares);
-  EXPECT_EQ(a.loss_sum, b.loss_sum);
-  ASSERT_EQ(a.records.size(), b.records.size());
-  for (std::size_t i = 0; i < a.records.size(); ++i) {
-    EXPECT_EQ(a.records[i].step, b.records[i].step);
-    EXPECT_EQ(a.records[i].time, b.records[i].time);
-    EXPECT_EQ(a.records[i].loss, b.records[i].loss);
-    EXPECT_EQ(a.records[i].parameters, b.records[i].parameters);
-  }
-}
+using testing::options_of;
+using testing::Quadratic;
+using testing::start;
 
 // The textbook's formulas, one number at a time, in extended precision: 50 steps of a stable recursion lose
 // less than 1e-13.
@@ -142,29 +80,15 @@ TEST(StochasticDescent, RecordsMeansSinceTheLastRecord) {
   }
 }
 
-TEST(StochasticDescent, TakenUpAgainIsTheSameRun) {
-  const std::filesystem::path path = scratch("resume");
-  for (const Optimiser optimiser : {Optimiser::plain, Optimiser::momentum, Optimiser::adam}) {
-    DescentOptions options = options_of(optimiser, 0.01, 100);
-    options.record_every = 7;
-    const DescentState whole = descend(Quadratic(5), start(5), options);
-
-    options.checkpoint = path;
-    options.checkpoint_every = 30;
-    // Ended by an error at step 75: the checkpoint is that of step 60.
-    EXPECT_THROW(descend(Quadratic(5, Quadratic::Failure::value, 75), start(5), options), Diverged);
-    DescentState saved = load_descent(path);
-    EXPECT_EQ(saved.step, 60);
-    expect_same(descend(Quadratic(5), saved, options), whole);
-    expect_same(load_descent(path), whole);  // saved at the end
-
-    // Stopped within a batch: that of step 42, the same step.
-    EXPECT_THROW(descend(Quadratic(5, Quadratic::Failure::stop, 42), start(5), options), Stopped);
-    saved = load_descent(path);
-    EXPECT_EQ(saved.step, 42);
-    expect_same(descend(Quadratic(5), saved, options), whole);
-  }
-  std::filesystem::remove(path);
+TEST(StochasticDescent, IsAPathInTime) {
+  DescentOptions options = options_of(Optimiser::plain, 0.25, 6);
+  options.record_every = 2;
+  const DescentState got = descend(Quadratic(2), start(2), options);
+  const Trajectory path = trajectory_of(got);
+  EXPECT_EQ(path.end(), 1.5);
+  EXPECT_EQ(path.at(1), got.records[2].parameters);
+  const Vector between = 0.75 * got.records[1].parameters + 0.25 * got.records[2].parameters;
+  EXPECT_LT((path.at(0.625) - between).norm(), 1e-15);
 }
 
 TEST(StochasticDescent, NoticesAStop) {
@@ -242,39 +166,6 @@ TEST(StochasticDescent, RefusesBadOptionsAndStates) {
   // Plain descent goes on as it began.
   const DescentState plain = descend(Quadratic(2), start(2), options_of(Optimiser::plain, 0.01, 3));
   EXPECT_THROW(descend(Quadratic(2), plain, good), InputError);
-}
-
-TEST(StochasticDescent, RefusesWhatIsNotACheckpoint) {
-  const std::filesystem::path path = scratch("bad");
-  std::filesystem::remove(path);
-  EXPECT_THROW(load_descent(path), InputError);
-  DescentOptions options = options_of(Optimiser::adam, 0.01, 5);
-  options.checkpoint = path;
-  descend(Quadratic(3), start(3), options);
-  EXPECT_NO_THROW(load_descent(path));
-  const auto size = std::filesystem::file_size(path);
-  for (const std::uintmax_t left : {size - 1, size / 2, std::uintmax_t{9}, std::uintmax_t{0}}) {
-    std::filesystem::resize_file(path, left);
-    EXPECT_THROW(load_descent(path), InputError) << left;
-    descend(Quadratic(3), start(3), options);
-  }
-  const auto refused = [&](auto change) {
-    DescentState state = load_descent(path);
-    change(state);
-    save_descent(path, state);
-    try {
-      load_descent(path);
-      FAIL();
-    } catch (const InputError& error) {
-      EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
-    }
-    descend(Quadratic(3), start(3), options);
-  };
-  refused([](DescentState& state) { state.step = -1; });
-  refused([](DescentState& state) { state.time = std::nan(""); });
-  refused([](DescentState& state) { state.momentum = Vector::Zero(7); });
-  refused([](DescentState& state) { state.parameters[1] = INFINITY; });
-  std::filesystem::remove(path);
 }
 
 TEST(StochasticDescent, ReportsProgress) {

@@ -19,6 +19,7 @@
 #include "largo/numerics/execution.hpp"
 #include "largo/training/risk.hpp"
 #include "largo/training/step_schedules.hpp"
+#include "largo/training/trajectory.hpp"
 
 namespace largo {
 
@@ -84,6 +85,10 @@ class Diverged : public InputError {
 /// risk refuses parameters that earlier steps led to; Stopped when stopped, the checkpoint then being that
 /// moment's. Cost beside the batches: 0.1 µs a step for 120 parameters, 0.7 µs with adam.
 DescentState descend(const StochasticRisk& risk, DescentState state, const DescentOptions& options);
+
+/// The records as a path in time, straight between two of them, with the losses as risks. (Gradients are not
+/// recorded: their norms are zero.) To compare with a flow.
+Trajectory trajectory_of(const DescentState& state);
 
 /// As a .safetensors file of float64, complete or not at all.
 void save_descent(const std::filesystem::path& path, const DescentState& state);
