@@ -1,39 +1,9 @@
 #include "icl/polynomial_risk.hpp"
 
-#include <cmath>
-
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 
 namespace largo {
-namespace {
-
-// E f(ω), ω ~ N(0, I_n), for polynomials of degree 5: nodes 0, ±√3 e_i, ±√3 e_i ± √3 e_j (J. McNamee and
-// F. Stenger, Construction of fully symmetric numerical integration formulas, Numer. Math. 10, 1967).
-template <typename Visit>
-void visit_degree_five(Eigen::Index n, const Visit& visit) {
-  const double root = std::sqrt(3.0);
-  const auto size = static_cast<double>(n);
-  Vector omega = Vector::Zero(n);
-  visit(omega, 1 + size * (size - 7) / 18);
-  for (Eigen::Index i = 0; i < n; ++i) {
-    for (const double x : {root, -root}) {
-      omega[i] = x;
-      visit(omega, (4 - size) / 18);
-      for (Eigen::Index j = 0; j < i; ++j) {
-        for (const double y : {root, -root}) {
-          omega[j] = y;
-          visit(omega, 1.0 / 36);
-        }
-        omega[j] = 0;
-      }
-    }
-    omega[i] = 0;
-  }
-}
-
-}  // namespace
-
 Vector token_covariance_product(const Matrix& S, double noise, const Vector& w, const Vector& h) {
   const Eigen::Index d = w.size();
   Vector product(d + 1);

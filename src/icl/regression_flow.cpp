@@ -96,20 +96,6 @@ class PlanarMap final : public ParameterMap {
   double scale_;
 };
 
-class IdentityMap final : public ParameterMap {
- public:
-  explicit IdentityMap(Eigen::Index size) : size_(size) {}
-  Eigen::Index size() const override { return size_; }
-  Eigen::Index mapped_size() const override { return size_; }
-  Vector map(const ConstVectorRef& parameters) const override { return parameters; }
-  Vector pull_back(const ConstVectorRef& /*parameters*/, const ConstVectorRef& gradient) const override {
-    return gradient;
-  }
-
- private:
-  Eigen::Index size_;
-};
-
 Vector to_vector(const InvariantPoint& point) {
   Vector values(point.A.size() + 1);
   values << point.A.reshaped(), point.b;
@@ -187,7 +173,7 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
     };
     if (std::all_of(std::begin(all), std::end(all), diagonal)) return std::make_shared<DiagonalMap>(basis);
   }
-  return std::make_shared<IdentityMap>(d * d + 1);
+  return identity_map(d * d + 1);
 }
 
 RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,

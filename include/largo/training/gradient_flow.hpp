@@ -23,8 +23,8 @@ struct ConservedQuantity {
 /// Flows towards a minimum are stiff: backward differentiation, whose steps are as long as the flow is slow.
 /// Its linear systems:
 enum class FlowMethod : std::uint8_t {
-  dense,  ///< with a Jacobian from differences, kept for many steps: for up to some 50 parameters, and for
-          ///< long ways through flat valleys
+  dense,   ///< with a Jacobian from differences, kept for many steps: for up to some 50 parameters, and for
+           ///< long ways through flat valleys
   krylov,  ///< by GMRES, three to five gradients a step: for many parameters and moderate times
 };
 

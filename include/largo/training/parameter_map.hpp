@@ -18,6 +18,13 @@ class ParameterMap {
   virtual Vector pull_back(const ConstVectorRef& parameters, const ConstVectorRef& gradient) const = 0;
 };
 
+/// outer(inner(θ)).
+std::shared_ptr<const ParameterMap> composed(std::shared_ptr<const ParameterMap> inner,
+                                             std::shared_ptr<const ParameterMap> outer);
+
+/// θ as it is.
+std::shared_ptr<const ParameterMap> identity_map(Eigen::Index size);
+
 /// InputError where the sizes do not match.
 std::shared_ptr<const Risk> in_parameters(std::shared_ptr<const Risk> risk,
                                           std::shared_ptr<const ParameterMap> map);

@@ -1,0 +1,75 @@
+// Training of in-context regression: flows and stochastic descents, from one start, at many lengths.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "largo/attention/attention.hpp"
+#include "largo/icl/regression_batches.hpp"
+#include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_risks.hpp"
+#include "largo/numerics/estimate.hpp"
+#include "largo/training/stochastic_descent.hpp"
+
+namespace largo {
+
+/// What is trained: (A, b) on the invariant set, (U, v), or K, Q, V and the output row.
+enum class Parametrisation : std::uint8_t { invariant, merged, factored };
+
+enum class TrainingMethod : std::uint8_t { flow, descent };
+
+struct TrainingPlan {
+  RegressionProblem problem;
+  Parametrisation parameters = Parametrisation::invariant;
+  Vector start;  ///< as invariant_map(), to_vector() or factored_map() lay it out
+  std::vector<AttentionKind> attention = {AttentionKind::softmax};
+  std::vector<double> lengths;
+  std::vector<TrainingMethod> methods = {TrainingMethod::flow};
+  /// Its end is in units of time of the risk with ½.
+  FlowPlan flow = {};
+  /// Of flows off the invariant set; risks at their ends are taken over 64 times as many.
+  TaskNodes nodes = {.count = 1024};
+  DescentOptions descent = {};
+  RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
+  std::function<void(double share)> progress = {};  ///< of descents, which take the time
+};
+
+/// Suprema over time up to where the shorter of two paths ends.
+struct PathDistance {
+  TrajectoryDistance parameters;   ///< of (U, v)
+  TrajectoryDistance predictions;  ///< root mean square, over tasks and queries, for infinite prompts
+};
+
+struct TrainingRun {
+  double L = 1;
+  AttentionKind attention = AttentionKind::softmax;
+  TrainingMethod method = TrainingMethod::flow;
+  Trajectory path;                          ///< time in units of the flow on the risk with ½
+  std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
+  RegressionParameters last;                ///< at its end
+  Estimate final_risk;                      ///< R_L there, exact or by quasi-Monte-Carlo, whatever the method
+  bool stationary = false;
+  std::int64_t steps = 0;
+  std::optional<double> balance_drift;        ///< of flows on the invariant set
+  std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt
+  std::optional<double> gradient_gap;   ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
+  std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
+};
+
+/// One run for each method, kind of attention and length; descents at finite whole lengths only. Runs do not
+/// depend on each other, and share the threads. Errors: gradient_flow, descend; Stopped when stopped.
+std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
+
+/// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts; exact.
+double prediction_distance(const RegressionProblem& problem, const RegressionParameters& one,
+                           const RegressionParameters& two);
+
+/// R_L at (U, v): on the invariant set exact, else an average over `nodes` tasks.
+Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
+                         const RegressionParameters& parameters, const TaskNodes& nodes = {.count = 65536},
+                         const Execution& execution = {});
+
+}  // namespace largo
