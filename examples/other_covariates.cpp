@@ -36,7 +36,7 @@ largo::FlowResult train(const largo::PromptTaskPtr& task, double length, std::ui
   start << Matrix(alpha / std::sqrt(kDimension) * Matrix::Identity(kDimension, kDimension)).reshaped(), alpha;
   largo::FlowPlan plan;
   plan.end = kHorizon;
-  plan.method = largo::FlowMethod::nonstiff;
+  plan.method = largo::FlowMethod::krylov;
   plan.relative_tolerance = 1e-5;  // far below the differences looked for
   plan.absolute_tolerance = 1e-6;
   return gradient_flow(*risk, start, plan);

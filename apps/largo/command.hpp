@@ -28,6 +28,7 @@ void add_common_options(CLI::App& command, CommonOptions& options);
 
 void add_attention_command(CLI::App& app);
 void add_concentration_command(CLI::App& app);
+void add_icl_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 void add_moments_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);

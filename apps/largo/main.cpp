@@ -59,6 +59,7 @@ Outcome run(int argc, char** argv) {
   add_attention_command(app);
   add_moments_command(app);
   add_concentration_command(app);
+  add_icl_command(app);
   add_reproduce_command(app);
   add_doctor_command(app);
   // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.

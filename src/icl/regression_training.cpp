@@ -142,6 +142,26 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
   return largest;
 }
 
+DescentNoise noise_around(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
+                          const Execution& execution) {
+  constexpr double kFrom = 0.8;  // of the time
+  const Eigen::Index d = plan.problem.dimension();
+  const TaskNodes nodes{kFinalNodes * plan.nodes.count, plan.nodes.seed};
+  const auto risk_at = [&](const TrainingRun& path, const Vector& parameters) {
+    const RegressionParameters here = to_parameters(path.map->map(parameters), d);
+    return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution).value;
+  };
+  double count = 0, mean = 0, squares = 0;
+  for (const TrajectoryPoint& point : run.path.points()) {
+    if (point.time < kFrom * run.path.end()) continue;
+    const double excess = risk_at(run, point.parameters) - risk_at(flow, flow.path.at(point.time));
+    const double change = excess - mean;
+    mean += change / ++count;
+    squares += change * (excess - mean);
+  }
+  return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
+}
+
 struct Job {
   TrainingMethod method;
   AttentionKind attention;
@@ -234,14 +254,16 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
     }
     runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit);
   });
-  for (TrainingRun& run : runs) {
-    if (run.method != TrainingMethod::descent) continue;
+  parallel_for(static_cast<std::ptrdiff_t>(runs.size()), execution, [&](std::ptrdiff_t i) {
+    TrainingRun& run = runs[static_cast<std::size_t>(i)];
+    if (run.method != TrainingMethod::descent) return;
     for (const TrainingRun& flow : runs) {
       if (flow.method == TrainingMethod::flow && flow.L == run.L && flow.attention == run.attention) {
         run.to_flow = path_distance(plan.problem, run, flow);
+        run.noise = noise_around(plan, run, flow, inner);
       }
     }
-  }
+  });
   return runs;
 }
 

@@ -28,7 +28,7 @@ FlowResult train(const PromptTaskPtr& task, double length, std::uint64_t seed) {
   start << Matrix(alpha * Matrix::Identity(kDimension, kDimension) / std::sqrt(kDimension)).reshaped(), alpha;
   FlowPlan plan;
   plan.end = kHorizon;
-  plan.method = FlowMethod::nonstiff;
+  plan.method = FlowMethod::krylov;
   plan.relative_tolerance = 1e-5;  // the distances below are 1e-2 and more
   plan.absolute_tolerance = 1e-6;
   return gradient_flow(*risk, start, plan);

@@ -43,6 +43,13 @@ struct PathDistance {
   TrajectoryDistance predictions;  ///< root mean square, over tasks and queries, for infinite prompts
 };
 
+/// Of a descent around the flow at its length, from the exact risks at its records in the last fifth of the
+/// time.
+struct DescentNoise {
+  double excess = 0;  ///< mean of R_L(descent) - R_L(flow)
+  double spread = 0;  ///< its standard deviation
+};
+
 struct TrainingRun {
   double L = 1;
   AttentionKind attention = AttentionKind::softmax;
@@ -56,6 +63,7 @@ struct TrainingRun {
   std::optional<double> balance_drift;        ///< of flows on the invariant set
   std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt
   std::optional<double> gradient_gap;   ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
+  std::optional<DescentNoise> noise;    ///< of a descent, around the flow at the same length
   std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
 };
 

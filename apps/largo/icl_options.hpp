@@ -1,0 +1,30 @@
+// The options that describe the task of in-context regression, shared by the commands of largo icl.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "command.hpp"
+#include "largo/icl/regression_problem.hpp"
+#include "output.hpp"
+
+namespace largo {
+
+struct ProblemOptions : CommonOptions {
+  std::string preset = "paper";
+  std::optional<std::ptrdiff_t> dimension;
+  std::string covariance, query_covariance, prior;  ///< empty: the preset's
+  std::optional<double> noise, score_scale;
+
+  RegressionProblem problem() const;
+  bool published() const { return preset != "paper"; }
+};
+
+/// --preset, --d, --cov, --query-cov, --prior, --noise, --score-scale, and the common ones.
+void add_problem_options(CLI::App& command, ProblemOptions& options);
+
+void add_icl_risk_command(CLI::App& icl);
+void add_icl_train_command(CLI::App& icl);
+void add_icl_threshold_command(CLI::App& icl);
+
+}  // namespace largo

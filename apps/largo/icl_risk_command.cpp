@@ -1,0 +1,191 @@
+// largo icl risk: the risks of given parameters, against L.
+#include <cmath>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "icl_options.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/prompt_risk.hpp"
+#include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_task_sampler.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/icl/ridge_floor.hpp"
+#include "largo/measures/affine.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "icl risk";
+
+struct RiskOptions : ProblemOptions {
+  std::string L = "10,100,1000,1e6,inf";
+  std::string A, U, V;
+  std::optional<double> b;
+  std::string covariates;
+  std::int64_t nodes = 65536, draws = 2000;
+};
+
+// The parameters, and what to say of them.
+RegressionParameters read_parameters(const RiskOptions& options, const RegressionProblem& problem,
+                                     std::string& note) {
+  const Eigen::Index d = problem.dimension();
+  const bool merged = !options.U.empty() || !options.V.empty();
+  const bool invariant = !options.A.empty() || options.b.has_value();
+  if (merged && invariant) fail(kName, "give either --A and --b, or --U and --V");
+  if (merged) {
+    if (options.U.empty() || options.V.empty()) fail(kName, "--U and --V go together");
+    const Matrix V = named_matrix("--V", options.V, std::nullopt, d + 1);
+    return {named_matrix("--U", options.U, d + 1, d + 1), V.row(V.rows() - 1).transpose()};
+  }
+  InvariantPoint point;
+  if (invariant) {
+    if (options.A.empty() || !options.b) fail(kName, "--A and --b go together");
+    check_finite(kName, "--b", *options.b);
+    point = {named_matrix("--A", options.A, d, d), *options.b};
+  } else {
+    point = infinite_limit(problem);
+    note = "at the limit of infinite-prompt training, since neither --A, --b nor --U, --V is given";
+  }
+  RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
+  parameters.U.topLeftCorner(d, d) = point.A;
+  parameters.v[d] = point.b;
+  return parameters;
+}
+
+// The task with other covariates: images of the law under the root of the covariance.
+PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
+  const Eigen::Index d = problem.dimension();
+  RegressionLaws laws;
+  laws.covariates = named_law(options.covariates, d, options.arithmetic());
+  check_size(kName, "--covariates dimension", laws.covariates->dimension(), d);
+  laws.prior_root = covariance_root(kName, "--prior", problem.prior_covariance).root;
+  if (problem.noise > 0) {
+    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise));
+  }
+  return std::make_shared<RegressionTaskSampler>(laws);
+}
+
+Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
+
+// Gaussian covariates: exact, or a quasi-Monte-Carlo average over tasks.
+Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
+               const RegressionParameters& parameters, double L) {
+  const TaskNodes nodes{options.nodes, options.seed};
+  const auto risk = [&](AttentionKind kind) {
+    return regression_risk(problem, kind, L, parameters, nodes, options.execution());
+  };
+  Json row{{"L", length_json(L)}};
+  row["softmax"] = to_json(risk(AttentionKind::softmax));
+  row["linear"] = {{"value", risk(AttentionKind::linear).value}};
+  if (std::isinf(L) || L == std::floor(L)) {
+    const RidgeFloor ridge = ridge_floor(problem, L, {.samples = 20000}, options.seed, options.execution());
+    row["ridge"] = {{"value", ridge.value}, {"error", ridge.standard_error}};
+  }
+  return row;
+}
+
+Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const RegressionProblem& problem,
+                 const Vector& parameters, double L) {
+  Json row{{"L", length_json(L)}};
+  for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
+    const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, options.seed};
+    const RiskPoint point = PromptRisk(setting, options.draws, options.execution()).at(parameters);
+    row[kind == AttentionKind::softmax ? "softmax" : "linear"] = {{"value", point.value},
+                                                                  {"error", point.error}};
+  }
+  return row;
+}
+
+void print_rows(const Json& json) {
+  fmt::print("{:>10} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", "softmax", "error", "linear", "ridge",
+             "error");
+  for (const Json& row : json["rows"]) {
+    const auto number = [&](const char* who, const char* what, const char* format) {
+      if (!row.contains(who) || !row[who].contains(what)) return std::string();
+      return fmt::format(fmt::runtime(format), row[who][what].get<double>());
+    };
+    const std::string L =
+        row["L"].is_string() ? row["L"].get<std::string>() : fmt::format("{:g}", row["L"].get<double>());
+    fmt::print("{:>10} {:>16} {:>9} {:>16} {:>16} {:>9}\n", L, number("softmax", "value", "{:.8g}"),
+               number("softmax", "error", "{:.0e}"), number("linear", "value", "{:.8g}"),
+               number("ridge", "value", "{:.8g}"), number("ridge", "error", "{:.0e}"));
+  }
+  fmt::print("infinite prompt {:.8g}, predicting zero {:.8g}\n", json["limit"]["value"].get<double>(),
+             json["null"]["value"].get<double>());
+  if (json.contains("note")) fmt::print("{}\n", json["note"].get<std::string>());
+}
+
+void run_risk(const RiskOptions& options) {
+  const RegressionProblem problem = options.problem();
+  std::string note;
+  const RegressionParameters parameters = read_parameters(options, problem, note);
+  const bool other = !options.covariates.empty();
+  const auto lengths = parse_lengths("--L", options.L, other ? LengthKind::kWhole : LengthKind::kReal);
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  Json json;
+  json["rows"] = Json::array();
+  if (other) {
+    const PromptTaskPtr task = task_with(options, problem);
+    const Vector values = to_vector(parameters);
+    for (const double L : lengths) json["rows"].push_back(sampled_row(options, task, problem, values, L));
+    json["limit"] = sampled_row(options, task, problem, values, kInfinity)["softmax"];
+    // ½ E <w, x_q>² with the law's own second moment
+    const MeasurePtr law = named_law(options.covariates, problem.dimension(), options.arithmetic());
+    const Matrix moment = law->covariance() + law->mean() * law->mean().transpose();
+    json["null"] = {{"value", (problem.prior_covariance * moment).trace() / 2}};
+    json["covariates"] = options.covariates;
+    json["draws"] = options.draws;
+  } else {
+    for (const double L : lengths) json["rows"].push_back(exact_row(options, problem, parameters, L));
+    json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinity, parameters));
+    json["null"] = {{"value", problem.null_risk()}};
+  }
+  if (!note.empty()) json["note"] = note;
+  if (options.json) return print_json(json);
+  check_numbers(json);
+  print_rows(json);
+}
+
+}  // namespace
+
+void add_icl_risk_command(CLI::App& icl) {
+  auto options = std::make_shared<RiskOptions>();
+  CLI::App* command = icl.add_subcommand(
+      "risk", "Risks of softmax and linear attention against L, exact, beside the Bayes floor");
+  add_problem_options(*command, *options);
+  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf")
+      ->check(check_given, "")
+      ->capture_default_str();
+  command->add_option("--A", options->A, "on the invariant set: the score matrix, d x d")
+      ->check(check_given, "");
+  command->add_option("--b", options->b, "and the value weight");
+  command->add_option("--U", options->U, "or any score matrix, (d+1) x (d+1)")->check(check_given, "");
+  command->add_option("--V", options->V, "and value matrix, whose last row counts")->check(check_given, "");
+  command
+      ->add_option("--covariates", options->covariates,
+                   "another law of the covariates and queries (rademacher, uniform, sphere, …): sampled")
+      ->check(check_given, "");
+  command->add_option("--draws", options->draws, "sampled prompts, with --covariates")
+      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30))
+      ->capture_default_str();
+  command->add_option("--nodes", options->nodes, "tasks to average over, with --U and --V")
+      ->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 24))
+      ->capture_default_str();
+  command->footer(
+      "The risk is half the mean squared error. ridge is the Bayes risk: no predictor does better.\n\n"
+      "Examples:\n"
+      "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
+      "  largo icl risk --preset published --L 1e1:1e6:6\n"
+      "  largo icl risk --d 3 --covariates rademacher --A identity --b 1 --L 10,100,1000");
+  command->callback([options] { run_risk(*options); });
+}
+
+}  // namespace largo

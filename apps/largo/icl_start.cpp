@@ -1,0 +1,31 @@
+#include "icl_start.hpp"
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+
+InvariantPoint StartOptions::read(const RegressionProblem& problem,
+                                  std::vector<std::string>& warnings) const {
+  const double largest = largest_admissible_alpha(problem);
+  const double a = alpha.value_or(largest / 2);
+  check_finite("icl", "--alpha", a);
+  if (a >= largest) {
+    warnings.push_back(fmt::format(
+        "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", a,
+        largest));
+  }
+  return paper_start(problem, a, named_matrix("--theta", theta, problem.dimension()));
+}
+
+void add_start_options(CLI::App& command, StartOptions& options) {
+  command.add_option(
+      "--alpha", options.alpha,
+      "the start A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (half of the admissible range)");
+  command.add_option("--theta", options.theta, "Theta, d x k")->check(check_given, "")->capture_default_str();
+}
+
+}  // namespace largo

@@ -1,0 +1,266 @@
+// largo icl train: training at many lengths, by gradient flow on exact risks and by stochastic descent.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "icl_options.hpp"
+#include "icl_start.hpp"
+#include "icl_train_report.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/published_experiment.hpp"
+#include "largo/io/atomic_file.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "progress.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "icl train";
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::int64_t kRecords = 100;
+
+struct TrainOptions : ProblemOptions {
+  std::string L, method = "flow", attention;
+  StartOptions start;
+  std::string parameters;
+  std::optional<double> time;
+  double tolerance = 1e-9;
+  std::optional<std::int64_t> steps;
+  std::optional<double> step_size;
+  std::int64_t batch = kPublishedBatch;
+  std::string optimizer = "plain", schedule = "constant", kernel = "collapsed";
+  std::string csv, plot;
+  bool quick = false, dry_run = false;
+};
+
+// "a,b" of the names known, each once.
+template <typename Value>
+std::vector<Value> read_list(const char* option, const std::string& text,
+                             std::initializer_list<std::pair<const char*, Value>> known) {
+  std::vector<Value> values;
+  for (std::size_t from = 0; from <= text.size();) {
+    const std::size_t to = std::min(text.find(',', from), text.size());
+    const std::string name = text.substr(from, to - from);
+    const auto found =
+        std::find_if(known.begin(), known.end(), [&](const auto& one) { return name == one.first; });
+    if (found == known.end()) {
+      std::string names;
+      for (const auto& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.first);
+      fail(kName, option, fmt::format("'{}'", name), fmt::format("of {}", names));
+    }
+    if (std::find(values.begin(), values.end(), found->second) == values.end())
+      values.push_back(found->second);
+    from = to + 1;
+  }
+  return values;
+}
+
+StepSchedule schedule_of(const TrainOptions& options, double size, std::int64_t steps) {
+  if (options.schedule == "inverse-time") return inverse_time_steps(size, static_cast<double>(steps) / 10);
+  if (options.schedule == "cosine") return cosine_steps(size, steps);
+  return constant_steps(size);
+}
+
+bool has(const TrainingPlan& plan, TrainingMethod method) {
+  return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
+}
+
+void read_descent(const TrainOptions& options, TrainingPlan& plan) {
+  const std::int64_t whole = options.published() ? kPublishedSteps : 20000;
+  const std::int64_t steps = options.steps.value_or(options.quick ? whole / 100 : whole);
+  const double size = options.step_size.value_or(options.published() ? kPublishedStepSize : 0.01);
+  check_positive(kName, "--step-size", size);
+  plan.descent.steps = steps;
+  plan.descent.step_size = schedule_of(options, size, steps);
+  plan.descent.record_every = std::max<std::int64_t>(1, steps / kRecords);
+  if (options.optimizer == "momentum") plan.descent.optimiser = Optimiser::momentum;
+  if (options.optimizer == "adam") plan.descent.optimiser = Optimiser::adam;
+  plan.batches.prompts = options.batch;
+  plan.batches.seed = options.seed;
+  plan.batches.loss_factor = options.published() ? 1 : 0.5;  // the publication has no ½
+  if (options.kernel == "full") plan.batches.kernel = PromptKernel::full;
+  // A flow to compare with goes as far; adaptive and heavy steps have another clock.
+  if (!options.time && has(plan, TrainingMethod::descent) && options.optimizer == "plain") {
+    double time = 0;
+    for (std::int64_t k = 0; k < steps; ++k) time += plan.descent.step_size(k);
+    plan.flow.end = 2 * plan.batches.loss_factor * time;
+  }
+}
+
+TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& warnings) {
+  TrainingPlan plan;
+  plan.problem = options.problem();
+  const Eigen::Index d = plan.problem.dimension();
+  plan.methods = read_list<TrainingMethod>(
+      "--method", options.method, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
+  const std::string kinds = !options.attention.empty() ? options.attention
+                            : options.published()      ? "softmax,linear"
+                                                       : "softmax";
+  plan.attention = read_list<AttentionKind>(
+      "--attention", kinds, {{"softmax", AttentionKind::softmax}, {"linear", AttentionKind::linear}});
+  const std::string parameters = !options.parameters.empty() ? options.parameters
+                                 : options.published()       ? "factored"
+                                                             : "invariant";
+  if (options.L.empty()) {
+    plan.lengths = options.published() ? published_lengths() : std::vector<double>{10, 100, 1000, kInfinity};
+  } else {
+    const bool whole = has(plan, TrainingMethod::descent);
+    plan.lengths = parse_lengths("--L", options.L, whole ? LengthKind::kWhole : LengthKind::kReal);
+  }
+  if (has(plan, TrainingMethod::descent)) {
+    for (const double L : plan.lengths) {
+      if (std::isinf(L)) warnings.push_back("sgd draws prompts: L = inf is trained by flow alone");
+      if (std::isfinite(L) && L >= 1e12) fail(kName, "--L", L, "below 1e12 for sgd, which draws the tokens");
+    }
+  }
+  if (parameters == "factored") {
+    if (options.start.alpha || options.start.theta != "identity") {
+      fail(kName,
+           "--alpha and --theta start the invariant set; factored parameters start at random (--seed)");
+    }
+    plan.parameters = Parametrisation::factored;
+    plan.start = random_factored_start(d, options.seed);
+  } else {
+    const InvariantPoint start = options.start.read(plan.problem, warnings);
+    Vector values(d * d + 1);
+    values << start.A.reshaped(), start.b;
+    plan.parameters = parameters == "merged" ? Parametrisation::merged : Parametrisation::invariant;
+    plan.start = parameters == "merged" ? invariant_map(d)->map(values) : values;
+  }
+  if (options.time) plan.flow.end = *options.time;
+  if (!(plan.flow.end > 0)) fail(kName, "--time", plan.flow.end, "positive");
+  check_positive(kName, "--tolerance", options.tolerance);
+  read_descent(options, plan);
+  const bool invariant = plan.parameters == Parametrisation::invariant;
+  if (!invariant && std::isinf(plan.flow.end)) {
+    plan.flow.end = 1000;
+    warnings.push_back("flows off the invariant set end at t = 1000 (--time)");
+  }
+  plan.flow.relative_tolerance = invariant ? options.tolerance : std::max(options.tolerance, 1e-5);
+  plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+  plan.nodes.seed = options.seed;
+  return plan;
+}
+
+void describe(const TrainOptions& options, const TrainingPlan& plan) {
+  double flows = 0, descents = 0, seconds = 0;
+  for (const double L : plan.lengths) {
+    const auto kinds = static_cast<double>(plan.attention.size());
+    if (has(plan, TrainingMethod::flow)) {
+      flows += kinds;
+      seconds += 0.3 * kinds;
+    }
+    if (has(plan, TrainingMethod::descent) && std::isfinite(L)) {
+      descents += kinds;
+      for (const AttentionKind kind : plan.attention) {
+        const double tokens = kind == AttentionKind::softmax ? L : 0;
+        seconds += static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
+                   (0.6e-6 + 3e-9 * tokens);
+      }
+    }
+  }
+  const Json json{{"flows", flows}, {"descents", descents}, {"core_seconds", seconds}, {"memory_MB", 100}};
+  if (options.json) return print_json(json);
+  fmt::print("{:g} flows and {:g} descents, some {:.2g} s on one core, less than 100 MB\n", flows, descents,
+             seconds);
+}
+
+void check_files(const TrainOptions& options) {
+  if (!options.plot.empty() && !options.plot.ends_with(".svg")) {
+    fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
+  }
+  if (!options.plot.empty() && options.plot == options.csv)
+    fail(kName, "--csv and --plot name the same file");
+  if (!first_process()) return;
+  for (const std::string& file : {options.csv, options.plot}) {
+    if (!file.empty()) AtomicFile(kName, file);  // can it be written?
+  }
+}
+
+void write_text(const std::string& file, const std::string& text) {
+  AtomicFile target(kName, file);
+  target.write(text);
+  target.commit();
+}
+
+void run_train(const TrainOptions& options) {
+  TrainReport report;
+  report.plan = read_plan(options, report.warnings);
+  if (options.dry_run) return describe(options, report.plan);
+  check_files(options);
+  report.null_risk = report.plan.problem.null_risk();
+  {
+    ProgressLine line("icl train");
+    report.plan.progress = [&](double share) { line.show(share); };
+    Execution execution = options.execution();
+    execution.ranks = nullptr;  // every process trains: paths are not rows to be shared out
+    report.runs = train(report.plan, execution);
+  }
+  const Json json = to_json(report);
+  check_numbers(json);
+  const std::string csv = options.csv.empty() ? "" : to_csv(report),
+                    svg = options.plot.empty() ? "" : to_svg(report);
+  if (first_process() && !options.csv.empty()) write_text(options.csv, csv);
+  if (first_process() && !options.plot.empty()) write_text(options.plot, svg);
+  if (options.json) return print_json(json);
+  print_report(report);
+  if (!options.csv.empty()) fmt::print("paths in {}\n", options.csv);
+  if (!options.plot.empty()) fmt::print("figure in {}\n", options.plot);
+}
+
+}  // namespace
+
+void add_icl_train_command(CLI::App& icl) {
+  auto options = std::make_shared<TrainOptions>();
+  CLI::App* command = icl.add_subcommand(
+      "train", "Training at every prompt length: gradient flow on exact risks, and stochastic descent");
+  add_problem_options(*command, *options);
+  command->add_option("--L", options->L, "lengths (10,100,1000,inf; the published ones with --preset)")
+      ->check(check_given, "");
+  command->add_option("--method", options->method, "flow, sgd, or flow,sgd")
+      ->check(check_given, "")
+      ->capture_default_str();
+  command->add_option("--attention", options->attention, "softmax, linear, or softmax,linear")
+      ->check(check_given, "");
+  command
+      ->add_option("--parameters", options->parameters,
+                   "invariant: A and b; merged: U and v; factored: K, Q, V and the output row")
+      ->check(CLI::IsMember({"invariant", "merged", "factored"}));
+  add_start_options(*command, options->start);
+  command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)");
+  command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
+      ->capture_default_str();
+  command->add_option("--steps", options->steps, "of sgd (20000)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
+  command->add_option("--step-size", options->step_size, "of sgd (0.01)");
+  command->add_option("--batch", options->batch, "prompts in a step of sgd")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->capture_default_str();
+  command->add_option("--optimizer", options->optimizer, "plain, momentum or adam")
+      ->check(CLI::IsMember({"plain", "momentum", "adam"}))
+      ->capture_default_str();
+  command->add_option("--schedule", options->schedule, "of the step size: constant, inverse-time or cosine")
+      ->check(CLI::IsMember({"constant", "inverse-time", "cosine"}))
+      ->capture_default_str();
+  command->add_option("--kernel", options->kernel, "how sgd draws prompts: collapsed or full; the same law")
+      ->check(CLI::IsMember({"collapsed", "full"}))
+      ->capture_default_str();
+  command->add_option("--csv", options->csv, "write all paths to this file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "write a figure to this .svg file")->check(check_given, "");
+  command->add_flag("--quick", options->quick, "a hundredth of the steps of sgd");
+  command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
+  command->footer(
+      "Time is that of the flow on half the mean squared error. sgd runs as long, in steps.\n\n"
+      "Examples:\n"
+      "  largo icl train --d 5 --L 10,100,inf --method flow --plot train.svg\n"
+      "  largo icl train --d 3 --L 20 --method flow,sgd --steps 2000 --step-size 0.05\n"
+      "  largo icl train --preset published --method flow,sgd --plot published.svg");
+  command->callback([options] { run_train(*options); });
+}
+
+}  // namespace largo

@@ -1,0 +1,107 @@
+#include "icl_train_report.hpp"
+
+#include <cmath>
+
+#include <fmt/core.h>
+
+namespace largo {
+namespace {
+
+std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("{:.15g}", L); }
+
+Json supremum_json(const TrajectoryDistance& distance) {
+  return {{"value", distance.value}, {"time", distance.time}};
+}
+
+Json distance_json(const PathDistance& distance) {
+  return {{"parameters", supremum_json(distance.parameters)},
+          {"predictions", supremum_json(distance.predictions)}};
+}
+
+Json run_json(const TrainReport& report, const TrainingRun& run) {
+  Json json{{"L", length_json(run.L)},
+            {"attention", name_of(run.attention)},
+            {"method", name_of(run.method)},
+            {"final_risk", run.final_risk.value},
+            {"risk_error", run.final_risk.error}};
+  const Eigen::Index d = report.plan.problem.dimension();
+  if (report.plan.parameters == Parametrisation::invariant) {
+    json["b"] = run.last.v[d];
+    json["A"] = largo::to_json(Matrix(run.last.U.topLeftCorner(d, d)));
+  } else {
+    json["U"] = largo::to_json(run.last.U);
+    json["v"] = largo::to_json(Matrix(run.last.v.transpose()))[0];
+  }
+  json["time"] = run.path.end();
+  json["steps"] = run.steps;
+  if (run.method == TrainingMethod::flow) json["stationary"] = run.stationary;
+  if (run.balance_drift) json["balance_drift"] = *run.balance_drift;
+  if (run.to_limit_flow) {
+    json["distance_to_limit_flow"] = run.to_limit_flow->parameters.value;
+    json["distances_to_limit_flow"] = distance_json(*run.to_limit_flow);
+  }
+  if (run.gradient_gap) json["gradient_gap"] = *run.gradient_gap;
+  if (run.to_flow) json["distances_to_flow"] = distance_json(*run.to_flow);
+  if (run.noise) json["noise"] = {{"excess", run.noise->excess}, {"spread", run.noise->spread}};
+  return json;
+}
+
+}  // namespace
+
+const char* name_of(AttentionKind attention) {
+  return attention == AttentionKind::softmax ? "softmax" : "linear";
+}
+
+const char* name_of(TrainingMethod method) { return method == TrainingMethod::flow ? "flow" : "sgd"; }
+
+Json to_json(const TrainReport& report) {
+  Json json;
+  json["runs"] = Json::array();
+  for (const TrainingRun& run : report.runs) json["runs"].push_back(run_json(report, run));
+  json["null"] = {{"value", report.null_risk}};
+  if (!report.warnings.empty()) json["warnings"] = report.warnings;
+  return json;
+}
+
+std::string to_csv(const TrainReport& report) {
+  const bool invariant = report.plan.parameters == Parametrisation::invariant;
+  const Eigen::Index d = report.plan.problem.dimension();
+  std::string text = "L,attention,method,time,risk,";
+  text += invariant ? "norm_A,b\n" : "norm_U,norm_v\n";
+  for (const TrainingRun& run : report.runs) {
+    for (const TrajectoryPoint& point : run.path.points()) {
+      const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
+      text += fmt::format("{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", length_text(run.L),
+                          name_of(run.attention), name_of(run.method), point.time, point.risk,
+                          here.U.leftCols(d).norm(), invariant ? here.v[d] : here.v.norm());
+    }
+  }
+  return text;
+}
+
+void print_report(const TrainReport& report) {
+  const bool invariant = report.plan.parameters == Parametrisation::invariant;
+  fmt::print("{:>8} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", "attention",
+             "method", "final risk", "error", "|A| or |U|", invariant ? "b" : "|v|", "time", "to limit",
+             "gap");
+  const Eigen::Index d = report.plan.problem.dimension();
+  for (const TrainingRun& run : report.runs) {
+    const double weight = invariant ? run.last.v[d] : run.last.v.norm();
+    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10.4g} {:>11.4g} {:>11}\n",
+               length_text(run.L), name_of(run.attention), name_of(run.method), run.final_risk.value,
+               run.final_risk.error, run.last.U.leftCols(d).norm(), weight, run.path.end(),
+               run.to_limit_flow ? run.to_limit_flow->parameters.value : 0,
+               run.gradient_gap ? fmt::format("{:.4g}", *run.gradient_gap) : "");
+  }
+  fmt::print(
+      "to limit: largest distance over time from the flow of the infinite prompt; gap: largest difference of "
+      "gradients along it\n");
+  for (const TrainingRun& run : report.runs) {
+    if (!run.noise) continue;
+    fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth\n",
+               length_text(run.L), name_of(run.attention), run.noise->excess, run.noise->spread);
+  }
+  for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
+}
+
+}  // namespace largo
