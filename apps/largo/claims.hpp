@@ -32,5 +32,9 @@ Claim exponent_claim(const ClaimOptions& options);
 Claim audit_claim(const ClaimOptions& options);
 Claim bounds_claim(const ClaimOptions& options);
 Claim softmax_linear_claim(const ClaimOptions& options);
+Claim infinite_limit_claim(const ClaimOptions& options);
+Claim transfer_claim(const ClaimOptions& options);
+Claim published_claim(const ClaimOptions& options);
+Claim other_covariates_claim(const ClaimOptions& options);
 
 }  // namespace largo

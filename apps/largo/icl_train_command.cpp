@@ -85,7 +85,8 @@ void read_descent(const TrainOptions& options, TrainingPlan& plan) {
   plan.batches.loss_factor = options.published() ? 1 : 0.5;  // the publication has no ½
   if (options.kernel == "full") plan.batches.kernel = PromptKernel::full;
   // A flow to compare with goes as far; adaptive and heavy steps have another clock.
-  if (!options.time && has(plan, TrainingMethod::descent) && options.optimizer == "plain") {
+  const bool compared = has(plan, TrainingMethod::descent) || options.published();
+  if (!options.time && compared && options.optimizer == "plain") {
     double time = 0;
     for (std::int64_t k = 0; k < steps; ++k) time += plan.descent.step_size(k);
     plan.flow.end = 2 * plan.batches.loss_factor * time;
