@@ -28,6 +28,7 @@ constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
 constexpr int kKrylovVectors = 20;
 constexpr double kLeastScale = 1e-6;
 constexpr double kGradientNoise = 4e-15;  // of the steepest gradient: rounding
+constexpr double kFlatGradient = 1e-13;   // perhaps rounding
 
 // SUNDIALS' objects, freed in the reverse order of their making.
 struct FreeContext {
@@ -249,9 +250,10 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
     const double norm = result.last.gradient.norm();
     steepest = std::max(steepest, norm);
     if (plan.progress) plan.progress(time, norm);
-    const bool still =
-        norm <= kGradientNoise * steepest || (norm <= kStationaryGradient * steepest &&
-                                              result.to_go <= plan.stationary_tolerance * (1 + here.norm()));
+    const double near = plan.stationary_tolerance * (1 + here.norm());
+    const bool still = norm <= kGradientNoise * steepest ||
+                       (norm <= kStationaryGradient * steepest && result.to_go <= near) ||
+                       (norm <= kFlatGradient * steepest && norm * time <= near);
     settled = still ? settled + 1 : 0;
     if (settled >= kSettledSteps) {
       result.stationary = true;

@@ -35,9 +35,9 @@ struct FlowPlan {
   double relative_tolerance = 1e-9;   ///< of each parameter, in a step
   double absolute_tolerance = 1e-12;  ///< for parameters close to zero
   /// Stationary is where the gradient is below kStationaryGradient of the steepest on the way and the way
-  /// still to go, the gradient over its rate of decay, below this (times 1 + |θ|); or the gradient rounding
-  /// only. At three steps in a row. So valleys of the risk are followed to their end, unless they are flatter
-  /// than 1e-14.
+  /// still to go, the gradient over its rate of decay, below this (times 1 + |θ|); or where it is below 1e-13
+  /// and the way in as much time again is; or where it is rounding only. At three steps in a row. So valleys
+  /// of the risk are followed to their end, unless they are flatter than 1e-13.
   double stationary_tolerance = 1e-9;
   std::int64_t most_steps = 20000;
   std::vector<ConservedQuantity> conserved = {};
