@@ -34,7 +34,7 @@ struct TrainOptions : ProblemOptions {
   std::optional<double> step_size;
   std::int64_t batch = kPublishedBatch;
   std::string optimizer = "plain", schedule = "constant", kernel = "collapsed";
-  std::string csv, plot;
+  std::string csv, plot, checkpoints;
   bool quick = false, dry_run = false;
 };
 
@@ -145,6 +145,7 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
   plan.flow.relative_tolerance = invariant ? options.tolerance : std::max(options.tolerance, 1e-5);
   plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
   plan.nodes.seed = options.seed;
+  plan.checkpoints = options.checkpoints;
   return plan;
 }
 
@@ -251,6 +252,10 @@ void add_icl_train_command(CLI::App& icl) {
   command->add_option("--kernel", options->kernel, "how sgd draws prompts: collapsed or full; the same law")
       ->check(CLI::IsMember({"collapsed", "full"}))
       ->capture_default_str();
+  command
+      ->add_option("--checkpoints", options->checkpoints,
+                   "folder where sgd saves its state, and goes on from after a stop")
+      ->check(check_given, "");
   command->add_option("--csv", options->csv, "write all paths to this file")->check(check_given, "");
   command->add_option("--plot", options->plot, "write a figure to this .svg file")->check(check_given, "");
   command->add_flag("--quick", options->quick, "a hundredth of the steps of sgd");

@@ -40,6 +40,7 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
     json["distance_to_limit_flow"] = run.to_limit_flow->parameters.value;
     json["distances_to_limit_flow"] = distance_json(*run.to_limit_flow);
   }
+  if (run.to_theorem) json["distance_to_theorem_limit"] = *run.to_theorem;
   if (run.gradient_gap) json["gradient_gap"] = *run.gradient_gap;
   if (run.to_flow) json["distances_to_flow"] = distance_json(*run.to_flow);
   if (run.noise) json["noise"] = {{"excess", run.noise->excess}, {"spread", run.noise->spread}};
@@ -100,6 +101,10 @@ void print_report(const TrainReport& report) {
     if (!run.noise) continue;
     fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth\n",
                length_text(run.L), name_of(run.attention), run.noise->excess, run.noise->spread);
+  }
+  for (const TrainingRun& run : report.runs) {
+    if (!run.to_theorem) continue;
+    fmt::print("the infinite prompt ends {:.1e} from the paper's limit (A, b)\n", *run.to_theorem);
   }
   for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
 }

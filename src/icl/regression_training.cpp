@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <mutex>
 #include <utility>
+
+#include <fmt/core.h>
 
 #include "icl/polynomial_risk.hpp"
 #include "largo/icl/parameter_maps.hpp"
@@ -18,7 +21,8 @@ namespace {
 
 constexpr const char* kName = "train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr std::int64_t kFinalNodes = 64;  // times those of the flow
+constexpr std::int64_t kCheckpoints = 50;  // in a run
+constexpr std::int64_t kFinalNodes = 64;   // times those of the flow
 
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -39,6 +43,11 @@ InvariantPoint invariant_start(const TrainingPlan& plan) {
   return {plan.start.head(d * d).reshaped(d, d), plan.start[d * d]};
 }
 
+bool is_regular(const Matrix& covariance) {
+  const Vector values = singular_values(covariance).values;
+  return values[values.size() - 1] > 1e-12 * values[0];
+}
+
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L,
                      const Execution& execution) {
   TrainingRun run;
@@ -54,6 +63,11 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
     run.final_risk = {flow.flow.last.value, flow.flow.last.error};
     run.stationary = flow.flow.stationary;
     run.balance_drift = flow.flow.drift.back();
+    if (std::isinf(L) && run.stationary && plan.problem.score_scale != 0 &&
+        is_regular(plan.problem.covariance)) {
+      const InvariantPoint limit = infinite_limit(plan.problem);
+      run.to_theorem = std::hypot((flow.last.A - limit.A).norm(), flow.last.b - limit.b);
+    }
   } else {
     run.map = map_of(plan);
     const auto risk = in_parameters(general_risk(plan.problem, attention, L, plan.nodes, execution), run.map);
@@ -73,8 +87,46 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
   return run;
 }
 
-TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, double L,
-                        const DescentOptions& options) {
+// 64 bits of all that decides the course of a descent (FNV-1a over the bytes of its numbers).
+std::uint64_t fingerprint(const TrainingPlan& plan, AttentionKind attention, double L) {
+  std::uint64_t hash = 0xcbf29ce484222325U;
+  const auto add = [&](double value) {
+    for (std::uint64_t bits = std::bit_cast<std::uint64_t>(value), i = 0; i < 8; ++i, bits >>= 8U) {
+      hash = (hash ^ (bits & 0xffU)) * 0x100000001b3U;
+    }
+  };
+  const auto add_all = [&](const Matrix& values) {
+    for (const double x : values.reshaped()) add(x);
+  };
+  const RegressionProblem& problem = plan.problem;
+  for (const Matrix* matrix : {&problem.covariance, &problem.query_covariance, &problem.prior_covariance}) {
+    add_all(*matrix);
+  }
+  add_all(plan.start);
+  const DescentOptions& descent = plan.descent;
+  for (const double x :
+       {problem.noise, problem.score_scale, L, attention == AttentionKind::softmax ? 1.0 : 0.0,
+        static_cast<double>(plan.parameters), static_cast<double>(descent.optimiser), descent.momentum,
+        descent.squares, descent.epsilon, static_cast<double>(descent.steps),
+        static_cast<double>(descent.record_every), static_cast<double>(plan.batches.prompts),
+        static_cast<double>(plan.batches.kernel), plan.batches.loss_factor}) {
+    add(x);
+  }
+  add(std::bit_cast<double>(plan.batches.seed));
+  for (std::int64_t k = 0; k < 16; ++k) add(descent.step_size(k * descent.steps / 16));
+  return hash;
+}
+
+DescentState first_state(const TrainingPlan& plan, const DescentOptions& options) {
+  if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) {
+    return load_descent(options.checkpoint);
+  }
+  DescentState state;
+  state.parameters = plan.start;
+  return state;
+}
+
+TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, double L, DescentOptions options) {
   TrainingRun run;
   run.L = L;
   run.attention = attention;
@@ -84,9 +136,14 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
   batches.length = static_cast<std::int64_t>(L);
   batches.attention = attention;
   const auto risk = in_parameters(regression_batches(plan.problem, batches), run.map);
-  DescentState state;
-  state.parameters = plan.start;
-  state = descend(*risk, std::move(state), options);
+  if (!plan.checkpoints.empty()) {
+    options.checkpoint =
+        plan.checkpoints / fmt::format("{}-L{:.0f}-{:016x}.safetensors",
+                                       attention == AttentionKind::softmax ? "softmax" : "linear", L,
+                                       fingerprint(plan, attention, L));
+    options.checkpoint_every = std::max<std::int64_t>(1, options.steps / kCheckpoints);
+  }
+  DescentState state = descend(*risk, first_state(plan, options), options);
   // A gradient of `factor` times the squared error is 2 factor times that of the risk.
   const double pace = 2 * plan.batches.loss_factor;
   for (DescentRecord& record : state.records) {
@@ -168,6 +225,15 @@ struct Job {
   double L;
 };
 
+void make_folder(const std::filesystem::path& folder) {
+  if (folder.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error || !std::filesystem::is_directory(folder)) {
+    fail(kName, "checkpoints", fmt::format("'{}'", folder.string()), "a folder that can be written");
+  }
+}
+
 void check(const TrainingPlan& plan) {
   check(plan.problem);
   if (plan.lengths.empty()) fail(kName, "there are no lengths");
@@ -207,6 +273,7 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
 
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
+  make_folder(plan.checkpoints);
   std::vector<Job> jobs;
   for (const TrainingMethod method : plan.methods) {
     for (const AttentionKind attention : plan.attention) {

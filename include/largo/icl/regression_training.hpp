@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -34,6 +35,10 @@ struct TrainingPlan {
   TaskNodes nodes = {.count = 1024};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
+  /// A folder (made if need be) where descents save their state, and from where they go on if it holds that
+  /// of the same setting: the file of a run is named after its kind, its length and all that decides its
+  /// course.
+  std::filesystem::path checkpoints = {};
   std::function<void(double share)> progress = {};  ///< of descents, which take the time
 };
 
@@ -62,6 +67,9 @@ struct TrainingRun {
   std::int64_t steps = 0;
   std::optional<double> balance_drift;        ///< of flows on the invariant set
   std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt
+  /// Of a flow of infinite prompts on the invariant set that ran to its end: the distance of (A, b) from
+  /// infinite_limit() with balance 0; none where Σ is singular.
+  std::optional<double> to_theorem;
   std::optional<double> gradient_gap;   ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
   std::optional<DescentNoise> noise;    ///< of a descent, around the flow at the same length
   std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
