@@ -45,7 +45,7 @@ void run_threshold(const ThresholdOptions& options) {
   if (options.json) return print_json(json);
   check_numbers(json);
   fmt::print("L = {:.15g}: trained risk {:.10g}, within {:g} of the limit {:.10g}\n", found.L, found.risk,
-             options.epsilon, found.limit);
+             options.epsilon, shown_risk(found.limit, problem.null_risk()));
   if (found.before.L > 0)
     fmt::print("L = {:.15g}: trained risk {:.10g}\n", found.before.L, found.before.risk);
   for (const std::string& note : notes) fmt::print("warning: {}\n", note);

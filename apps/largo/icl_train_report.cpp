@@ -88,9 +88,11 @@ void print_report(const TrainReport& report) {
   const Eigen::Index d = report.plan.problem.dimension();
   for (const TrainingRun& run : report.runs) {
     const double weight = invariant ? run.last.v[d] : run.last.v.norm();
-    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10.4g} {:>11.4g} {:>11}\n",
-               length_text(run.L), name_of(run.attention), name_of(run.method), run.final_risk.value,
-               run.final_risk.error, run.last.U.leftCols(d).norm(), weight, run.path.end(),
+    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11.4g} {:>11}\n",
+               length_text(run.L), name_of(run.attention), name_of(run.method),
+               shown_risk(run.final_risk.value, report.null_risk), run.final_risk.error,
+               run.last.U.leftCols(d).norm(), weight,
+               run.stationary ? "end" : fmt::format("{:.4g}", run.path.end()),
                run.to_limit_flow ? run.to_limit_flow->parameters.value : 0,
                run.gradient_gap ? fmt::format("{:.4g}", *run.gradient_gap) : "");
   }
@@ -104,7 +106,8 @@ void print_report(const TrainReport& report) {
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.to_theorem) continue;
-    fmt::print("the infinite prompt ends {:.1e} from the paper's limit (A, b)\n", *run.to_theorem);
+    fmt::print("the infinite prompt ends {} from the paper's limit (A, b)\n",
+               *run.to_theorem < 1e-9 ? "less than 1e-9" : fmt::format("{:.3g}", *run.to_theorem));
   }
   for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);
 }

@@ -47,6 +47,8 @@ void print_json(const Json& json) {
   fmt::print("{}\n", to_text(json));
 }
 
+double shown_risk(double risk, double null_risk) { return std::abs(risk) < 1e-14 * null_risk ? 0 : risk; }
+
 std::string short_list(const ConstVectorRef& values) {
   constexpr std::ptrdiff_t kShown = 8;
   std::string text = "(";

@@ -32,6 +32,9 @@ void print_json(const Json& json);
 /// U+FFFD.
 std::string to_text(const Json& json, int indent = -1);
 
+/// For people: zero where a risk is nothing but rounding beside that of predicting zero.
+double shown_risk(double risk, double null_risk);
+
 /// "(1.25, -0.5, …)", six significant digits, at most eight entries.
 std::string short_list(const ConstVectorRef& values);
 
