@@ -23,6 +23,8 @@ constexpr double kDepth = 32;
 constexpr double kLeastLength = 1e12;
 constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
 constexpr double kStep = 0.2;
+// Shares of the largest λ below this are zero: rounding, or without influence on s².
+constexpr double kNoRatio = 1e-18;
 
 using Group = std::array<double, kGroup>;
 
@@ -52,7 +54,8 @@ const Contour& unit_contour() {
 SpreadRule::SpreadRule(const Vector& ratios, double length) : ratios_(ratios / ratios.maxCoeff()) {
   const Eigen::Index d = ratios.size();
   double smallest = 1, rank = 0;
-  for (const double ratio : ratios_) {
+  for (double& ratio : ratios_) {
+    if (ratio < kNoRatio) ratio = 0;
     if (ratio > 0) {
       smallest = std::min(smallest, ratio);
       ++rank;

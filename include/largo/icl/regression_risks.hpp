@@ -20,7 +20,7 @@ namespace largo {
 /// R_L(A, b) on the invariant set U = [[A, 0], [0, 0]], v = (0, b), in the parameters of invariant_map().
 /// There s² is a quadratic form of x_q alone and w integrates out: what is left is one integral over s².
 /// Domain: 1 <= L <= kLargestL or L = ∞. Error: 1e-9 of R_L - R_∞ with its estimate; rounding where the risk
-/// is a polynomial (linear attention, L = ∞). Cost: 0.3 ms for d = 5, 1 ms for d = 10, whatever L is (20 µs
+/// is a polynomial (linear attention, L = ∞). Cost: 0.5 ms for d = 5, 1 ms for d = 10, whatever L is (20 µs
 /// where AᵀΣA is a multiple of Σ_q^-1, as for A = aI, Σ = Σ_q = I), some µs for a polynomial; the first time
 /// a SoftmaxTable.
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
