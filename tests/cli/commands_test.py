@@ -59,9 +59,11 @@ class Reproduce(CliTest):
         self.assertIn(os.path.join("a", "b", "report.json"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
-        lemma, exact, laws, exponent, audit, bounds, softmax_linear = report["claims"]
+        (lemma, exact, laws, exponent, audit, bounds, softmax_linear,
+         limit, transfer, published, covariates) = report["claims"]
         self.assertEqual([claim["id"] for claim in report["claims"]],
-                         ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear"])
+                         ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear",
+                          "infinite-limit", "transfer", "published", "other-covariates"])
         self.assertEqual({claim["verdict"] for claim in report["claims"]}, {"holds"})
         self.assertAlmostEqual(exponent["rows"][1]["exponent"], (5 ** 0.5 - 1) / 2, 12)
         self.assertLessEqual(exponent["worst_difference"], exponent["worst_difference_bound"])
@@ -78,6 +80,12 @@ class Reproduce(CliTest):
             self.assertTrue(fit["c2"] > 0 and fit["worst_ratio"] <= 1)
         lengths = [row["L_at_query"] for row in softmax_linear["rows"]]
         self.assertEqual(lengths, sorted(lengths))
+        self.assertLessEqual(limit["largest_distance"], limit["tolerance"])
+        self.assertEqual([row["L"] for row in transfer["thresholds"]], [445, 4745, 47836])
+        self.assertEqual({row["method"] for row in published["rows"]}, {"flow", "sgd"})
+        for law in covariates["laws"]:
+            distances = [row["distance"] for row in law["rows"]]
+            self.assertEqual(distances, sorted(distances, reverse=True))
         # A second run replaces the report, and gives the same whatever the number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
