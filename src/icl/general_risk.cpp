@@ -23,9 +23,9 @@ class GeneralSoftmaxRisk final : public Risk {
       : problem_(problem), d_(problem.dimension()), table_(L), execution_(execution) {
     const Matrix prior = covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root;
     const Matrix query = covariance_root("general_risk", "query_covariance", problem.query_covariance).root;
-    const Matrix points = normal_points(prior.cols() + query.cols(), nodes.count, nodes.seed);
-    tasks_ = points.leftCols(prior.cols()) * prior.transpose();
-    queries_ = points.rightCols(query.cols()) * query.transpose();
+    points_ = task_points(prior.cols(), query.cols(), nodes.count, nodes.seed);
+    tasks_ = points_->points.leftCols(prior.cols()) * prior.transpose();
+    queries_ = points_->points.rightCols(query.cols()) * query.transpose();
     labels_ = tasks_.cwiseProduct(queries_).rowwise().sum();
   }
 
@@ -46,10 +46,10 @@ class GeneralSoftmaxRisk final : public Risk {
     Vector sum = Vector::Zero(static_cast<Eigen::Index>(width)), parts = Vector::Zero(kParts);
     for (Eigen::Index i = 0; i < count / block; ++i) {
       const Eigen::Map<const Vector> row(rows.data() + i * sum.size(), sum.size());
-      parts[i * block / each] += row[0] / static_cast<double>(each);
+      parts[i * block / each] += row[0];
       sum += row;
     }
-    sum /= static_cast<double>(count);
+    for (Eigen::Index i = 0; i < kParts; ++i) parts[i] /= points_->weights.segment(i * each, each).sum();
     point.value = sum[0];
     point.error = std::sqrt((parts.array() - sum[0]).square().sum() / (kParts * (kParts - 1)));
     RegressionParameters slope{Matrix::Zero(d_ + 1, d_ + 1), sum.tail(d_ + 1)};
@@ -84,12 +84,12 @@ class GeneralSoftmaxRisk final : public Risk {
     Vector along(count), across(count), p(count);
     for (Eigen::Index i = 0; i < count; ++i) {
       const RiskStatistics f = table_(square[i]);
-      const double y = labels_[first + i];
+      const double y = labels_[first + i], weight = points_->weights[first + i];
       const double miss = c[i] - y;
-      row[0] += 0.5 * (miss * miss + c[i] * c[i] * f.phi + kappa[i] * f.p) + c[i] * y * f.p;
-      across[i] = miss + c[i] * f.phi + y * f.p;
-      along[i] = c[i] * c[i] * f.phi_slope + (kappa[i] + 2 * c[i] * y) * f.p_slope;
-      p[i] = f.p;
+      row[0] += weight * (0.5 * (miss * miss + c[i] * c[i] * f.phi + kappa[i] * f.p) + c[i] * y * f.p);
+      across[i] = weight * (miss + c[i] * f.phi + y * f.p);
+      along[i] = weight * (c[i] * c[i] * f.phi_slope + (kappa[i] + 2 * c[i] * y) * f.p_slope);
+      p[i] = weight * f.p;
     }
     const Matrix slope_u = across.asDiagonal() * gamma_v + along.asDiagonal() * gamma_u;
     Eigen::Map<Matrix>(row.data() + 1, d_ + 1, d_) = slope_u.transpose() * X;
@@ -101,6 +101,7 @@ class GeneralSoftmaxRisk final : public Risk {
   Eigen::Index d_;
   RiskTable table_;
   Execution execution_;
+  std::shared_ptr<const TaskPoints> points_;
   Matrix tasks_, queries_;  // a row for each node
   Vector labels_;
 };

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -10,7 +9,8 @@
 
 #include <fmt/core.h>
 
-#include "icl/polynomial_risk.hpp"
+#include "icl/descent_fingerprint.hpp"
+#include "icl/path_distance.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
@@ -21,8 +21,10 @@ namespace {
 
 constexpr const char* kName = "train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kMostGaps = 200;     // where gradients are compared, along a path
 constexpr std::int64_t kCheckpoints = 50;  // in a run
-constexpr std::int64_t kFinalNodes = 64;   // times those of the flow
+constexpr std::int64_t kLateNodes = 4;
+constexpr std::int64_t kFinalNodes = 64;  // times those of the flow
 
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -48,6 +50,26 @@ bool is_regular(const Matrix& covariance) {
   return values[values.size() - 1] > 1e-12 * values[0];
 }
 
+// Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
+// matter at the end.
+void general_flow(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
+  FlowPlan flow_plan = plan.flow;
+  flow_plan.method = FlowMethod::krylov;
+  const bool exact = run.attention == AttentionKind::linear || std::isinf(run.L);
+  const bool halves = !exact && std::isfinite(plan.flow.end);
+  if (halves) flow_plan.end = plan.flow.end / 2;
+  Vector start = plan.start;
+  for (int half = 0; half < (halves ? 2 : 1); ++half) {
+    const TaskNodes nodes{(half == 0 ? 1 : kLateNodes) * plan.nodes.count, plan.nodes.seed};
+    const auto risk =
+        in_parameters(general_risk(plan.problem, run.attention, run.L, nodes, execution), run.map);
+    const FlowResult flow = gradient_flow(*risk, start, flow_plan, execution);
+    flow.trajectory.append_to(run.path, half == 0 ? 0 : run.path.end());
+    start = run.path.points().back().parameters;
+    run.stationary = flow.stationary;
+  }
+}
+
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L,
                      const Execution& execution) {
   TrainingRun run;
@@ -70,12 +92,7 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
     }
   } else {
     run.map = map_of(plan);
-    const auto risk = in_parameters(general_risk(plan.problem, attention, L, plan.nodes, execution), run.map);
-    FlowPlan flow_plan = plan.flow;
-    flow_plan.method = FlowMethod::krylov;
-    FlowResult flow = gradient_flow(*risk, plan.start, flow_plan, execution);
-    run.path = std::move(flow.trajectory);
-    run.stationary = flow.stationary;
+    general_flow(plan, run, execution);
   }
   const std::vector<TrajectoryPoint>& points = run.path.points();
   run.steps = static_cast<std::int64_t>(points.size()) - 1;
@@ -85,36 +102,6 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
     run.final_risk = regression_risk(plan.problem, attention, L, run.last, nodes, execution);
   }
   return run;
-}
-
-// 64 bits of all that decides the course of a descent (FNV-1a over the bytes of its numbers).
-std::uint64_t fingerprint(const TrainingPlan& plan, AttentionKind attention, double L) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
-  const auto add = [&](double value) {
-    for (std::uint64_t bits = std::bit_cast<std::uint64_t>(value), i = 0; i < 8; ++i, bits >>= 8U) {
-      hash = (hash ^ (bits & 0xffU)) * 0x100000001b3U;
-    }
-  };
-  const auto add_all = [&](const Matrix& values) {
-    for (const double x : values.reshaped()) add(x);
-  };
-  const RegressionProblem& problem = plan.problem;
-  for (const Matrix* matrix : {&problem.covariance, &problem.query_covariance, &problem.prior_covariance}) {
-    add_all(*matrix);
-  }
-  add_all(plan.start);
-  const DescentOptions& descent = plan.descent;
-  for (const double x :
-       {problem.noise, problem.score_scale, L, attention == AttentionKind::softmax ? 1.0 : 0.0,
-        static_cast<double>(plan.parameters), static_cast<double>(descent.optimiser), descent.momentum,
-        descent.squares, descent.epsilon, static_cast<double>(descent.steps),
-        static_cast<double>(descent.record_every), static_cast<double>(plan.batches.prompts),
-        static_cast<double>(plan.batches.kernel), plan.batches.loss_factor}) {
-    add(x);
-  }
-  add(std::bit_cast<double>(plan.batches.seed));
-  for (std::int64_t k = 0; k < 16; ++k) add(descent.step_size(k * descent.steps / 16));
-  return hash;
 }
 
 DescentState first_state(const TrainingPlan& plan, const DescentOptions& options) {
@@ -140,7 +127,7 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
     options.checkpoint =
         plan.checkpoints / fmt::format("{}-L{:.0f}-{:016x}.safetensors",
                                        attention == AttentionKind::softmax ? "softmax" : "linear", L,
-                                       fingerprint(plan, attention, L));
+                                       descent_fingerprint(plan, attention, L));
     options.checkpoint_every = std::max<std::int64_t>(1, options.steps / kCheckpoints);
   }
   DescentState state = descend(*risk, first_state(plan, options), options);
@@ -158,25 +145,6 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
   return run;
 }
 
-PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two) {
-  const Eigen::Index d = problem.dimension();
-  // A flow that ended where it is stationary stays there.
-  const double ends[] = {one.path.end(), two.path.end()};
-  const double horizon = one.stationary && two.stationary ? std::max(ends[0], ends[1])
-                         : one.stationary                 ? ends[1]
-                         : two.stationary                 ? ends[0]
-                                                          : std::min(ends[0], ends[1]);
-  PathDistance distance;
-  distance.parameters = largest_distance(one.path, two.path, horizon, [&](const Vector& x, const Vector& y) {
-    const RegressionParameters p = to_parameters(one.map->map(x), d), q = to_parameters(two.map->map(y), d);
-    return std::hypot((p.U - q.U).leftCols(d).norm(), (p.v - q.v).norm());
-  });
-  distance.predictions = largest_distance(one.path, two.path, horizon, [&](const Vector& x, const Vector& y) {
-    return prediction_distance(problem, to_parameters(one.map->map(x), d), to_parameters(two.map->map(y), d));
-  });
-  return distance;
-}
-
 double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& limit,
                     const Execution& execution) {
   const auto risk_of = [&](double L) -> std::shared_ptr<const Risk> {
@@ -187,9 +155,11 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
   };
   const auto finite = risk_of(run.L), infinite = risk_of(kInfinity);
   const Eigen::Index d = plan.problem.dimension();
+  const std::vector<TrajectoryPoint>& points = limit.path.points();
+  const std::size_t stride = 1 + points.size() / kMostGaps;
   double largest = 0;
-  for (const TrajectoryPoint& point : limit.path.points()) {
-    Vector here = point.parameters;
+  for (std::size_t i = 0; i < points.size(); i += stride) {
+    Vector here = points[i].parameters;
     if (plan.parameters == Parametrisation::invariant) {
       const Vector merged = limit.map->map(here);
       here = invariant_map(d)->pull_back(merged, merged);  // the inverse on the invariant set
@@ -241,23 +211,6 @@ void check(const TrainingPlan& plan) {
 }
 
 }  // namespace
-
-double prediction_distance(const RegressionProblem& problem, const RegressionParameters& one,
-                           const RegressionParameters& two) {
-  const Eigen::Index d = problem.dimension();
-  const Matrix root = covariance_root(kName, "prior_covariance", problem.prior_covariance).root;
-  double square = 0;
-  visit_degree_five(root.cols(), [&](const Vector& omega, double weight) {
-    const Vector w = root * omega;
-    const auto predictor = [&](const RegressionParameters& at) {
-      return Vector(at.U.leftCols(d).transpose() *
-                    token_covariance_product(problem.covariance, problem.noise, w, at.v));
-    };
-    const Vector difference = predictor(one) - predictor(two);
-    square += weight * difference.dot(problem.query_covariance * difference);
-  });
-  return std::abs(problem.score_scale) * std::sqrt(std::max(square, 0.0));
-}
 
 Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                          const RegressionParameters& parameters, const TaskNodes& nodes,

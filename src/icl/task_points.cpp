@@ -3,9 +3,15 @@
 #include <algorithm>
 #include <bit>
 #include <boost/random/sobol.hpp>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_math.hpp"
 #include "largo/sampling/streams.hpp"
 
@@ -36,6 +42,94 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
     points.row(i) = Eigen::Map<const Vector>(uniforms.data(), dimension).transpose();
   }
   return points;
+}
+
+Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
+  constexpr Eigen::Index kPointsPerCondition = 6;
+  constexpr int kMostIterations = 20;
+  constexpr double kCalibrated = 1e-11;
+  const Eigen::Index n = points.rows(), k = task_dimension, d = points.cols() - k;
+  const Vector equal = Vector::Constant(n, 1 / static_cast<double>(n));
+  const Eigen::Index pairs_x = d * (d + 1) / 2, pairs_w = k * (k + 1) / 2;
+  const Eigen::Index conditions = 1 + 2 * pairs_x + pairs_w + pairs_x * pairs_w;
+  if (kPointsPerCondition * conditions > n) return equal;
+  Matrix A(conditions, n);
+  Vector target(conditions);
+  Eigen::Index row = 0;
+  const auto demand = [&](const Vector& values, double average) {
+    A.row(row) = values.transpose();
+    target[row++] = average;
+  };
+  const auto product = [&](Eigen::Index i, Eigen::Index j) {
+    return Vector(points.col(i).cwiseProduct(points.col(j)));
+  };
+  const Vector norm = points.rightCols(d).rowwise().squaredNorm();
+  demand(Vector::Ones(n), 1);
+  for (Eigen::Index k1 = 0; k1 < k; ++k1) {
+    for (Eigen::Index k2 = 0; k2 <= k1; ++k2) demand(product(k1, k2), k1 == k2 ? 1 : 0);
+  }
+  for (Eigen::Index i = 0; i < d; ++i) {
+    for (Eigen::Index j = 0; j <= i; ++j) {
+      const double same = i == j ? 1 : 0;
+      const Vector xx = product(k + i, k + j);
+      demand(xx, same);
+      demand(xx.cwiseProduct(norm), same * static_cast<double>(d + 2));
+      for (Eigen::Index k1 = 0; k1 < k; ++k1) {
+        for (Eigen::Index k2 = 0; k2 <= k1; ++k2)
+          demand(xx.cwiseProduct(product(k1, k2)), k1 == k2 ? same : 0);
+      }
+    }
+  }
+  // Exponential tilts keep weights positive: log Σ e^{<λ, a_i - target>} is convex in λ, and stationary where
+  // the averages are the target.
+  A.colwise() -= target;
+  Vector lambda = Vector::Zero(conditions), weights = equal;
+  const auto tilt = [&](const Vector& at) {
+    const Vector scores = A.transpose() * at;
+    const double top = scores.maxCoeff();
+    const Vector unnormalised = (scores.array() - top).exp();
+    return std::pair{std::log(unnormalised.sum()) + top, Vector(unnormalised / unnormalised.sum())};
+  };
+  double height = tilt(lambda).first;
+  for (int iteration = 0; iteration < kMostIterations; ++iteration) {
+    const Vector miss = A * weights;
+    if (miss.cwiseAbs().maxCoeff() < kCalibrated) return weights;
+    const Matrix curvature = A * weights.asDiagonal() * A.transpose() - miss * miss.transpose();
+    const Vector step = least_squares(curvature, -miss);
+    double share = 1;
+    for (; share > 1e-3; share /= 2) {  // downhill
+      auto [lower, tilted] = tilt(lambda + share * step);
+      if (!(lower < height)) continue;
+      lambda += share * step;
+      height = lower;
+      weights = std::move(tilted);
+      break;
+    }
+    if (share <= 1e-3) break;
+  }
+  return equal;
+}
+
+std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
+                                              std::int64_t count, std::uint64_t seed) {
+  constexpr std::size_t kKept = 4;
+  using Key = std::tuple<Eigen::Index, Eigen::Index, std::int64_t, std::uint64_t>;
+  static std::mutex mutex;
+  static std::deque<std::pair<Key, std::shared_ptr<const TaskPoints>>> kept;
+  const Key key{task_dimension, query_dimension, count, seed};
+  const std::lock_guard lock(mutex);
+  for (const auto& [known, points] : kept) {
+    if (known == key) return points;
+  }
+  TaskPoints made;
+  made.points = normal_points(task_dimension + query_dimension, count, seed);
+  made.weights =
+      count <= kMostCalibrated
+          ? calibrated_weights(made.points, task_dimension)
+          : Vector(Vector::Constant(made.points.rows(), 1 / static_cast<double>(made.points.rows())));
+  if (kept.size() == kKept) kept.pop_front();
+  kept.emplace_back(key, std::make_shared<const TaskPoints>(std::move(made)));
+  return kept.back().second;
 }
 
 }  // namespace largo

@@ -16,6 +16,14 @@ void Trajectory::add(TrajectoryPoint point, Matrix derivatives) {
   derivatives_.push_back(std::move(derivatives));
 }
 
+void Trajectory::append_to(Trajectory& path, double from) const {
+  for (std::size_t i = path.points_.empty() ? 0 : 1; i < points_.size(); ++i) {
+    TrajectoryPoint point = points_[i];
+    point.time += from;
+    path.add(std::move(point), derivatives_[i]);
+  }
+}
+
 Vector Trajectory::at(double time) const {
   if (points_.empty()) fail("Trajectory", "there are no points");
   if (!(time >= points_.front().time)) fail("Trajectory", "time", time, "at least that of the first point");

@@ -31,7 +31,8 @@ struct TrainingPlan {
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
-  /// Of flows off the invariant set; risks at their ends are taken over 64 times as many.
+  /// Of flows off the invariant set; in the second half of the time four times as many, and for risks at
+  /// their ends 64 times.
   TaskNodes nodes = {.count = 1024};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run

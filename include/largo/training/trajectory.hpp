@@ -23,6 +23,10 @@ class Trajectory {
   /// time.
   void add(TrajectoryPoint point, Matrix derivatives);
 
+  /// Continues `path` by this one, its times shifted by `from`; the first point is left out where `path` has
+  /// one.
+  void append_to(Trajectory& path, double from) const;
+
   const std::vector<TrajectoryPoint>& points() const { return points_; }
   double end() const { return points_.back().time; }
 
