@@ -12,12 +12,12 @@
 #include "command.hpp"
 #include "concentration_report.hpp"
 #include "largo/concentration/exact_errors.hpp"
-#include "largo/io/atomic_file.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/parse_numbers.hpp"
+#include "output_files.hpp"
 #include "progress.hpp"
 
 namespace largo {
@@ -145,24 +145,11 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
 // Before the work.
 void check_files(const ConcentrationOptions& options, const ConcentrationPlan& plan) {
   if (!options.plot.empty()) {
-    if (!options.plot.ends_with(".svg")) {
-      fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
-    }
     if (std::all_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isinf(L); })) {
       fail(kName, "--plot needs a finite length: errors of the infinite prompt are zero");
     }
-    if (options.plot == options.csv) fail(kName, "--csv and --plot name the same file");
   }
-  if (!first_process()) return;
-  for (const std::string& file : {options.csv, options.plot}) {
-    if (!file.empty()) AtomicFile(kName, file);  // can it be written?
-  }
-}
-
-void write_text(const std::string& file, const std::string& text) {
-  AtomicFile target(kName, file);
-  target.write(text);
-  target.commit();
+  check_output_files(kName, options.csv, options.plot);
 }
 
 void run_concentration(const ConcentrationOptions& options) {
@@ -194,8 +181,8 @@ void run_concentration(const ConcentrationOptions& options) {
   const Json json = to_json(report);
   check_numbers(json);
   const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_text(options.plot, svg);
+  if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
+  if (first_process() && !options.plot.empty()) write_text(kName, options.plot, svg);
   if (options.json) {
     print_json(json);
     return;

@@ -12,7 +12,6 @@
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/icl/ridge_floor.hpp"
-#include "largo/measures/affine.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
@@ -52,7 +51,9 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
     point = {named_matrix("--A", options.A, d, d), *options.b};
   } else {
     point = infinite_limit(problem);
-    note = "at the limit of infinite-prompt training, since neither --A, --b nor --U, --V is given";
+    note = fmt::format(
+        "at the limit of infinite-prompt training{}, since neither --A, --b nor --U, --V is given",
+        options.covariates.empty() ? "" : " for standard Gaussian covariates");
   }
   RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
   parameters.U.topLeftCorner(d, d) = point.A;
@@ -60,9 +61,12 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
   return parameters;
 }
 
-// The task with other covariates: images of the law under the root of the covariance.
+// The task with covariates and queries of another law, which brings its own covariance.
 PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
   const Eigen::Index d = problem.dimension();
+  if (!problem.covariance.isIdentity(0) || !problem.query_covariance.isIdentity(0)) {
+    fail(kName, "--covariates brings its own covariance: give neither --cov nor --query-cov, nor a preset");
+  }
   RegressionLaws laws;
   laws.covariates = named_law(options.covariates, d, options.arithmetic());
   check_size(kName, "--covariates dimension", laws.covariates->dimension(), d);

@@ -1,5 +1,7 @@
 #include "icl_start.hpp"
 
+#include <cmath>
+
 #include <fmt/core.h>
 
 #include "arguments.hpp"
@@ -11,12 +13,19 @@ namespace largo {
 InvariantPoint StartOptions::read(const RegressionProblem& problem,
                                   std::vector<std::string>& warnings) const {
   const double largest = largest_admissible_alpha(problem);
+  if (!alpha && !std::isfinite(largest)) {
+    fail("icl", "the covariance or the score scale is zero: every start is admissible, give --alpha");
+  }
   const double a = alpha.value_or(largest / 2);
   check_finite("icl", "--alpha", a);
   if (a >= largest) {
     warnings.push_back(fmt::format(
         "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", a,
         largest));
+  }
+  if (problem.score_scale < 0) {
+    warnings.emplace_back(
+        "the score scale is negative: the start is on the far side of zero, and the theorem does not apply");
   }
   return paper_start(problem, a, named_matrix("--theta", theta, problem.dimension()));
 }

@@ -12,9 +12,9 @@
 #include "icl_train_report.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/parse_numbers.hpp"
+#include "output_files.hpp"
 #include "progress.hpp"
 
 namespace largo {
@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kName = "icl train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kRecords = 100;
+constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
 
 struct TrainOptions : ProblemOptions {
   std::string L, method = "flow", attention;
@@ -66,6 +67,19 @@ StepSchedule schedule_of(const TrainOptions& options, double size, std::int64_t 
   return constant_steps(size);
 }
 
+// The sum of the sizes; of very many steps, some stand for their neighbours.
+double duration_of(const StepSchedule& size, std::int64_t steps) {
+  const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
+  const std::int64_t length = steps / blocks, longer = steps % blocks;
+  double time = 0;
+  for (std::int64_t i = 0, first = 0; i < blocks; ++i) {
+    const std::int64_t here = length + (i < longer ? 1 : 0);
+    time += static_cast<double>(here) * size(first + here / 2);
+    first += here;
+  }
+  return time;
+}
+
 bool has(const TrainingPlan& plan, TrainingMethod method) {
   return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
 }
@@ -87,10 +101,16 @@ void read_descent(const TrainOptions& options, TrainingPlan& plan) {
   // A flow to compare with goes as far; adaptive and heavy steps have another clock.
   const bool compared = has(plan, TrainingMethod::descent) || options.published();
   if (!options.time && compared && options.optimizer == "plain") {
-    double time = 0;
-    for (std::int64_t k = 0; k < steps; ++k) time += plan.descent.step_size(k);
-    plan.flow.end = 2 * plan.batches.loss_factor * time;
+    plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, steps);
   }
+}
+
+void remove_repeated(std::vector<double>& lengths) {
+  std::vector<double> once;
+  for (const double L : lengths) {
+    if (std::find(once.begin(), once.end(), L) == once.end()) once.push_back(L);
+  }
+  lengths = std::move(once);
 }
 
 TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& warnings) {
@@ -113,7 +133,12 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
     const bool whole = has(plan, TrainingMethod::descent);
     plan.lengths = parse_lengths("--L", options.L, whole ? LengthKind::kWhole : LengthKind::kReal);
   }
+  remove_repeated(plan.lengths);
   if (has(plan, TrainingMethod::descent)) {
+    const bool drawn =
+        std::any_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isfinite(L); });
+    if (!drawn && !has(plan, TrainingMethod::flow))
+      fail(kName, "--L", "inf", "finite for sgd, which draws prompts; train inf with --method flow");
     for (const double L : plan.lengths) {
       if (std::isinf(L)) warnings.push_back("sgd draws prompts: L = inf is trained by flow alone");
       if (std::isfinite(L) && L >= 1e12) fail(kName, "--L", L, "below 1e12 for sgd, which draws the tokens");
@@ -135,7 +160,9 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
   }
   if (options.time) plan.flow.end = *options.time;
   if (!(plan.flow.end > 0)) fail(kName, "--time", plan.flow.end, "positive");
-  check_positive(kName, "--tolerance", options.tolerance);
+  if (!(options.tolerance >= kLeastTolerance && options.tolerance <= kLargestTolerance)) {
+    fail(kName, "--tolerance", options.tolerance, "between 1e-13 and 0.01");
+  }
   read_descent(options, plan);
   const bool invariant = plan.parameters == Parametrisation::invariant;
   if (!invariant && std::isinf(plan.flow.end)) {
@@ -150,12 +177,13 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
 }
 
 void describe(const TrainOptions& options, const TrainingPlan& plan) {
-  double flows = 0, descents = 0, seconds = 0;
+  std::size_t flows = 0, descents = 0;
+  double seconds = 0;
   for (const double L : plan.lengths) {
-    const auto kinds = static_cast<double>(plan.attention.size());
+    const std::size_t kinds = plan.attention.size();
     if (has(plan, TrainingMethod::flow)) {
       flows += kinds;
-      seconds += 0.3 * kinds;
+      seconds += 0.3 * static_cast<double>(kinds);
     }
     if (has(plan, TrainingMethod::descent) && std::isfinite(L)) {
       descents += kinds;
@@ -168,33 +196,31 @@ void describe(const TrainOptions& options, const TrainingPlan& plan) {
   }
   const Json json{{"flows", flows}, {"descents", descents}, {"core_seconds", seconds}, {"memory_MB", 100}};
   if (options.json) return print_json(json);
-  fmt::print("{:g} flows and {:g} descents, some {:.2g} s on one core, less than 100 MB\n", flows, descents,
+  fmt::print("{} flows and {} descents, some {:.2g} s on one core, less than 100 MB\n", flows, descents,
              seconds);
 }
 
-void check_files(const TrainOptions& options) {
-  if (!options.plot.empty() && !options.plot.ends_with(".svg")) {
-    fail(kName, "--plot", fmt::format("'{}'", options.plot), "a .svg file");
+// Heavy and adaptive steps have a clock of their own: beside a flow at the same time they say nothing.
+void drop_comparisons(TrainReport& report) {
+  bool dropped = false;
+  for (TrainingRun& run : report.runs) {
+    if (run.method != TrainingMethod::descent) continue;
+    run.to_flow.reset();
+    run.noise.reset();
+    dropped = true;
   }
-  if (!options.plot.empty() && options.plot == options.csv)
-    fail(kName, "--csv and --plot name the same file");
-  if (!first_process()) return;
-  for (const std::string& file : {options.csv, options.plot}) {
-    if (!file.empty()) AtomicFile(kName, file);  // can it be written?
+  if (dropped) {
+    report.warnings.emplace_back(
+        "momentum and adam have a clock of their own: their paths are not compared with the flow at their "
+        "length");
   }
-}
-
-void write_text(const std::string& file, const std::string& text) {
-  AtomicFile target(kName, file);
-  target.write(text);
-  target.commit();
 }
 
 void run_train(const TrainOptions& options) {
   TrainReport report;
   report.plan = read_plan(options, report.warnings);
   if (options.dry_run) return describe(options, report.plan);
-  check_files(options);
+  check_output_files(kName, options.csv, options.plot);
   report.null_risk = report.plan.problem.null_risk();
   {
     ProgressLine line("icl train");
@@ -202,13 +228,14 @@ void run_train(const TrainOptions& options) {
     Execution execution = options.execution();
     execution.ranks = nullptr;  // every process trains: paths are not rows to be shared out
     report.runs = train(report.plan, execution);
+    if (options.optimizer != "plain") drop_comparisons(report);
   }
   const Json json = to_json(report);
   check_numbers(json);
   const std::string csv = options.csv.empty() ? "" : to_csv(report),
                     svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_text(options.plot, svg);
+  if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
+  if (first_process() && !options.plot.empty()) write_text(kName, options.plot, svg);
   if (options.json) return print_json(json);
   print_report(report);
   if (!options.csv.empty()) fmt::print("paths in {}\n", options.csv);

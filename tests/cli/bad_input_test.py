@@ -330,7 +330,11 @@ class BadOptions(BadInput):
     def test_commands(self):
         for arguments, fragment in (([], "subcommand"), (["bogus"], "bogus"), (["--bogus"], "bogus"),
                                     (["doctor", "--bogus"], "--bogus"), (["doctor", "extra"], "extra"),
-                                    (["reproduce", "--quick", "--full"], "either")):
+                                    (["reproduce", "--quick", "--full"], "either"),
+                                    (["icl"], "subcommand"), (["icl", "bogus"], "subcommand"), (["icl", "risk", "extra"], "extra"),
+                                    (["icl", "threshold"], "--epsilon"), (["icl", "train", "--bogus"], "--bogus"),
+                                    (["icl", "risk", "--threads", "-1"], "--threads"), (["icl", "train", "--seed", "x"], "--seed"),
+                                    (["icl", "threshold", "--epsilon", "1", "--precision", "half"], "--precision")):
             result = self.run_largo(*arguments)
             with self.subTest(arguments=arguments):
                 self.assertEqual((result.code, result.out, result.err.count("\n")), (2, "", 1), result)

@@ -10,7 +10,8 @@ from largo_cli import BINARY, CliTest
 
 class Help(CliTest):
     def test_help_has_an_example(self):
-        for command in ([], ["attention"], ["concentration"], ["doctor"], ["moments"], ["reproduce"]):
+        for command in ([], ["attention"], ["concentration"], ["doctor"], ["icl"], ["icl", "risk"], ["icl", "train"],
+                        ["icl", "threshold"], ["moments"], ["reproduce"]):
             for flag in ("--help", "-h"):
                 with self.subTest(command=command, flag=flag):
                     out = self.succeed(*command, flag)
@@ -19,12 +20,13 @@ class Help(CliTest):
 
     def test_the_main_help_lists_every_command(self):
         out = self.succeed("--help")
-        for command in ("attention", "concentration", "doctor", "moments", "reproduce"):
+        for command in ("attention", "concentration", "doctor", "icl", "moments", "reproduce"):
             self.assertIn(f"\n  {command} ", out)
 
     def test_every_command_has_the_common_options(self):
-        for command in ("attention", "concentration", "doctor", "moments", "reproduce"):
-            out = self.succeed(command, "--help")
+        for command in (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"],
+                        ["moments"], ["reproduce"]):
+            out = self.succeed(*command, "--help")
             for option in ("--json", "--seed", "--threads", "--precision", "--help"):
                 self.assertIn(option, out)
 

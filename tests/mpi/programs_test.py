@@ -58,6 +58,11 @@ class CommandLine(Program):
         self.assert_same(3, "concentration", "--law", "gaussian", "--d", "3", "--query-law", "gaussian", "--L", "2,50,1e4",
                          "--sigma", "0.5,1.5", "--method", "exact,sampled", "--prompts", "300", "--csv", "rows.csv",
                          "--plot", "figure.svg", "--json")
+        self.assert_same(2, "icl", "train", "--d", "2", "--L", "10,inf", "--method", "flow,sgd", "--steps", "40", "--csv",
+                         "paths.csv", "--plot", "paths.svg", "--json")
+        self.assert_same(2, "icl", "risk", "--d", "2", "--U", "random:1", "--V", "random:2", "--noise", "0.1", "--L", "10")
+        self.assert_same(2, "icl", "risk", "--d", "2", "--covariates", "uniform", "--L", "10", "--json")
+        self.assert_same(2, "icl", "threshold", "--d", "2", "--epsilon", "0.1")
         self.assert_same(2, "moments", "--help")
 
     def test_doctor(self):

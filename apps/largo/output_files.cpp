@@ -1,0 +1,44 @@
+#include "output_files.hpp"
+
+#include <filesystem>
+#include <system_error>
+
+#include <fmt/core.h>
+
+#include "largo/io/atomic_file.hpp"
+#include "largo/numerics/check.hpp"
+#include "processes.hpp"
+
+namespace largo {
+namespace {
+
+bool same_file(const std::string& one, const std::string& other) {
+  const auto place = [](const std::string& file) {
+    std::error_code unknown;  // then it cannot be written, which is said elsewhere
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(file, unknown), unknown);
+  };
+  return one == other || place(one) == place(other);
+}
+
+}  // namespace
+
+void check_output_files(const char* command, const std::string& csv, const std::string& plot) {
+  if (!plot.empty() && !plot.ends_with(".svg")) {
+    fail(command, "--plot", fmt::format("'{}'", plot), "a .svg file");
+  }
+  if (!plot.empty() && !csv.empty() && same_file(csv, plot)) {
+    fail(command, "--csv and --plot name the same file");
+  }
+  if (!first_process()) return;
+  for (const std::string& file : {csv, plot}) {
+    if (!file.empty()) AtomicFile(command, file);  // can it be written?
+  }
+}
+
+void write_text(const char* command, const std::string& file, const std::string& text) {
+  AtomicFile target(command, file);
+  target.write(text);
+  target.commit();
+}
+
+}  // namespace largo

@@ -1,0 +1,15 @@
+// The files that a command writes at its end: --csv and --plot.
+#pragma once
+
+#include <string>
+
+namespace largo {
+
+/// Before the work. InputError unless `plot` is a .svg file, the two are different files under whatever
+/// names, and both can be written. Empty: not asked for.
+void check_output_files(const char* command, const std::string& csv, const std::string& plot);
+
+/// Complete or not at all.
+void write_text(const char* command, const std::string& file, const std::string& text);
+
+}  // namespace largo
