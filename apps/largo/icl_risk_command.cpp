@@ -1,6 +1,7 @@
 // largo icl risk: the risks of given parameters, against L.
 #include <cmath>
 #include <memory>
+#include <optional>
 
 #include <fmt/core.h>
 
@@ -18,6 +19,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/parse_numbers.hpp"
+#include "progress.hpp"
 
 namespace largo {
 namespace {
@@ -136,10 +138,15 @@ void run_risk(const RiskOptions& options) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   Json json;
   json["rows"] = Json::array();
+  auto line = std::make_optional<ProgressLine>("icl risk");
+  const auto add_row = [&](Json row) {
+    json["rows"].push_back(std::move(row));
+    line->show(static_cast<double>(json["rows"].size()) / static_cast<double>(lengths.size()));
+  };
   if (other) {
     const PromptTaskPtr task = task_with(options, problem);
     const Vector values = to_vector(parameters);
-    for (const double L : lengths) json["rows"].push_back(sampled_row(options, task, problem, values, L));
+    for (const double L : lengths) add_row(sampled_row(options, task, problem, values, L));
     json["limit"] = sampled_row(options, task, problem, values, kInfinity)["softmax"];
     // ½ E <w, x_q>² with the law's own second moment
     const MeasurePtr law = named_law(options.covariates, problem.dimension(), options.arithmetic());
@@ -148,10 +155,11 @@ void run_risk(const RiskOptions& options) {
     json["covariates"] = options.covariates;
     json["draws"] = options.draws;
   } else {
-    for (const double L : lengths) json["rows"].push_back(exact_row(options, problem, parameters, L));
+    for (const double L : lengths) add_row(exact_row(options, problem, parameters, L));
     json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinity, parameters));
     json["null"] = {{"value", problem.null_risk()}};
   }
+  line.reset();
   if (!note.empty()) json["note"] = note;
   if (options.json) return print_json(json);
   check_numbers(json);

@@ -179,11 +179,13 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
 void describe(const TrainOptions& options, const TrainingPlan& plan) {
   std::size_t flows = 0, descents = 0;
   double seconds = 0;
+  const double size =
+      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
   for (const double L : plan.lengths) {
     const std::size_t kinds = plan.attention.size();
     if (has(plan, TrainingMethod::flow)) {
       flows += kinds;
-      seconds += 0.3 * static_cast<double>(kinds);
+      seconds += 0.3 * size * size * size * static_cast<double>(kinds);
     }
     if (has(plan, TrainingMethod::descent) && std::isfinite(L)) {
       descents += kinds;
@@ -202,18 +204,13 @@ void describe(const TrainOptions& options, const TrainingPlan& plan) {
 
 // Heavy and adaptive steps have a clock of their own: beside a flow at the same time they say nothing.
 void drop_comparisons(TrainReport& report) {
-  bool dropped = false;
   for (TrainingRun& run : report.runs) {
-    if (run.method != TrainingMethod::descent) continue;
     run.to_flow.reset();
     run.noise.reset();
-    dropped = true;
   }
-  if (dropped) {
-    report.warnings.emplace_back(
-        "momentum and adam have a clock of their own: their paths are not compared with the flow at their "
-        "length");
-  }
+  report.warnings.emplace_back(
+      "momentum and adam have a clock of their own: their paths are not compared with the flow at their "
+      "length");
 }
 
 void run_train(const TrainOptions& options) {
@@ -228,7 +225,7 @@ void run_train(const TrainOptions& options) {
     Execution execution = options.execution();
     execution.ranks = nullptr;  // every process trains: paths are not rows to be shared out
     report.runs = train(report.plan, execution);
-    if (options.optimizer != "plain") drop_comparisons(report);
+    if (options.optimizer != "plain" && has(report.plan, TrainingMethod::descent)) drop_comparisons(report);
   }
   const Json json = to_json(report);
   check_numbers(json);

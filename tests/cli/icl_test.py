@@ -279,6 +279,8 @@ class Train(IclTest):
         self.assertEqual((plan["flows"], plan["descents"]), (38, 38))
         self.assertGreater(plan["core_seconds"], 60)
         self.assertIn("38 flows", self.succeed("icl", "train", "--preset", "published", "--dry-run"))
+        small, large = (self.icl("train", "--d", d, "--L", "10", "--dry-run")["core_seconds"] for d in ("5", "50"))
+        self.assertGreater(large, 10 * small)
         begin = time.monotonic()
         for schedule in ("constant", "inverse-time", "cosine"):
             self.icl("train", "--method", "sgd", "--steps", str(2**40), "--schedule", schedule, "--dry-run")
