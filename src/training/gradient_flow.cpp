@@ -104,12 +104,14 @@ class Integrator {
     double time = 0;
     failure_ = nullptr;
     const int flag = CVode(memory_.get(), std::isfinite(end) ? end : 1e300, state_.get(), &time, CV_ONE_STEP);
-    if (flag < 0) {
-      if (failure_) std::rethrow_exception(failure_);
+    if (flag < 0 && failure_) std::rethrow_exception(failure_);
+    // Next to a time where the flow is infinite, steps become too short to move the clock.
+    if (flag < 0 || !(time > time_)) {
       fail(kName, fmt::format("the integrator stops at t = {:.6g} ({}): the flow leaves every bound, or the "
                               "tolerances are below what the risk can give",
-                              time, flag_name(flag)));
+                              time, flag < 0 ? flag_name(flag) : "steps of no length"));
     }
+    time_ = time;
     return time;
   }
 
@@ -194,6 +196,7 @@ class Integrator {
   const Execution& execution_;
   std::exception_ptr failure_;
   std::int64_t evaluations_ = 0;
+  double time_ = 0;
   Owned<SUNContext, FreeContext> context_;
   Owned<N_Vector, FreeVector> state_, derivative_;
   Owned<SUNMatrix, FreeMatrix> matrix_;

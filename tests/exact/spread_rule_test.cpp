@@ -1,0 +1,134 @@
+// Averages of e^{-t s²}, s² = Σ λ_j y_j², against products of Gaussian integrals:
+//
+//   E e^{-t s²} = Π D_j^{1/2},   times y_j²: D_j,   times y_j² y_k²: (1 + 2 [j = k]) D_j D_k,   D_j = 1/(1 +
+//   2tλ_j).
+#include "exact/spread_rule.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+namespace largo {
+namespace {
+
+// Relative to each average. Risks count on the second (card of invariant_risk); next to each other, or with
+// spreads of zero, it is better than the first.
+constexpr double kFairRatios = 2e-10;
+constexpr double kAnyRatios = 1e-9;
+
+Vector vector(const std::vector<double>& values) {
+  return Eigen::Map<const Vector>(values.data(), static_cast<Eigen::Index>(values.size()));
+}
+
+Vector closed_forms(const Vector& lambda, double t) {
+  const Eigen::Index d = lambda.size();
+  const Vector D = (1 + 2 * t * lambda.array()).inverse();
+  Vector averages(1 + d + d * (d + 1) / 2);
+  averages[0] = std::sqrt(D.prod());
+  for (Eigen::Index j = 0; j < d; ++j) {
+    averages[1 + j] = averages[0] * D[j];
+    for (Eigen::Index k = 0; k <= j; ++k) {
+      averages[SpreadRule::moment_row(d, j, k)] = averages[0] * D[j] * D[k] * (j == k ? 3 : 1);
+    }
+  }
+  return averages;
+}
+
+double worst_error(const SpreadRule& rule, const Vector& lambda, double t) {
+  const Vector values = (-t * rule.squares().array()).exp();
+  const Vector got = rule.weights() * values, expected = closed_forms(lambda, t);
+  return ((got - expected).array() / expected.array()).abs().maxCoeff();
+}
+
+// t λ_max: falling slowly and fast, none, and rising (up to 0.3 of where the average is infinite). Statistics
+// of softmax attention fall more slowly than the fastest of these.
+const std::vector<double> kDecays = {-0.15, -0.05, 0, 0.01, 0.3, 1, 10};
+
+void expect_averages(const Vector& lambda, double tolerance) {
+  const SpreadRule rule(lambda, 1e3);
+  for (const double t : kDecays) {
+    EXPECT_LE(worst_error(rule, lambda, t / lambda.maxCoeff()), tolerance)
+        << "t = " << t << ", lambda = " << lambda.transpose();
+  }
+}
+
+TEST(SpreadRule, EqualSpreads) {
+  for (const Eigen::Index d : {1, 2, 5, 10}) expect_averages(Vector::Ones(d), kFairRatios);
+}
+
+TEST(SpreadRule, AnyUnitOfTheSpreads) {
+  for (const double unit : {1e-30, 3e-3, 7.0, 1e20})
+    expect_averages(unit * vector({1, 0.3, 0.4}), kFairRatios);
+}
+
+TEST(SpreadRule, UnequalSpreads) {
+  expect_averages(vector({1, 0.9}), kFairRatios);
+  expect_averages(vector({0.2, 1}), kFairRatios);
+  expect_averages(vector({1, 0.7, 0.5, 0.2, 0.1}), kFairRatios);
+  expect_averages(vector({1, 0.99, 0.98, 0.5, 0.49, 0.3, 0.2, 0.1, 0.09, 0.08}), kFairRatios);
+}
+
+TEST(SpreadRule, SmallRatios) {
+  for (const double ratio : {1e-2, 1e-3, 1e-4}) {
+    expect_averages(vector({1, ratio}), kAnyRatios);
+    expect_averages(vector({ratio, 1, ratio}), kAnyRatios);
+    expect_averages(vector({1, std::sqrt(ratio), ratio, ratio, 0.5}), kAnyRatios);
+    Vector geometric(10);
+    for (Eigen::Index j = 0; j < 10; ++j) geometric[j] = std::pow(ratio, static_cast<double>(j) / 9);
+    expect_averages(geometric, kAnyRatios);
+  }
+}
+
+// Spreads of zero do not enter s²: their y² has mean one, whatever the function.
+TEST(SpreadRule, ZeroSpreads) {
+  expect_averages(vector({1, 0}), kFairRatios);
+  expect_averages(vector({0, 0.4, 0, 1, 0.01}), kFairRatios);
+  expect_averages(vector({0, 0, 0, 0, 0, 0, 0, 0, 0, 2}), kFairRatios);
+}
+
+// Large scores: what changes at s² = 1, and falls like a power, has averages over u e^{-u} of those of
+// e^{-u s²}: 1/(1 + s²)² = ∫ u e^{-u (1 + s²)} du, here by the trapezoidal rule in ln u.
+TEST(SpreadRule, LargeScores) {
+  for (const double largest : {1.0, 1e2, 1e4, 1e6}) {
+    for (const Vector& lambda :
+         {Vector(largest * Vector::Ones(5)), Vector(largest * vector({1, 0.3, 0.01})), vector({largest})}) {
+      constexpr double kStep = 0.1;
+      Vector expected = 0 * closed_forms(lambda, 0);
+      for (double x = -30; x < 4; x += kStep) {
+        const double u = std::exp(x);
+        expected += kStep * u * u * std::exp(-u) * closed_forms(lambda, u);
+      }
+      const SpreadRule rule(lambda, 1e3);
+      const Vector got = rule.weights() * Vector((1 + rule.squares().array()).square().inverse());
+      EXPECT_LE(((got - expected).array() / expected.array()).abs().maxCoeff(), kAnyRatios)
+          << lambda.transpose();
+    }
+  }
+}
+
+// The estimate of the error: every other node is worse, by no more than the square root.
+TEST(SpreadRule, EveryOtherNode) {
+  const Vector lambda = vector({1, 0.4, 0.05});
+  const SpreadRule rule(lambda, 1e3);
+  for (const double t : {0.3, 1.0, 10.0}) {
+    const Vector values = (-t * rule.squares().array()).exp();
+    const Vector coarse = rule.coarse_averages(values), exact = closed_forms(lambda, t);
+    const double error = std::abs(coarse[0] / exact[0] - 1);
+    EXPECT_LE(error, 1e-4) << t;
+    EXPECT_LE(worst_error(rule, lambda, t), error * error + kFairRatios) << t;
+  }
+}
+
+// The cost of an exact risk is that of its nodes: as many for L = 1e12 as for L = 1.
+TEST(SpreadRule, AsManyNodesForEveryLength) {
+  const Vector lambda = vector({1, 0.7, 0.5, 0.2, 0.1});
+  const Eigen::Index size = SpreadRule(lambda, 1).size();
+  EXPECT_EQ(SpreadRule(lambda, 1e2).size(), size);
+  EXPECT_EQ(SpreadRule(lambda, 1e12).size(), size);
+  EXPECT_LE(SpreadRule(lambda, 1e300).size(), 3 * size);
+  EXPECT_LE(size, 200);
+}
+
+}  // namespace
+}  // namespace largo

@@ -1,0 +1,170 @@
+// The set of (A, b) among all parameters, smaller sets inside it, and distances between flows.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "icl/differences.hpp"
+#include "icl/regression_settings.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_risks.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+using testing::kInfinity;
+using testing::random_matrix;
+
+// What of a gradient in (U, v) leaves the invariant set: the last row of U, its last column, and v_x.
+Vector outside(const Vector& gradient, Eigen::Index d) {
+  const RegressionParameters parts = to_parameters(gradient, d);
+  Vector all(3 * d + 1);
+  all << parts.U.row(d).transpose(), parts.U.col(d).head(d), parts.v.head(d);
+  return all;
+}
+
+TEST(InvariantSet, StaysInvariant) {
+  const Eigen::Index d = 3;
+  const RegressionProblem problem = testing::random_problem(5, d);
+  const Vector at = invariant_map(d)->map(testing::random_invariant(5, d));
+  for (const double L : {1.0, 30.0, kInfinity}) {
+    const Vector gradient = general_risk(problem, AttentionKind::linear, L)->at(at).gradient;
+    EXPECT_LE(outside(gradient, d).norm(), 1e-13 * gradient.norm()) << L;
+  }
+  // Softmax: the points of a sequence are not symmetric, but their shifts are unbiased. 32 of them; 9
+  // components that are not zero as such, at z = 5 in Student's t (31): a false alarm in 5e4 seeds.
+  constexpr int kShifts = 32;
+  for (const double L : {2.0, 100.0}) {
+    Matrix all(3 * d + 1, kShifts);
+    double size = 0;
+    for (int i = 0; i < kShifts; ++i) {
+      const TaskNodes nodes{1024, static_cast<std::uint64_t>(i + 1)};
+      const Vector gradient = general_risk(problem, AttentionKind::softmax, L, nodes)->at(at).gradient;
+      all.col(i) = outside(gradient, d);
+      size = gradient.norm();
+    }
+    const Vector mean = all.rowwise().mean();
+    const Vector error =
+        ((all.colwise() - mean).cwiseAbs2().rowwise().sum() / (kShifts * (kShifts - 1))).cwiseSqrt();
+    for (Eigen::Index j = 0; j < mean.size(); ++j)
+      EXPECT_LE(std::abs(mean[j]), 5 * error[j]) << L << ' ' << j;
+    EXPECT_LE(error.norm(), 0.01 * size);
+  }
+  // And with all labels changed: the gradient outside changes its sign, the rest does not.
+  const auto exact = general_risk(problem, AttentionKind::linear, 5);
+  RegressionParameters one = testing::random_parameters(5, d), two = one;
+  two.U.row(d).head(d) *= -1;
+  two.v.head(d) *= -1;
+  const RiskPoint here = exact->at(to_vector(one)), there = exact->at(to_vector(two));
+  EXPECT_NEAR(here.value, there.value, 1e-13);
+  EXPECT_LE((outside(here.gradient, d) + outside(there.gradient, d)).norm(), 1e-12 * here.gradient.norm());
+}
+
+void expect_isometric(const ParameterMap& map) {
+  const Vector one = random_matrix(90, map.size(), 1), two = random_matrix(91, map.size(), 1);
+  EXPECT_NEAR(map.map(one).dot(map.map(two)), one.dot(two), 1e-13 * one.norm() * two.norm());
+  const Vector direction = random_matrix(92, map.mapped_size(), 1);
+  const Vector differences =
+      testing::gradient_by_differences([&](const Vector& x) { return map.map(x).dot(direction); }, one, 0.1);
+  EXPECT_LE((map.pull_back(one, direction) - differences).norm(), 1e-12 * direction.norm());
+}
+
+TEST(FlowParameters, SmallestSets) {
+  const Eigen::Index d = 3;
+  const RegressionProblem round = testing::round_problem(d), any = testing::random_problem(8, d);
+  const RegressionProblem paper = paper_problem(any.covariance);
+  const auto map = [](const RegressionProblem& problem, const InvariantPoint& start) {
+    const auto made = flow_parameters(problem, start);
+    expect_isometric(*made);
+    return made->size();
+  };
+  EXPECT_EQ(map(round, paper_start(round, 0.5)), 2);
+  EXPECT_EQ(map(paper, paper_start(paper, 0.5)), d + 1);
+  EXPECT_EQ(map(round, paper_start(round, 0.5, random_matrix(93, d, d))), d + 1);
+  EXPECT_EQ(map(paper, paper_start(paper, 0.5, random_matrix(93, d, d))), d * d + 1);
+  EXPECT_EQ(map(any, paper_start(any, 0.5)), d * d + 1);
+  EXPECT_EQ(map(paper, {random_matrix(94, d, d), 1}), d * d + 1);
+  EXPECT_THROW(flow_parameters(round, {Matrix::Zero(2, 2), 1}), InputError);
+}
+
+// The same flow in all of (A, b), and for a start that is not quite diagonal.
+TEST(FlowParameters, DoNotChangeTheFlow) {
+  const Eigen::Index d = 3;
+  const RegressionProblem paper = paper_problem(testing::random_problem(8, d).covariance);
+  FlowPlan plan;
+  plan.end = 4;
+  for (const RegressionProblem& problem : {testing::round_problem(d), paper}) {
+    for (const double L : {20.0, kInfinity}) {
+      const InvariantPoint start = paper_start(problem, 0.5);
+      const RegressionFlow flow = regression_flow(problem, AttentionKind::softmax, L, start, plan);
+      EXPECT_LT(flow.map->size(), d * d + 1);
+      Vector all(d * d + 1);
+      all << start.A.reshaped(), start.b;
+      const FlowResult full = gradient_flow(*invariant_risk(problem, AttentionKind::softmax, L), all, plan);
+      for (const double t : {0.3, 1.0, 2.2, 4.0}) {
+        EXPECT_LE((flow.map->map(flow.flow.trajectory.at(t)) - full.trajectory.at(t)).norm(), 1e-7) << t;
+      }
+      EXPECT_NEAR(flow.flow.last.value, full.last.value, 1e-8);
+    }
+  }
+}
+
+// As L grows the flows approach that of an infinite prompt, like 1/L, in every sense.
+TEST(FlowDistance, FallsWithTheLength) {
+  const RegressionProblem problem = paper_problem(testing::random_problem(8, 2).covariance);
+  const InvariantPoint start = paper_start(problem, 0.5);
+  FlowPlan plan;
+  plan.end = 5;
+  const RegressionFlow limit = regression_flow(problem, AttentionKind::softmax, kInfinity, start, plan);
+  FlowDistance before;
+  for (const double L : {1e2, 1e3, 1e4, 1e5}) {
+    const RegressionFlow flow = regression_flow(problem, AttentionKind::softmax, L, start, plan);
+    const FlowDistance distance = flow_distance(problem, flow, limit, 5);
+    if (L > 1e2) {
+      const auto ratio = [](const TrajectoryDistance& now, const TrajectoryDistance& then) {
+        EXPECT_LT(now.value, 0.25 * then.value);
+        EXPECT_GT(now.value, 0.05 * then.value);
+      };
+      ratio(distance.parameters, before.parameters);
+      ratio(distance.risks, before.risks);
+      ratio(distance.predictions, before.predictions);
+      ratio(distance.gradients, before.gradients);
+    }
+    before = distance;
+    EXPECT_LE(distance.parameters.time, 5);
+  }
+  const FlowDistance none = flow_distance(problem, limit, limit);
+  EXPECT_EQ(none.parameters.value, 0);
+  EXPECT_EQ(none.risks.value, 0);
+  EXPECT_EQ(none.predictions.value, 0);
+  EXPECT_EQ(none.gradients.value, 0);
+}
+
+// Two points by hand: E <w, (bΣA - b'ΣA') x_q>² for all covariances equal to I is |bA - b'A'|².
+TEST(FlowDistance, AtTheStartAndTheEnd) {
+  const RegressionProblem problem = testing::round_problem(4);
+  FlowPlan plan;
+  plan.end = 1e-6;
+  const RegressionFlow one =
+      regression_flow(problem, AttentionKind::linear, 10, paper_start(problem, 0.5), plan);
+  const RegressionFlow two =
+      regression_flow(problem, AttentionKind::softmax, 50, paper_start(problem, 0.8), plan);
+  const FlowDistance distance = flow_distance(problem, one, two, 1e-7);
+  EXPECT_NEAR(distance.parameters.value, std::hypot(0.3, 0.3), 1e-6);
+  EXPECT_NEAR(distance.predictions.value, 0.64 - 0.25, 1e-5);
+  const auto risk = [&](AttentionKind kind, double L, double size) {
+    return invariant_risk(problem, kind, L)->at(testing::round_point(4, size / 2, size));
+  };
+  EXPECT_NEAR(
+      distance.risks.value,
+      std::abs(risk(AttentionKind::linear, 10, 0.5).value - risk(AttentionKind::softmax, 50, 0.8).value),
+      1e-5);
+  EXPECT_NEAR(
+      distance.gradients.value,
+      (risk(AttentionKind::linear, 10, 0.8).gradient - risk(AttentionKind::softmax, 50, 0.8).gradient).norm(),
+      1e-5);
+}
+
+}  // namespace
+}  // namespace largo

@@ -1,0 +1,149 @@
+// Gradients of the exact risks against differences of the risks themselves, and against differences in 70
+// digits of a planar risk whose statistics come from the oracle.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "exact/oracle.hpp"
+#include "icl/differences.hpp"
+#include "icl/planar_risk.hpp"
+#include "icl/regression_settings.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/regression_risks.hpp"
+
+namespace largo {
+namespace {
+
+using testing::gradient_by_differences;
+using testing::kInfinity;
+
+constexpr double kGradient = 1e-8;  // of its norm
+constexpr double kLengths[] = {1, 2, 10, 1e3, 1e6, 1e12, kInfinity};
+
+void expect_gradient(const Risk& risk, const Vector& at, double h) {
+  const Vector differences =
+      gradient_by_differences([&](const Vector& x) { return risk.at(x).value; }, at, h);
+  const Vector gradient = risk.at(at).gradient;
+  EXPECT_LE((gradient - differences).norm(), kGradient * gradient.norm());
+}
+
+TEST(RiskGradient, InvariantRisk) {
+  for (const Eigen::Index d : {1, 2, 5}) {
+    for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
+      for (const double L : kLengths) {
+        SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L << ", " << static_cast<int>(kind));
+        const auto id = static_cast<std::uint64_t>(d);
+        expect_gradient(*invariant_risk(testing::random_problem(id, d), kind, L),
+                        testing::random_invariant(id, d), 0.02);
+      }
+    }
+  }
+}
+
+// R_L - R_∞ is small for long prompts, and R_∞ hides it: its gradient alone, at 1e-7 of itself.
+TEST(RiskGradient, WhatAFinitePromptAdds) {
+  const RegressionProblem problem = testing::random_problem(3, 3);
+  const Vector at = testing::random_invariant(3, 3);
+  const auto limit = invariant_risk(problem, AttentionKind::softmax, kInfinity);
+  for (const double L : {1e3, 1e6}) {
+    const auto risk = invariant_risk(problem, AttentionKind::softmax, L);
+    const auto added = [&](const Vector& x) { return risk->at(x).value - limit->at(x).value; };
+    const Vector gradient = risk->at(at).gradient - limit->at(at).gradient;
+    const Vector differences = gradient_by_differences(added, at, 0.03);
+    EXPECT_LE((gradient - differences).norm(), 1e-7 * gradient.norm()) << L;
+  }
+}
+
+TEST(RiskGradient, GeneralRisk) {
+  for (const Eigen::Index d : {1, 3}) {
+    for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
+      for (const double L : kLengths) {
+        SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L << ", " << static_cast<int>(kind));
+        const auto id = static_cast<std::uint64_t>(d);
+        expect_gradient(*general_risk(testing::random_problem(id, d), kind, L, {.count = 512}),
+                        to_vector(testing::random_parameters(id, d)), 0.02);
+      }
+    }
+  }
+}
+
+// Where the spread of scores is zero, or a direction of the queries has none.
+TEST(RiskGradient, AtTheEdges) {
+  const Eigen::Index d = 3;
+  RegressionProblem flat = testing::random_problem(2, d);
+  flat.query_covariance.row(0).setZero();
+  flat.query_covariance.col(0).setZero();
+  const auto risk = invariant_risk(flat, AttentionKind::softmax, 20);
+  expect_gradient(*risk, testing::random_invariant(2, d), 0.02);
+  Vector zero = Vector::Zero(d * d + 1);
+  zero[d * d] = 0.7;
+  expect_gradient(*risk, zero, 0.02);
+  expect_gradient(*invariant_risk(testing::round_problem(d, 0.2), AttentionKind::softmax, 20),
+                  testing::round_point(d, 0.8, 0.9), 0.02);
+}
+
+TEST(RiskGradient, InParametersOfMaps) {
+  const Eigen::Index d = 2;
+  const RegressionProblem problem = testing::random_problem(4, d);
+  const std::shared_ptr<const Risk> risk = general_risk(problem, AttentionKind::softmax, 10, {.count = 256});
+  const auto factored = in_parameters(risk, factored_map(d));
+  EXPECT_EQ(factored->size(), 3 * 9 + 3);
+  expect_gradient(*factored, 0.5 * testing::random_matrix(77, factored->size(), 1), 0.02);
+  expect_gradient(*in_parameters(risk, invariant_map(d)), testing::random_invariant(4, d), 0.02);
+}
+
+// U = KᵀQ and v = Vᵀo; (A, b) to its corner.
+TEST(RiskGradient, Maps) {
+  const Eigen::Index d = 2, n = d + 1;
+  const Vector given = testing::random_matrix(78, 3 * n * n + n, 1);
+  const RegressionParameters mapped = to_parameters(factored_map(d)->map(given), d);
+  for (Eigen::Index i = 0; i < n; ++i) {
+    double v = 0;
+    for (Eigen::Index k = 0; k < n; ++k) v += given[2 * n * n + i * n + k] * given[3 * n * n + k];
+    EXPECT_NEAR(mapped.v[i], v, 1e-14);
+    for (Eigen::Index j = 0; j < n; ++j) {
+      double u = 0;
+      for (Eigen::Index k = 0; k < n; ++k) u += given[i * n + k] * given[n * n + j * n + k];
+      EXPECT_NEAR(mapped.U(i, j), u, 1e-14);
+    }
+  }
+  const RegressionParameters corner = to_parameters(invariant_map(d)->map(Vector{{1, 2, 3, 4, 5}}), d);
+  EXPECT_EQ(corner.U, (Matrix{{1, 3, 0}, {2, 4, 0}, {0, 0, 0}}));
+  EXPECT_EQ(corner.v, (Vector{{0, 0, 5}}));
+}
+
+// Differences over 1e-20 of a risk good to 1e-12, whose statistics are the oracle's.
+TEST(RiskGradient, AgainstDifferencesInSeventyDigits) {
+  using oracle::Real;
+  constexpr int kDimension = 5;
+  constexpr double kStep = 0.15, kNoise = 0.2;
+  const Real a = 0.7, b = 1.1, h = Real("1e-20");
+  std::vector<std::vector<testing::PlanarNode<Real>>> nodes(2);
+  const double lengths[] = {30, 1e6};
+  for (double x = std::log(3e-3); x < std::log(9.0); x += kStep) {
+    const Real s = exp(Real(x));
+    oracle::Oracle statistics(s);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const oracle::OracleMoments m = statistics.at(lengths[i]);
+      nodes[i].push_back({s, m.P2, -m.P2 - 6 * m.P3 + 6 * m.P2P2});
+    }
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    const testing::PlanarRisk<Real> planar(kDimension, kNoise, kStep, nodes[i]);
+    const Real slope_a = (planar.at(a + h, b).value - planar.at(a - h, b).value) / (2 * h);
+    const Real slope_b = (planar.at(a, b + h).value - planar.at(a, b - h).value) / (2 * h);
+    const auto risk =
+        invariant_risk(testing::round_problem(kDimension, kNoise), AttentionKind::softmax, lengths[i]);
+    const RiskPoint point = risk->at(testing::round_point(kDimension, 0.7, 1.1));
+    const Matrix A = point.gradient.head(kDimension * kDimension).reshaped(kDimension, kDimension);
+    const double size = std::hypot(slope_a.convert_to<double>(), slope_b.convert_to<double>());
+    SCOPED_TRACE(::testing::Message() << "L = " << lengths[i]);
+    EXPECT_NEAR(point.value, planar.at(a, b).value.convert_to<double>(), 1e-9);
+    EXPECT_NEAR(A.trace(), slope_a.convert_to<double>(), kGradient * size);
+    EXPECT_NEAR(point.gradient[A.size()], slope_b.convert_to<double>(), kGradient * size);
+    EXPECT_LE((A - A(0, 0) * Matrix::Identity(kDimension, kDimension)).norm(), kGradient * size);
+  }
+}
+
+}  // namespace
+}  // namespace largo
