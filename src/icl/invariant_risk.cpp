@@ -87,6 +87,7 @@ class InvariantRisk final : public Risk {
     if (r > 0 && token_root_.cols() > 0 && !A.isZero(0)) {
       const SingularValues scores = singular_values(token_root_.transpose() * A * query_root_);
       squares.head(scores.values.size()) = scores.values.cwiseAbs2();
+      if (!squares.allFinite()) fail("invariant_risk", "the scores overflow: scale down the parameters");
       X *= scores.right;
     }
     const Averages averages = averages_over(squares);

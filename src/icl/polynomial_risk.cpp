@@ -1,5 +1,6 @@
 #include "icl/polynomial_risk.hpp"
 
+#include "icl/risk_statistics.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 
@@ -19,6 +20,7 @@ PolynomialRisk::PolynomialRisk(const RegressionProblem& problem, double share)
       prior_root_(covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root) {}
 
 RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
+  check_finite("general_risk", "parameters", parameters);
   const RegressionParameters given = to_parameters(parameters, d_);
   const Matrix scores = problem_.score_scale * given.U.leftCols(d_);  // u = scores x_q
   const Matrix& S_q = problem_.query_covariance;
@@ -55,6 +57,7 @@ RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
   RegressionParameters slope{Matrix::Zero(d_ + 1, d_ + 1), slope_v};
   slope.U.leftCols(d_) = problem_.score_scale * slope_U;
   point.gradient = to_vector(slope);
+  check_risk("general_risk", point);
   return point;
 }
 
