@@ -51,7 +51,7 @@ class Search {
     double above = excess(high_);
     while (above > epsilon_) {
       low_ = high_;
-      high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), 4 * kLongest));
+      high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), kLongest));
       if (low_ >= kLongest) {
         fail("threshold", "epsilon", epsilon_, "reached by a prompt of at most 1e15 tokens");
       }
