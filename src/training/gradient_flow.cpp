@@ -221,6 +221,11 @@ double way_to_go(const TrajectoryPoint& before, const TrajectoryPoint& now) {
   return rate > 0 ? now.gradient_norm / rate : std::numeric_limits<double>::infinity();
 }
 
+// A gradient that turns from step to step without becoming smaller is rounding, however large its terms are.
+bool is_noise(const Vector& before, const Vector& now) {
+  return now.norm() >= 0.5 * before.norm() && (now - before).norm() >= 0.5 * before.norm();
+}
+
 }  // namespace
 
 FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan,
@@ -242,20 +247,21 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   double time = 0, steepest = result.last.gradient.norm();
   for (std::int64_t step = 0; step < plan.most_steps && time < plan.end; ++step) {
     time = integrator.step(plan.end);
-    const Vector here = integrator.parameters();
+    const Vector here = integrator.parameters(), before = result.last.gradient;
     result.last = risk.at(here);
     TrajectoryPoint point{time, here, result.last.value, result.last.gradient.norm()};
-    result.to_go = way_to_go(result.trajectory.points().back(), point);
+    const double norm = point.gradient_norm;
+    steepest = std::max(steepest, norm);
+    const bool small = norm <= kStationaryGradient * steepest,
+               noise = small && is_noise(before, result.last.gradient);
+    if (!noise) result.to_go = way_to_go(result.trajectory.points().back(), point);
     result.trajectory.add(std::move(point), integrator.derivatives(time));
     for (std::size_t i = 0; i < plan.conserved.size(); ++i) {
       result.drift[i] = std::max(result.drift[i], std::abs(plan.conserved[i].value(here) - first[i]));
     }
-    const double norm = result.last.gradient.norm();
-    steepest = std::max(steepest, norm);
     if (plan.progress) plan.progress(time, norm);
     const double near = plan.stationary_tolerance * (1 + here.norm());
-    const bool still = norm <= kGradientNoise * steepest ||
-                       (norm <= kStationaryGradient * steepest && result.to_go <= near) ||
+    const bool still = noise || norm <= kGradientNoise * steepest || (small && result.to_go <= near) ||
                        (norm <= kFlatGradient * steepest && norm * time <= near);
     settled = still ? settled + 1 : 0;
     if (settled >= kSettledSteps) {
