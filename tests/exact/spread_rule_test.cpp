@@ -90,7 +90,7 @@ TEST(SpreadRule, ZeroSpreads) {
 // Large scores: what changes at s² = 1, and falls like a power, has averages over u e^{-u} of those of
 // e^{-u s²}: 1/(1 + s²)² = ∫ u e^{-u (1 + s²)} du, here by the trapezoidal rule in ln u.
 TEST(SpreadRule, LargeScores) {
-  for (const double largest : {1.0, 1e2, 1e4, 1e6}) {
+  for (const double largest : {1.0, 1e2, 1e4}) {
     for (const Vector& lambda :
          {Vector(largest * Vector::Ones(5)), Vector(largest * vector({1, 0.3, 0.01})), vector({largest})}) {
       constexpr double kStep = 0.1;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "icl/differences.hpp"
@@ -77,8 +78,6 @@ void expect_theorem(std::uint64_t starts) {
     const InvariantPoint limit = infinite_limit(given.problem);
     EXPECT_LE((limit.A - given.limit.A).norm() + std::abs(limit.b - given.limit.b), 1e-10 * size);
   }
-  RecordProperty("largest_error", std::to_string(largest));
-  RecordProperty("largest_drift", std::to_string(drift));
   if (std::getenv("LARGO_LONG_TESTS") != nullptr) {
     std::printf("largest error %.2e, largest drift %.2e\n", largest, drift);
   }
@@ -171,8 +170,6 @@ TEST(RegressionFlow, RoundProblemsEndWhereNewtonDoes) {
     EXPECT_NEAR(flow.last.A(0, 0), best.a, 1e-8);
     EXPECT_NEAR(flow.last.b, best.b, 1e-8);
     EXPECT_NEAR(flow.flow.last.value, best.risk, 1e-10 * best.risk);
-    RecordProperty("distance_" + std::to_string(L),
-                   std::to_string(std::hypot(flow.last.A(0, 0) - best.a, flow.last.b - best.b)));
     if (std::getenv("LARGO_LONG_TESTS") != nullptr) {
       std::printf("L %.0e: %.3e %.3e\n", L, flow.last.A(0, 0) - best.a, flow.last.b - best.b);
     }

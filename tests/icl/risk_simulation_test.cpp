@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 
 #include "icl/regression_settings.hpp"
@@ -45,7 +46,6 @@ void compare_with_prompts(std::int64_t prompts, std::int64_t nodes) {
     const double error = std::hypot(spread, point.error);
     const double z = (risks.mean() - point.value) / error;
     squares += z * z;
-    RecordProperty("z_" + std::to_string(id), std::to_string(z));
     EXPECT_LE(std::abs(z), kMaxZ) << "setting " << id << ", d = " << d << ", L = " << L << ": exact "
                                   << point.value << " ± " << point.error << ", sampled " << risks.mean()
                                   << " ± " << spread;
