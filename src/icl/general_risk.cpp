@@ -81,6 +81,7 @@ class GeneralSoftmaxRisk final : public Risk {
     const Vector kappa = gamma_v.leftCols(d_).cwiseProduct(k).rowwise().sum().array() + noise * v_y * v_y;
     gamma_u.col(d_) = gamma_u.leftCols(d_).cwiseProduct(W).rowwise().sum() + noise * u_y;
     gamma_v.col(d_) = gamma_v.leftCols(d_).cwiseProduct(W).rowwise().sum().array() + noise * v_y;
+    if (!square.allFinite()) fail("general_risk", "the scores overflow: scale down the parameters");
     Vector along(count), across(count), p(count);
     for (Eigen::Index i = 0; i < count; ++i) {
       const RiskStatistics f = table_(square[i]);

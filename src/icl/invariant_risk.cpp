@@ -81,7 +81,7 @@ class InvariantRisk final : public Risk {
   // ½ E [ b² (ΣAx)ᵀΩ(ΣAx) φ + b² (tr ΣΩ + τ²) p + 2b p xᵀΩΣAx ], φ = F - 1, with x = X y, y standard normal
   // and the scores diagonal in y.
   void add_softmax(const Matrix& A, double b, Slope& slope) const {
-    const Eigen::Index r = query_root_.cols(), d = A.rows();
+    const Eigen::Index r = query_root_.cols();
     Matrix X = query_root_;
     Vector squares = Vector::Zero(r);
     if (r > 0 && token_root_.cols() > 0 && !A.isZero(0)) {
@@ -120,7 +120,6 @@ class InvariantRisk final : public Risk {
     rows += b * problem_.covariance * (problem_.prior_covariance * X * p.asDiagonal());
     rows += problem_.covariance * B * H;
     slope.A += rows * X.transpose();
-    static_cast<void>(d);
   }
 
   // Of p and φ and their slopes in s², times 1, y_j², y_j² y_k².

@@ -13,9 +13,20 @@ Matrix prior_root(const RegressionProblem& problem) {
   return covariance_root("prediction_distance", "prior_covariance", problem.prior_covariance).root;
 }
 
+bool is_invariant(const RegressionParameters& parameters) {
+  const Eigen::Index d = parameters.v.size() - 1;
+  return parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
+}
+
 double distance_of_predictions(const RegressionProblem& problem, const Matrix& root,
                                const RegressionParameters& one, const RegressionParameters& two) {
   const Eigen::Index d = problem.dimension();
+  if (is_invariant(one) && is_invariant(two)) {
+    const Matrix map = problem.covariance * (one.v[d] * one.U - two.v[d] * two.U).topLeftCorner(d, d);
+    const double trace =
+        (map * problem.query_covariance * map.transpose() * problem.prior_covariance).trace();
+    return std::abs(problem.score_scale) * std::sqrt(std::max(trace, 0.0));
+  }
   double square = 0;
   visit_degree_five(root.cols(), [&](const Vector& omega, double weight) {
     const Vector w = root * omega;

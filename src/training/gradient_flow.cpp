@@ -94,7 +94,8 @@ class Integrator {
       demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), nullptr), "CVodeSetLinearSolver");
     }
     // Its own first guess would depend on the end of time.
-    const double first = kFirstMove * (1 + start.norm()) / slope_norm;
+    const double size = start.norm() > 0 ? start.norm() : 1;
+    const double first = kFirstMove * size / slope_norm;
     demand(CVodeSetInitStep(memory_.get(), std::min(first, plan.end)), "CVodeSetInitStep");
     if (std::isfinite(plan.end)) demand(CVodeSetStopTime(memory_.get(), plan.end), "CVodeSetStopTime");
   }
@@ -266,7 +267,12 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
     settled = still ? settled + 1 : 0;
     if (settled >= kSettledSteps) {
       result.stationary = true;
-      if (to_the_end) break;
+      // Nothing moves any more: the rest of the time needs no steps.
+      if (!to_the_end && time < plan.end) {
+        time = plan.end;
+        result.trajectory.add({time, here, result.last.value, norm}, here);
+      }
+      break;
     }
   }
   result.evaluations =
