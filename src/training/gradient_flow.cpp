@@ -25,6 +25,7 @@ constexpr const char* kName = "gradient_flow";
 constexpr int kSettledSteps = 3;
 constexpr double kFirstMove = 1e-4;   // of the parameters, in the first step
 constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
+constexpr int kMostFailures = 40;
 constexpr int kKrylovVectors = 20;
 constexpr double kLeastScale = 1e-6;
 constexpr double kGradientNoise = 4e-15;  // of the steepest gradient: rounding
@@ -94,9 +95,10 @@ class Integrator {
       demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), nullptr), "CVodeSetLinearSolver");
     }
     // Its own first guess would depend on the end of time.
-    const double size = start.norm() > 0 ? start.norm() : 1;
-    const double first = kFirstMove * size / slope_norm;
+    const double first = kFirstMove * (1 + start.norm()) / slope_norm;
     demand(CVodeSetInitStep(memory_.get(), std::min(first, plan.end)), "CVodeSetInitStep");
+    // A start next to zero needs a far smaller one.
+    demand(CVodeSetMaxErrTestFails(memory_.get(), kMostFailures), "CVodeSetMaxErrTestFails");
     if (std::isfinite(plan.end)) demand(CVodeSetStopTime(memory_.get(), plan.end), "CVodeSetStopTime");
   }
 
