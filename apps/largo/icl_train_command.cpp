@@ -23,6 +23,7 @@ namespace {
 constexpr const char* kName = "icl train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kRecords = 100;
+constexpr double kGeneralTolerance = 1e-4;  // of flows over nodes, whose own error is larger
 constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
 
 struct TrainOptions : ProblemOptions {
@@ -169,7 +170,8 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
     plan.flow.end = 1000;
     warnings.push_back("flows off the invariant set end at t = 1000 (--time)");
   }
-  plan.flow.relative_tolerance = invariant ? options.tolerance : std::max(options.tolerance, 1e-5);
+  plan.flow.relative_tolerance =
+      invariant ? options.tolerance : std::max(options.tolerance, kGeneralTolerance);
   plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
   plan.nodes.seed = options.seed;
   plan.checkpoints = options.checkpoints;

@@ -15,7 +15,7 @@
 namespace largo {
 namespace {
 
-constexpr Eigen::Index kBlock = 256;  // nodes whose sums are added in one go
+constexpr Eigen::Index kBlock = 128;  // nodes whose sums are added in one go
 
 class GeneralSoftmaxRisk final : public Risk {
  public:
