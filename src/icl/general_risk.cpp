@@ -3,6 +3,7 @@
 #include <span>
 #include <utility>
 
+#include "icl/general_risk.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
 #include "icl/risk_table.hpp"
@@ -109,13 +110,18 @@ class GeneralSoftmaxRisk final : public Risk {
 
 }  // namespace
 
+std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
+                                                    const TaskNodes& nodes, const Execution& execution) {
+  return std::make_shared<GeneralSoftmaxRisk>(problem, L, nodes, execution);
+}
+
 std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                                          const TaskNodes& nodes, const Execution& execution) {
   check(problem);
   check_length("general_risk", L);
   if (attention == AttentionKind::linear) return std::make_shared<PolynomialRisk>(problem, 1 / L);
   if (std::isinf(L)) return std::make_shared<PolynomialRisk>(problem, 0);
-  return std::make_shared<GeneralSoftmaxRisk>(problem, L, nodes, execution);
+  return softmax_risk_over_nodes(problem, L, nodes, execution);
 }
 
 }  // namespace largo

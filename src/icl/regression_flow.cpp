@@ -13,6 +13,7 @@
 namespace largo {
 namespace {
 
+constexpr Eigen::Index kMostDense = 128;
 constexpr double kLargestCondition = 1e12;
 // Off-diagonal entries below this share are rounding.
 constexpr double kDiagonal = 1e-13;
@@ -38,6 +39,9 @@ void check_start(const RegressionProblem& problem, const InvariantPoint& start) 
 // The b > 0 with ‖target‖²/b² - b² = balance, and A = target/b.
 InvariantPoint with_balance(const Matrix& target, double balance) {
   const double square = target.squaredNorm();
+  if (!(square > 0) || !std::isfinite(square)) {
+    fail("infinite_limit", "norm of bA", std::sqrt(square), "positive and finite");
+  }
   // b⁴ + balance b² = ‖target‖²: the root that does not cancel
   const double root = std::sqrt(balance * balance + 4 * square);
   const double b2 = balance <= 0 ? (root - balance) / 2 : 2 * square / (root + balance);
@@ -148,6 +152,7 @@ InvariantPoint best_linear(const RegressionProblem& problem, double L) {
 
 std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& problem,
                                                     const InvariantPoint& start) {
+  check(problem);
   check_start(problem, start);
   const Eigen::Index d = problem.dimension();
   const Matrix* all[] = {&problem.covariance, &problem.query_covariance, &problem.prior_covariance, &start.A};
@@ -185,6 +190,8 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   result.map = flow_parameters(problem, start);
   const auto risk = in_parameters(invariant_risk(problem, attention, L), result.map);
   FlowPlan monitored = plan;
+  // Jacobians of hundreds of parameters cost more than they save.
+  if (risk->size() > kMostDense) monitored.method = FlowMethod::krylov;
   monitored.conserved.push_back({"balance", [&](const Vector& values) {
                                    return to_point(result.map->map(values), problem.dimension()).balance();
                                  }});
@@ -210,7 +217,8 @@ FlowDistance flow_distance(const RegressionProblem& problem, const RegressionFlo
     const Eigen::Index d = problem.dimension();
     const InvariantPoint p = to_point(one.map->map(x), d), q = to_point(two.map->map(y), d);
     const Matrix map = problem.score_scale * problem.covariance * (p.b * p.A - q.b * q.A);
-    return std::sqrt((map * problem.query_covariance * map.transpose() * problem.prior_covariance).trace());
+    const Matrix spread = map * problem.query_covariance * map.transpose();
+    return std::sqrt(std::max((spread * problem.prior_covariance).trace(), 0.0));
   });
   distance.gradients = largest_distance(second, second, horizon, [&](const Vector& y, const Vector&) {
     return (risk_one->at(y).gradient - risk_two->at(y).gradient).norm();

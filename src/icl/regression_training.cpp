@@ -10,6 +10,7 @@
 #include <fmt/core.h>
 
 #include "icl/descent_fingerprint.hpp"
+#include "icl/general_risk.hpp"
 #include "icl/path_distance.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/numerics/check.hpp"
@@ -24,6 +25,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;     // where gradients are compared, along a path
 constexpr std::int64_t kCheckpoints = 50;  // in a run
 constexpr std::int64_t kLateNodes = 4;
+constexpr std::int64_t kMostFinalNodes = std::int64_t{1} << 20;
 constexpr std::int64_t kFinalNodes = 64;  // times those of the flow
 
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
@@ -39,6 +41,10 @@ std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
   return nullptr;
 }
 
+TaskNodes final_nodes(const TrainingPlan& plan) {
+  return {std::min(kFinalNodes * plan.nodes.count, kMostFinalNodes), plan.nodes.seed};
+}
+
 InvariantPoint invariant_start(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
   check_size(kName, "start", plan.start.size(), d * d + 1);
@@ -52,17 +58,22 @@ bool is_regular(const Matrix& covariance) {
 
 // Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
 // matter at the end.
-void general_flow(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
+// Over nodes or exact: see softmax_risk_over_nodes().
+enum class Average : std::uint8_t { best, nodes };
+
+void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
   FlowPlan flow_plan = plan.flow;
   flow_plan.method = FlowMethod::krylov;
-  const bool exact = run.attention == AttentionKind::linear || std::isinf(run.L);
+  const bool exact =
+      average == Average::best && (run.attention == AttentionKind::linear || std::isinf(run.L));
   const bool halves = !exact && std::isfinite(plan.flow.end);
   if (halves) flow_plan.end = plan.flow.end / 2;
   Vector start = plan.start;
   for (int half = 0; half < (halves ? 2 : 1); ++half) {
     const TaskNodes nodes{(half == 0 ? 1 : kLateNodes) * plan.nodes.count, plan.nodes.seed};
-    const auto risk =
-        in_parameters(general_risk(plan.problem, run.attention, run.L, nodes, execution), run.map);
+    const auto risk = in_parameters(exact ? general_risk(plan.problem, run.attention, run.L, nodes, execution)
+                                          : softmax_risk_over_nodes(plan.problem, run.L, nodes, execution),
+                                    run.map);
     const FlowResult flow = gradient_flow(*risk, start, flow_plan, execution);
     flow.trajectory.append_to(run.path, half == 0 ? 0 : run.path.end());
     start = run.path.points().back().parameters;
@@ -70,7 +81,7 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, const Execution& e
   }
 }
 
-TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L,
+TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
                      const Execution& execution) {
   TrainingRun run;
   run.L = L;
@@ -92,13 +103,13 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
     }
   } else {
     run.map = map_of(plan);
-    general_flow(plan, run, execution);
+    general_flow(plan, run, average, execution);
   }
   const std::vector<TrajectoryPoint>& points = run.path.points();
   run.steps = static_cast<std::int64_t>(points.size()) - 1;
   run.last = to_parameters(run.map->map(points.back().parameters), d);
   if (plan.parameters != Parametrisation::invariant) {
-    const TaskNodes nodes{kFinalNodes * plan.nodes.count, plan.nodes.seed};
+    const TaskNodes nodes = final_nodes(plan);
     run.final_risk = regression_risk(plan.problem, attention, L, run.last, nodes, execution);
   }
   return run;
@@ -130,7 +141,13 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
                                        descent_fingerprint(plan, attention, L));
     options.checkpoint_every = std::max<std::int64_t>(1, options.steps / kCheckpoints);
   }
-  DescentState state = descend(*risk, first_state(plan, options), options);
+  DescentState state;
+  try {
+    state = descend(*risk, first_state(plan, options), options);
+  } catch (const Diverged& error) {
+    fail(kName, fmt::format("{} attention, L = {:g}: {}",
+                            attention == AttentionKind::softmax ? "softmax" : "linear", L, error.what()));
+  }
   // A gradient of `factor` times the squared error is 2 factor times that of the risk.
   const double pace = 2 * plan.batches.loss_factor;
   for (DescentRecord& record : state.records) {
@@ -140,7 +157,7 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
   run.path = trajectory_of(state);
   run.steps = state.step;
   run.last = to_parameters(run.map->map(state.parameters), plan.problem.dimension());
-  const TaskNodes nodes{kFinalNodes * plan.nodes.count, plan.nodes.seed};
+  const TaskNodes nodes = final_nodes(plan);
   run.final_risk = regression_risk(plan.problem, attention, L, run.last, nodes, plan.batches.execution);
   return run;
 }
@@ -151,7 +168,10 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
     if (plan.parameters == Parametrisation::invariant) {
       return invariant_risk(plan.problem, run.attention, L);
     }
-    return in_parameters(general_risk(plan.problem, run.attention, L, plan.nodes, execution), map_of(plan));
+    const bool softmax = run.attention == AttentionKind::softmax;
+    return in_parameters(softmax ? softmax_risk_over_nodes(plan.problem, L, plan.nodes, execution)
+                                 : general_risk(plan.problem, run.attention, L, plan.nodes, execution),
+                         map_of(plan));
   };
   const auto finite = risk_of(run.L), infinite = risk_of(kInfinity);
   const Eigen::Index d = plan.problem.dimension();
@@ -173,7 +193,7 @@ DescentNoise noise_around(const TrainingPlan& plan, const TrainingRun& run, cons
                           const Execution& execution) {
   constexpr double kFrom = 0.8;  // of the time
   const Eigen::Index d = plan.problem.dimension();
-  const TaskNodes nodes{kFinalNodes * plan.nodes.count, plan.nodes.seed};
+  const TaskNodes nodes = final_nodes(plan);
   const auto risk_at = [&](const TrainingRun& path, const Vector& parameters) {
     const RegressionParameters here = to_parameters(path.map->map(parameters), d);
     return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution).value;
@@ -208,6 +228,14 @@ void check(const TrainingPlan& plan) {
   check(plan.problem);
   if (plan.lengths.empty()) fail(kName, "there are no lengths");
   check_size(kName, "start", plan.start.size(), map_of(plan)->size());
+  const auto& methods = plan.methods;
+  if (std::find(methods.begin(), methods.end(), TrainingMethod::descent) == methods.end()) return;
+  if (!plan.descent.step_size) fail(kName, "descents need a step size");
+  for (const double L : plan.lengths) {
+    if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L > 1e15)) {
+      fail(kName, "length", L, "a whole number between 1 and 1e15 for descents, or inf");
+    }
+  }
 }
 
 }  // namespace
@@ -236,7 +264,13 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
     }
   }
   // Longest prompts first, and flows before descents: cores are then idle least at the end.
-  const TrainingRun limit = flow_run(plan, AttentionKind::softmax, kInfinity, execution);
+  Execution alone = execution;  // runs do not meet other processes: each has them all
+  alone.ranks = nullptr;
+  const TrainingRun limit = flow_run(plan, AttentionKind::softmax, kInfinity, Average::best, alone);
+  // Flows over nodes are compared with one over the same nodes.
+  const bool over_nodes = plan.parameters != Parametrisation::invariant;
+  const TrainingRun nodes_limit =
+      over_nodes ? flow_run(plan, AttentionKind::softmax, kInfinity, Average::nodes, alone) : limit;
   std::vector<TrainingRun> runs(jobs.size());
   std::vector<std::size_t> order(jobs.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -249,16 +283,21 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
   const auto work_of = [](const Job& job) { return job.method == TrainingMethod::flow ? 0 : job.L + 30; };
   for (const Job& job : jobs) work += work_of(job);
   std::mutex mutex;
-  Execution inner = execution;
+  Execution inner = alone;
   inner.threads = 1;
   std::atomic<std::size_t> next = 0;
-  parallel_for(static_cast<std::ptrdiff_t>(jobs.size()), execution, [&](std::ptrdiff_t) {
+  // Momentum and Adam have another clock than the flow.
+  const bool comparable = plan.descent.optimiser == Optimiser::plain;
+  parallel_for(static_cast<std::ptrdiff_t>(jobs.size()), alone, [&](std::ptrdiff_t) {
     const std::size_t i = order[next++];
     const Job& job = jobs[i];
     if (job.method == TrainingMethod::flow) {
-      runs[i] = std::isinf(job.L) ? limit : flow_run(plan, job.attention, job.L, inner);
+      const TrainingRun& reference = job.attention == AttentionKind::softmax ? nodes_limit : limit;
+      const bool infinite = std::isinf(job.L);
+      runs[i] = infinite ? limit : flow_run(plan, job.attention, job.L, Average::best, inner);
       runs[i].attention = job.attention;
-      runs[i].gradient_gap = std::isinf(job.L) ? 0 : gradient_gap(plan, runs[i], limit, inner);
+      runs[i].gradient_gap = infinite ? 0 : gradient_gap(plan, runs[i], reference, inner);
+      runs[i].to_limit_flow = path_distance(plan.problem, runs[i], infinite ? limit : reference);
     } else {
       DescentOptions options = plan.descent;
       options.execution.stop = execution.stop;
@@ -271,12 +310,12 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
         plan.progress(done / work);
       };
       runs[i] = descent_run(plan, job.attention, job.L, options);
+      if (comparable) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit);
     }
-    runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit);
   });
-  parallel_for(static_cast<std::ptrdiff_t>(runs.size()), execution, [&](std::ptrdiff_t i) {
+  parallel_for(static_cast<std::ptrdiff_t>(runs.size()), alone, [&](std::ptrdiff_t i) {
     TrainingRun& run = runs[static_cast<std::size_t>(i)];
-    if (run.method != TrainingMethod::descent) return;
+    if (run.method != TrainingMethod::descent || !comparable) return;
     for (const TrainingRun& flow : runs) {
       if (flow.method == TrainingMethod::flow && flow.L == run.L && flow.attention == run.attention) {
         run.to_flow = path_distance(plan.problem, run, flow);

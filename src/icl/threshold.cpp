@@ -8,7 +8,9 @@
 namespace largo {
 namespace {
 
-constexpr double kLongest = 1e15;
+// Beyond, the valley that training goes along is too flat for its gradient to be told from rounding.
+constexpr double kLongest = 1e11;
+constexpr double kResolution = 1e-9;  // of trained risks, and so of long lengths
 constexpr double kFirstGuess = 64;
 
 class Search {
@@ -22,7 +24,7 @@ class Search {
   Threshold operator()() {
     if (excess(1) <= epsilon_) return finish(1, 0);
     bracket();
-    while (high_ - low_ > 1) {
+    while (high_ - low_ > std::max(1.0, kResolution * high_)) {
       const double L = next();
       (excess(L) <= epsilon_ ? high_ : low_) = L;
     }
@@ -53,7 +55,7 @@ class Search {
       low_ = high_;
       high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), kLongest));
       if (low_ >= kLongest) {
-        fail("threshold", "epsilon", epsilon_, "reached by a prompt of at most 1e15 tokens");
+        fail("threshold", "epsilon", epsilon_, "reached by a prompt of at most 1e11 tokens");
       }
       above = excess(high_);
     }

@@ -27,7 +27,8 @@ constexpr double kFirstMove = 1e-4;   // of the parameters, in the first step
 constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
 constexpr int kMostFailures = 40;
 constexpr int kKrylovVectors = 20;
-constexpr double kLeastScale = 1e-6;
+constexpr double kSmallShare = 0.03;  // parameters below this share of a typical one are taken as so large
+constexpr double kLeastScale = 1e-12;
 constexpr double kGradientNoise = 4e-15;  // of the steepest gradient: rounding
 constexpr double kFlatGradient = 1e-13;   // perhaps rounding
 
@@ -171,7 +172,7 @@ class Integrator {
       Matrix columns(n, n);
       parallel_for(n, self.execution_, [&](std::ptrdiff_t j) {
         check_stop(self.execution_);
-        const double h = kDifference * std::max({std::abs(here[j]), typical, kLeastScale});
+        const double h = kDifference * std::max({std::abs(here[j]), kSmallShare * typical, kLeastScale});
         const auto gradient = [&](double move) {
           Vector moved = here;
           moved[j] += move;

@@ -11,6 +11,8 @@
 namespace largo {
 namespace {
 
+constexpr std::int64_t kFirstBatches = 16;
+
 constexpr const char* kName = "descend";
 constexpr std::int64_t kProgressCalls = 200;
 
@@ -103,11 +105,14 @@ class Descent {
     if (!std::isfinite(point.gradient.sum()) && !point.gradient.allFinite()) {
       throw Diverged(state_.step, "the gradient is not finite");
     }
-    if (state_.first_loss == 0) state_.first_loss = std::abs(point.value);
+    // One batch may be small by chance, the largest of some is not.
+    if (state_.step < kFirstBatches || state_.first_loss == 0) {
+      state_.first_loss = std::max(state_.first_loss, std::abs(point.value));
+    }
     if (std::abs(point.value) > options_.divergence_factor * state_.first_loss) {
       throw Diverged(
           state_.step,
-          fmt::format("the loss of the batch is {:.6g}, more than {:g} times the {:.6g} of the first",
+          fmt::format("the loss of the batch is {:.6g}, more than {:g} times the {:.6g} of the first ones",
                       point.value, options_.divergence_factor, state_.first_loss));
     }
     if (state_.step == 0) state_.records.push_back({0, 0, state_.parameters, point.value});
@@ -185,6 +190,7 @@ Trajectory trajectory_of(const DescentState& state) {
   const DescentRecord* before = nullptr;
   for (const DescentRecord& record : state.records) {
     const bool moved = before != nullptr && record.time > before->time;
+    if (before != nullptr && !moved) continue;  // steps of size zero
     Matrix derivatives(record.parameters.size(), moved ? 2 : 1);
     derivatives.col(0) = record.parameters;
     if (moved) derivatives.col(1) = (record.parameters - before->parameters) / (record.time - before->time);

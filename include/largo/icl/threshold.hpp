@@ -20,16 +20,17 @@ struct TrainedRisk {
 };
 
 struct Threshold {
-  double L = 1;        ///< whole below 2^53
+  double L = 1;        ///< whole
   double risk = 0;     ///< lim R_L there
   double limit = 0;    ///< lim R_∞
-  TrainedRisk before;  ///< training at L - 1 (the last tried where that is no other number); L = 0: L is 1
+  TrainedRisk before;  ///< training at L - 1, or at 1 - 1e-9 of L where that is less; its L is 0 where L is 1
   std::vector<TrainedRisk> tried;  ///< in the order of trying
 };
 
 /// Training is regression_flow() from `start`, to its end. The trained risk is taken to fall with L: lengths
 /// are bracketed, then closed in on by the secant of the logarithm, and both L and L - 1 are trained. Domain:
-/// ε > 0, and reached by a prompt of at most 1e15 tokens; otherwise InputError. Cost: some ten trainings.
+/// ε > 0, and reached by a prompt of at most 1e11 tokens (longer ones train along a valley too flat to be
+/// followed); otherwise InputError. L is exact below 1e9, and to 1e-9 beyond. Cost: some ten trainings.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan = {}, const Execution& execution = {});
 

@@ -1,12 +1,15 @@
 // Descent on batches of a risk. With g_k the gradient of batch k at θ_k and η_k the step size:
 //
 //   plain      θ_{k+1} = θ_k - η_k g_k
-//   momentum   m_{k+1} = β m_k + g_k,                 θ_{k+1} = θ_k - η_k m_{k+1}        (heavy ball, m_0 =
-//   0) adam       m_{k+1} = β₁ m_k + (1 - β₁) g_k,       q_{k+1} = β₂ q_k + (1 - β₂) g_k²   (entry by entry)
+//
+//   momentum   m_{k+1} = β m_k + g_k,   θ_{k+1} = θ_k - η_k m_{k+1}
+//
+//   adam       m_{k+1} = β₁ m_k + (1 - β₁) g_k,   q_{k+1} = β₂ q_k + (1 - β₂) g_k²,
 //              θ_{k+1} = θ_k - η_k (m_{k+1}/(1 - β₁^{k+1})) / (√(q_{k+1}/(1 - β₂^{k+1})) + ε)
 //
-// (D. P. Kingma and J. Ba, Adam: a method for stochastic optimization, 2015.) A run is a function of the
-// risk, the start and the options, to the bit; stopped and taken up again, it is the same run.
+// with m_0 = q_0 = 0, and squares and roots entry by entry (momentum is Polyak's heavy ball; D. P. Kingma and
+// J. Ba, Adam: a method for stochastic optimization, 2015.) A run is a function of the risk, the start and
+// the options, to the bit; stopped and taken up again, it is the same run.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +46,7 @@ struct DescentState {
   Vector squares;               ///< q; empty but for adam
   double momentum_power = 1;    ///< β₁^k
   double squares_power = 1;     ///< β₂^k
-  double first_loss = 0;        ///< the first that is not zero
+  double first_loss = 0;        ///< the largest of the first batches, not zero
   double loss_sum = 0;          ///< since the last record
   std::int64_t loss_count = 0;  ///< batches in it
   std::vector<DescentRecord> records;
@@ -58,7 +61,7 @@ struct DescentOptions {
   double epsilon = 1e-8;      ///< ε of adam, positive
   /// A record after every so many steps, beside the start and the end; 0: those two alone.
   std::int64_t record_every = 0;
-  /// The loss of a batch beyond this many times that of the first is divergence.
+  /// The loss of a batch beyond this many times the largest of the first 16 is divergence.
   double divergence_factor = 1e6;
   /// Where to save the state after every so many steps (0: never), at the end and when stopped; empty:
   /// nowhere.

@@ -44,8 +44,8 @@ struct TrajectoryDistance {
   double time = 0;   ///< where it is
 };
 
-/// sup over t <= horizon of distance(θ_1(t), θ_2(t)), looked for at the steps of both (and at the horizon):
-/// between two of them the paths move by less than the steps of an integrator resolve. A path that has ended
+/// sup over t <= horizon of distance(θ_1(t), θ_2(t)), looked for at the steps of both (and at the horizon),
+/// and so a little below it at most: steps of an integrator are short where paths turn. A path that has ended
 /// stays where it is.
 TrajectoryDistance largest_distance(
     const Trajectory& one, const Trajectory& two, double horizon,

@@ -1,0 +1,15 @@
+// The risk of softmax attention as an average over nodes, also where L = ∞ and it would be a polynomial.
+#pragma once
+
+#include <memory>
+
+#include "largo/icl/regression_risks.hpp"
+
+namespace largo {
+
+/// As general_risk() for softmax attention, but over the nodes for every L: differences between lengths then
+/// have no error of the nodes in what they share.
+std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
+                                                    const TaskNodes& nodes, const Execution& execution);
+
+}  // namespace largo
