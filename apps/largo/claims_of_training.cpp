@@ -160,18 +160,16 @@ Json published_json(const ClaimOptions& options) {
   plan.descent.steps = options.full ? kPublishedSteps : kPublishedSteps / 100;
   plan.descent.step_size = constant_steps(time / static_cast<double>(plan.descent.steps));
   plan.descent.record_every = plan.descent.steps / 100;
-  std::vector<TrainingRun> runs;
-  if (options.full) {
-    plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
-    runs = train(plan, options.execution);
-  } else {
-    if (options.quick) plan.lengths = {10, 100};
-    runs = train(plan, options.execution);
-    plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
-    plan.lengths = {10, 100};
-    for (TrainingRun& run : train(plan, options.execution)) {
-      if (run.method == TrainingMethod::descent) runs.push_back(std::move(run));
+  plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
+  if (!options.full) plan.lengths = {10, 100};
+  std::vector<TrainingRun> runs = train(plan, options.execution);
+  if (!options.full && !options.quick) {  // the flows at the other lengths
+    plan.methods = {TrainingMethod::flow};
+    plan.lengths.clear();
+    for (const double L : published_lengths()) {
+      if (L != 10 && L != 100) plan.lengths.push_back(L);
     }
+    for (TrainingRun& run : train(plan, options.execution)) runs.push_back(std::move(run));
   }
   bool holds = true;
   for (const TrainingRun& run : runs) {

@@ -33,7 +33,7 @@ constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
 // Lengths that are numbers of type double.
 constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
-constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
+constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestHeld = 64;
 
 // The prompts of one block. Sums over their tokens are in whitened coordinates x = (χ, ε), with scores <a, x>

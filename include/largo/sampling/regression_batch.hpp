@@ -48,7 +48,7 @@ struct RegressionGradient {
 /// Domain: matching shapes, finite numbers, prompts >= 1, 1 <= length < 2^40 (2^53 for linear attention,
 /// collapsed). Otherwise InputError. All draws and the sums over 256 tokens are in float32, all else in
 /// float64. The result depends on the task, the parameters and the batch alone: the same bits for any number
-/// of threads and ranks and at every SIMD level. Memory: O(d²) a thread, and up to 32 MiB of sums, whatever
+/// of threads and ranks and at every SIMD level. Memory: O(d²) a thread, and up to 2 MiB of sums, whatever
 /// the length and number of the prompts. Cost: some 2.7 ns a token (collapsed), 1.4 ns a coordinate (full),
 /// and O(d²) a prompt. Linear attention, collapsed: no tokens, since what it sees of a prompt is a Wishart
 /// matrix; 0.6 µs a prompt at d = 5, whatever the length. In full: O(d²) a token, meant for checks.
