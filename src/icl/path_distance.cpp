@@ -13,11 +13,6 @@ Matrix prior_root(const RegressionProblem& problem) {
   return covariance_root("prediction_distance", "prior_covariance", problem.prior_covariance).root;
 }
 
-bool is_invariant(const RegressionParameters& parameters) {
-  const Eigen::Index d = parameters.v.size() - 1;
-  return parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
-}
-
 double distance_of_predictions(const RegressionProblem& problem, const Matrix& root,
                                const RegressionParameters& one, const RegressionParameters& two) {
   const Eigen::Index d = problem.dimension();
@@ -41,6 +36,11 @@ double distance_of_predictions(const RegressionProblem& problem, const Matrix& r
 }
 
 }  // namespace
+
+bool is_invariant(const RegressionParameters& parameters) {
+  const Eigen::Index d = parameters.v.size() - 1;
+  return parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
+}
 
 double prediction_distance(const RegressionProblem& problem, const RegressionParameters& one,
                            const RegressionParameters& two) {

@@ -245,10 +245,10 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
                          const Execution& execution) {
   const Eigen::Index d = problem.dimension();
   const Vector values = to_vector(parameters);
-  const bool invariant = parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
   const RiskPoint point =
-      invariant ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))
-                : general_risk(problem, attention, L, nodes, execution)->at(values);
+      is_invariant(parameters)
+          ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))
+          : general_risk(problem, attention, L, nodes, execution)->at(values);
   return {point.value, point.error};
 }
 
