@@ -34,7 +34,7 @@ struct TrainOptions : ProblemOptions {
   double tolerance = 1e-9;
   std::optional<std::int64_t> steps;
   std::optional<double> step_size;
-  std::int64_t batch = kPublishedBatch;
+  std::int64_t batch = kPublishedBatch, nodes = TrainingPlan().nodes.count;
   std::string optimizer = "plain", schedule = "constant", kernel = "collapsed";
   std::string csv, plot, checkpoints;
   bool quick = false, dry_run = false;
@@ -173,7 +173,7 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
   plan.flow.relative_tolerance =
       invariant ? options.tolerance : std::max(options.tolerance, kGeneralTolerance);
   plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
-  plan.nodes.seed = options.seed;
+  plan.nodes = {options.nodes, options.seed};
   plan.checkpoints = options.checkpoints;
   return plan;
 }
@@ -262,6 +262,12 @@ void add_icl_train_command(CLI::App& icl) {
   add_start_options(*command, options->start);
   command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)");
   command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
+      ->capture_default_str();
+  command
+      ->add_option("--nodes", options->nodes,
+                   "tasks that flows of merged and factored parameters average over; four times as many in "
+                   "the second half of the time")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   command->add_option("--steps", options->steps, "of sgd (20000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));

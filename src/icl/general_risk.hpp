@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "largo/icl/regression_risks.hpp"
+#include "largo/numerics/estimate.hpp"
 
 namespace largo {
 
@@ -11,5 +12,11 @@ namespace largo {
 /// have no error of the nodes in what they share.
 std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
                                                     const TaskNodes& nodes, const Execution& execution);
+
+/// R_L(U, v) of softmax attention with R_∞ exact, the rest as a difference from the invariant point (A, b)
+/// that (U, v) contains, where R_L is exact: over nodes goes only what is new off the invariant set. For
+/// values, not for flows: it can fall below zero where the nodes are too few.
+Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
+                               const TaskNodes& nodes, const Execution& execution);
 
 }  // namespace largo

@@ -1,10 +1,11 @@
 #include "icl/polynomial_risk.hpp"
 
+#include <vector>
+
 #include "icl/risk_statistics.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/factor.hpp"
 
 namespace largo {
+
 Vector token_covariance_product(const Matrix& S, double noise, const Vector& w, const Vector& h) {
   const Eigen::Index d = w.size();
   Vector product(d + 1);
@@ -14,49 +15,60 @@ Vector token_covariance_product(const Matrix& S, double noise, const Vector& w, 
 }
 
 PolynomialRisk::PolynomialRisk(const RegressionProblem& problem, double share)
-    : problem_(problem),
-      share_(share),
-      d_(problem.dimension()),
-      prior_root_(covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root) {}
+    : coordinates_(problem), share_(share) {
+  const Eigen::Index k = coordinates_.tasks().cols(), nodes = 2 * k * k + 1;
+  Matrix omegas(k, nodes);
+  weights_.resize(nodes);
+  Eigen::Index n = 0;
+  visit_degree_five(k, [&](const Vector& omega, double weight) {
+    omegas.col(n) = omega;
+    weights_[n++] = weight;
+  });
+  const Matrix tasks = coordinates_.tasks() * omegas;
+  w_hat_ = coordinates_.tokens().transpose() * tasks;
+  targets_ = coordinates_.queries().transpose() * tasks;
+}
 
 RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
-  check_finite("general_risk", "parameters", parameters);
-  const RegressionParameters given = to_parameters(parameters, d_);
-  const Matrix scores = problem_.score_scale * given.U.leftCols(d_);  // u = scores x_q
-  const Matrix& S_q = problem_.query_covariance;
-  const Matrix spread = scores * S_q;
-  double value = 0;
-  Matrix slope_U = Matrix::Zero(d_ + 1, d_);
-  Vector slope_v = Vector::Zero(d_ + 1);
-  visit_degree_five(prior_root_.cols(), [&](const Vector& omega, double weight) {
-    const Vector w = prior_root_ * omega;
-    const auto gamma = [&](const Vector& h) {
-      return token_covariance_product(problem_.covariance, problem_.noise, w, h);
-    };
-    const Vector gamma_v = gamma(given.v);
-    const Vector map = scores.transpose() * gamma_v;  // the prediction of an infinite prompt is <map, x_q>
-    const Vector residual = S_q * (map - w);
-    value += weight * 0.5 * residual.dot(map - w);
-    Vector pulled = weight * residual;
-    if (share_ > 0) {
-      double trace = 0;
-      Matrix gamma_spread(d_ + 1, d_);
-      for (Eigen::Index j = 0; j < d_; ++j) gamma_spread.col(j) = gamma(spread.col(j));
-      trace = gamma_spread.cwiseProduct(scores).sum();  // E s²
-      const double kappa = given.v.dot(gamma_v);
-      const Vector wide = S_q * map;
-      value += weight * 0.5 * share_ * (wide.dot(map) + kappa * trace);
-      pulled += weight * share_ * wide;
-      slope_v += weight * share_ * trace * gamma_v;
-      slope_U += weight * share_ * kappa * gamma_spread;
-    }
-    slope_v += gamma(scores * pulled);
-    slope_U += gamma_v * pulled.transpose();
-  });
-  RiskPoint point{value, 0, {}};
-  RegressionParameters slope{Matrix::Zero(d_ + 1, d_ + 1), slope_v};
-  slope.U.leftCols(d_) = problem_.score_scale * slope_U;
-  point.gradient = to_vector(slope);
+  const StandardParameters given = coordinates_.from(parameters);
+  const double noise = coordinates_.noise();
+  // For each node of w: k = v̂ + v_y ŵ, t = <ŵ, k> + τ² v_y, and <map, χ> what infinite prompts predict.
+  Matrix k = given.v_y * w_hat_;
+  k.colwise() += given.v_hat;
+  const Vector t = w_hat_.cwiseProduct(k).colwise().sum().transpose().array() + noise * given.v_y;
+  const Matrix map = given.hidden.transpose() * k + given.label * t.transpose();
+  const Matrix miss = map - targets_;
+  RiskPoint point;
+  point.value = 0.5 * weights_.dot(miss.colwise().squaredNorm());
+  Matrix pulled = miss;
+  if (share_ > 0) pulled += share_ * map;
+  pulled = pulled * weights_.asDiagonal();
+  const Vector to_t = pulled.transpose() * given.label;
+  Matrix to_k = given.hidden * pulled + w_hat_ * to_t.asDiagonal();
+  StandardParameters slope;
+  slope.hidden = k * pulled.transpose();
+  slope.label = pulled * t;
+  slope.v_y = noise * to_t.sum();
+  if (share_ > 0) {
+    // E s² over χ and κ, of which ½ share κ E s² is a part of the risk
+    const Vector norms = w_hat_.colwise().squaredNorm().transpose().array() + noise;
+    const Vector along = w_hat_.transpose() * (given.hidden * given.label);
+    const Vector squares =
+        given.label.squaredNorm() * norms + Vector(2 * along.array() + given.hidden.squaredNorm());
+    const Vector kappa = k.colwise().squaredNorm().transpose().array() + noise * given.v_y * given.v_y;
+    point.value +=
+        0.5 * share_ * weights_.dot(map.colwise().squaredNorm().transpose() + kappa.cwiseProduct(squares));
+    const Vector with_kappa = share_ * weights_.cwiseProduct(kappa);
+    const Vector with_squares = share_ * weights_.cwiseProduct(squares);
+    const Vector moved = w_hat_ * with_kappa;
+    slope.hidden += with_kappa.sum() * given.hidden + moved * given.label.transpose();
+    slope.label += given.hidden.transpose() * moved + with_kappa.dot(norms) * given.label;
+    to_k += k * with_squares.asDiagonal();
+    slope.v_y += noise * given.v_y * with_squares.sum();
+  }
+  slope.v_hat = to_k.rowwise().sum();
+  slope.v_y += w_hat_.cwiseProduct(to_k).sum();
+  point.gradient = coordinates_.gradient(slope);
   check_risk("general_risk", point);
   return point;
 }

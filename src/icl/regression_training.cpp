@@ -26,7 +26,7 @@ constexpr std::size_t kMostGaps = 200;     // where gradients are compared, alon
 constexpr std::int64_t kCheckpoints = 50;  // in a run
 constexpr std::int64_t kLateNodes = 4;
 constexpr std::int64_t kMostFinalNodes = std::int64_t{1} << 20;
-constexpr std::int64_t kFinalNodes = 64;  // times those of the flow
+constexpr std::int64_t kFinalNodes = 32;  // times those of the flow
 
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -245,6 +245,9 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
                          const Execution& execution) {
   const Eigen::Index d = problem.dimension();
   const Vector values = to_vector(parameters);
+  if (!is_invariant(parameters) && attention == AttentionKind::softmax && std::isfinite(L)) {
+    return softmax_risk_estimate(problem, L, parameters, nodes, execution);
+  }
   const RiskPoint point =
       is_invariant(parameters)
           ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))

@@ -24,8 +24,8 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   if (dimension > kMostDimensions) {
     fail("general_risk", "dimension", static_cast<double>(dimension), "at most 3600");
   }
-  const auto size = static_cast<Eigen::Index>(
-      std::bit_ceil(static_cast<std::uint64_t>(std::max<std::int64_t>(count, kParts))));
+  const auto size =
+      static_cast<Eigen::Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max(count, kFewestPoints))));
   const auto width = static_cast<std::size_t>(dimension);
   Matrix points(size, dimension);
   std::vector<std::uint64_t> shift(width);
@@ -46,8 +46,9 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
 
 Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
   constexpr Eigen::Index kPointsPerCondition = 6;
-  constexpr int kMostIterations = 20;
+  constexpr int kMostIterations = 60;
   constexpr double kCalibrated = 1e-11;
+  constexpr double kGoesWell = 0.04;  // of the square of the distance, after a step
   const Eigen::Index n = points.rows(), k = task_dimension, d = points.cols() - k;
   const Vector equal = Vector::Constant(n, 1 / static_cast<double>(n));
   const Eigen::Index pairs_x = d * (d + 1) / 2, pairs_w = k * (k + 1) / 2;
@@ -81,31 +82,49 @@ Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
     }
   }
   // Exponential tilts keep weights positive: log Σ e^{<λ, a_i - target>} is convex in λ, and stationary where
-  // the averages are the target.
+  // the averages are the target. Newton's method; a curvature is used again as long as that goes well.
   A.colwise() -= target;
-  Vector lambda = Vector::Zero(conditions), weights = equal;
-  const auto tilt = [&](const Vector& at) {
-    const Vector scores = A.transpose() * at;
-    const double top = scores.maxCoeff();
-    const Vector unnormalised = (scores.array() - top).exp();
-    return std::pair{std::log(unnormalised.sum()) + top, Vector(unnormalised / unnormalised.sum())};
+  struct Tilt {
+    Vector lambda, weights, miss;
+    double height = 0;
   };
-  double height = tilt(lambda).first;
+  const auto tilt = [&](Vector lambda) {
+    const Vector scores = A.transpose() * lambda;
+    const double top = scores.maxCoeff();
+    Vector weights = (scores.array() - top).exp();
+    const double sum = weights.sum();
+    weights /= sum;
+    Vector miss = A * weights;
+    return Tilt{std::move(lambda), std::move(weights), std::move(miss), std::log(sum) + top};
+  };
+  const auto inverse_curvature = [&](const Tilt& at) {
+    const Matrix rooted = A * at.weights.cwiseSqrt().asDiagonal();
+    Matrix curvature = Matrix::Zero(conditions, conditions);
+    curvature.selfadjointView<Eigen::Lower>().rankUpdate(rooted);
+    curvature.selfadjointView<Eigen::Lower>().rankUpdate(at.miss, -1);
+    return least_squares(Matrix(curvature.selfadjointView<Eigen::Lower>()),
+                         Matrix::Identity(conditions, conditions));
+  };
+  Tilt now = tilt(Vector::Zero(conditions));
+  Matrix inverse = inverse_curvature(now);
+  bool fresh = true;
   for (int iteration = 0; iteration < kMostIterations; ++iteration) {
-    const Vector miss = A * weights;
-    if (miss.cwiseAbs().maxCoeff() < kCalibrated) return weights;
-    const Matrix curvature = A * weights.asDiagonal() * A.transpose() - miss * miss.transpose();
-    const Vector step = least_squares(curvature, -miss);
-    double share = 1;
-    for (; share > 1e-3; share /= 2) {  // downhill
-      auto [lower, tilted] = tilt(lambda + share * step);
-      if (!(lower < height)) continue;
-      lambda += share * step;
-      height = lower;
-      weights = std::move(tilted);
-      break;
+    if (now.miss.cwiseAbs().maxCoeff() < kCalibrated) return now.weights;
+    const Vector step = inverse * now.miss;
+    Tilt next = tilt(now.lambda - step);
+    if (next.miss.dot(inverse * next.miss) > kGoesWell * now.miss.dot(step)) {
+      if (!fresh) {
+        inverse = inverse_curvature(now);
+        fresh = true;
+        continue;
+      }
+      for (double share = 0.5; share > 1e-3 && !(next.height < now.height); share /= 2) {
+        next = tilt(now.lambda - share * step);
+      }
+      if (!(next.height < now.height)) return equal;
     }
-    if (share <= 1e-3) break;
+    now = std::move(next);
+    fresh = false;
   }
   return equal;
 }

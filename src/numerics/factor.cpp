@@ -41,8 +41,8 @@ double operator_norm(const ConstMatrixRef& matrix) {
   return matrix.size() > 0 ? singular_values(matrix).values[0] : 0;
 }
 
-Vector least_squares(const ConstMatrixRef& A, const ConstVectorRef& b) {
-  return Matrix(A).completeOrthogonalDecomposition().solve(Vector(b));
+Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B) {
+  return Matrix(A).completeOrthogonalDecomposition().solve(Matrix(B));
 }
 
 }  // namespace largo

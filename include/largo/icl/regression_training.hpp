@@ -32,8 +32,8 @@ struct TrainingPlan {
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
   /// Of flows off the invariant set; in the second half of the time four times as many, and for risks at
-  /// their ends 64 times.
-  TaskNodes nodes = {.count = 1024};
+  /// their ends 32 times.
+  TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
   /// A folder (made if need be) where descents save their state, and from where they go on if it holds that
@@ -84,7 +84,8 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
 double prediction_distance(const RegressionProblem& problem, const RegressionParameters& one,
                            const RegressionParameters& two);
 
-/// R_L at (U, v): on the invariant set exact, else an average over `nodes` tasks.
+/// R_L at (U, v): on the invariant set exact; of softmax attention elsewhere, what it adds to R_∞ and to the
+/// invariant point (A, b) in (U, v) is an average over `nodes` tasks.
 Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                          const RegressionParameters& parameters, const TaskNodes& nodes = {.count = 65536},
                          const Execution& execution = {});

@@ -30,7 +30,7 @@ SingularValues singular_values(const ConstMatrixRef& matrix);
 /// The largest singular value; zero for a matrix without entries.
 double operator_norm(const ConstMatrixRef& matrix);
 
-/// The x of least |Ax - b|, and of those the shortest.
-Vector least_squares(const ConstMatrixRef& A, const ConstVectorRef& b);
+/// For each column b of B the x of least |Ax - b|, and of those the shortest.
+Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B);
 
 }  // namespace largo
