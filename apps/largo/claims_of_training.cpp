@@ -133,19 +133,12 @@ void print_transfer(const Json& claim) {
 }
 
 // A descent is as good as its flow when its risk differs by a few times what it fluctuates.
-constexpr double kSpreads = 6;
+constexpr double kSpreads = 4;
 
-Json published_json(const ClaimOptions& options) {
-  Json claim = new_claim(
-      "published",
-      "Stochastic training at finite L follows the exact flow: the published experiment, softmax and linear.",
-      options.full
-          ? "K, Q, V and the output row, 300,000 steps of 1e-3 with 128 prompts, 19 lengths, beside the "
-            "flow on the exact risk."
-          : "K, Q, V and the output row: the flow on the exact risk at 19 lengths; stochastic descent "
-            "with a hundredth of the steps, each 100 times as long, at some of them (all of it: --full).");
+// The runs of one convention of the data.
+std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& options) {
   TrainingPlan plan;
-  plan.problem = published_problem(PublishedData::paper);
+  plan.problem = published_problem(data);
   plan.parameters = Parametrisation::factored;
   plan.start = random_factored_start(5, options.seed);
   plan.attention = {AttentionKind::softmax, AttentionKind::linear};
@@ -171,21 +164,42 @@ Json published_json(const ClaimOptions& options) {
     }
     for (TrainingRun& run : train(plan, options.execution)) runs.push_back(std::move(run));
   }
+  return runs;
+}
+
+Json published_json(const ClaimOptions& options) {
+  Json claim = new_claim(
+      "published",
+      "Stochastic training at finite L follows the exact flow: the published experiment, softmax and linear, "
+      "with data as in the paper and as in its code.",
+      options.full
+          ? "K, Q, V and the output row, 300,000 steps of 1e-3 with 128 prompts, 19 lengths, beside the "
+            "flow on the exact risk."
+          : "K, Q, V and the output row: the flow on the exact risk at 19 lengths; stochastic descent "
+            "with a hundredth of the steps, each 100 times as long, at some of them (all of it: --full).");
   bool holds = true;
-  for (const TrainingRun& run : runs) {
-    Json row{{"L", run.L},
-             {"attention", run.attention == AttentionKind::softmax ? "softmax" : "linear"},
-             {"method", run.method == TrainingMethod::flow ? "flow" : "sgd"},
-             {"risk", run.final_risk.value},
-             {"error", run.final_risk.error}};
-    if (run.noise) {
-      row["excess"] = run.noise->excess;
-      row["spread"] = run.noise->spread;
-      holds = holds && std::abs(run.noise->excess) <= kSpreads * run.noise->spread + 2 * run.final_risk.error;
+  double farthest = 0;
+  for (const PublishedData data : {PublishedData::paper, PublishedData::code}) {
+    if (options.quick && data == PublishedData::code) continue;
+    for (const TrainingRun& run : published_runs(data, options)) {
+      Json row{{"data", data == PublishedData::paper ? "paper" : "code"},
+               {"L", run.L},
+               {"attention", run.attention == AttentionKind::softmax ? "softmax" : "linear"},
+               {"method", run.method == TrainingMethod::flow ? "flow" : "sgd"},
+               {"risk", run.final_risk.value},
+               {"error", run.final_risk.error}};
+      if (run.noise) {
+        row["excess"] = run.noise->excess;
+        row["spread"] = run.noise->spread;
+        const double spreads = std::abs(run.noise->excess) / run.noise->spread;
+        farthest = std::max(farthest, spreads);
+        holds = holds && spreads <= kSpreads;
+      }
+      claim["rows"].push_back(std::move(row));
     }
-    claim["rows"].push_back(std::move(row));
   }
   claim["spreads"] = kSpreads;
+  claim["largest_spreads"] = farthest;
   return with_verdict(claim, holds);
 }
 
@@ -195,8 +209,9 @@ void print_published(const Json& claim) {
     const double L = row["L"].get<double>();
     const bool sgd = row["method"] == "sgd";
     if (!sgd && L != 10 && L != 100 && L != 1000) continue;
-    fmt::print("  L = {:<5g} {:<8} {:<5} risk {:.6f} ± {:.0e}", L, row["attention"].get<std::string>(),
-               row["method"].get<std::string>(), row["risk"].get<double>(), row["error"].get<double>());
+    fmt::print("  {:<5} L = {:<5g} {:<8} {:<5} risk {:.6f}", row["data"].get<std::string>(), L,
+               row["attention"].get<std::string>(), row["method"].get<std::string>(),
+               row["risk"].get<double>());
     if (sgd) {
       fmt::print(", beside the flow's {:+.1e}, spread {:.1e}", row["excess"].get<double>(),
                  row["spread"].get<double>());

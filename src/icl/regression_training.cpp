@@ -56,11 +56,11 @@ bool is_regular(const Matrix& covariance) {
   return values[values.size() - 1] > 1e-12 * values[0];
 }
 
-// Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
-// matter at the end.
 // Over nodes or exact: see softmax_risk_over_nodes().
 enum class Average : std::uint8_t { best, nodes };
 
+// Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
+// matter at the end.
 void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
   FlowPlan flow_plan = plan.flow;
   flow_plan.method = FlowMethod::krylov;

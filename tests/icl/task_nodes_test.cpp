@@ -1,0 +1,126 @@
+// Risks over nodes: against sums from the definition, over SIMD levels and threads, and near the invariant
+// set.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "icl/regression_settings.hpp"
+#include "icl/risk_statistics.hpp"
+#include "icl/task_points.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/regression_risks.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/numerics/factor.hpp"
+#include "largo/numerics/simd_level.hpp"
+
+namespace largo {
+namespace {
+
+using testing::kInfinity;
+
+// ½ [ (c - y)² + c² φ + κ p ] + c y p with Γ_w as a matrix, averaged over the points and both signs of w.
+double risk_by_definition(const RegressionProblem& problem, double L, const RegressionParameters& given,
+                          const TaskNodes& nodes) {
+  const Eigen::Index d = problem.dimension();
+  const Matrix P = covariance_root("test", "prior", problem.prior_covariance).root;
+  const Matrix Q = covariance_root("test", "query", problem.query_covariance).root;
+  const auto points = task_points(P.cols(), Q.cols(), nodes.count, nodes.seed);
+  const auto table = SoftmaxTable::shared(L);
+  double risk = 0;
+  for (Eigen::Index i = 0; i < points->points.rows(); ++i) {
+    for (const double sign : {1.0, -1.0}) {
+      const Vector w = sign * P * points->points.row(i).head(P.cols()).transpose();
+      Vector x = Vector::Zero(d + 1);
+      x.head(d) = Q * points->points.row(i).tail(Q.cols()).transpose();
+      Matrix gamma(d + 1, d + 1);
+      const Vector side = problem.covariance * w;
+      gamma << problem.covariance, side, side.transpose(), w.dot(side) + problem.noise;
+      const Vector u = problem.score_scale * given.U * x;
+      const double square = u.dot(gamma * u), c = given.v.dot(gamma * u),
+                   kappa = given.v.dot(gamma * given.v);
+      const double y = w.dot(x.head(d));
+      const RiskStatistics f = risk_statistics(*table, square);
+      risk +=
+          0.5 * points->weights[i] * (0.5 * ((c - y) * (c - y) + c * c * f.phi + kappa * f.p) + c * y * f.p);
+    }
+  }
+  return risk;
+}
+
+TEST(TaskNodes, AreSummedAsDefined) {
+  const TaskNodes nodes{1024, 3};
+  for (const Eigen::Index d : {1, 2, 5, 7}) {  // a tail of every size in loops over coordinates
+    const RegressionProblem problem = testing::random_problem(static_cast<std::uint64_t>(d), d);
+    for (const double L : {3.0, 200.0}) {
+      for (const double size : {1.0, 40.0}) {  // the second beyond the end of the table
+        RegressionParameters given = testing::random_parameters(7, d);
+        given.U *= size;
+        const double expected = risk_by_definition(problem, L, given, nodes);
+        const double risk =
+            general_risk(problem, AttentionKind::softmax, L, nodes)->at(to_vector(given)).value;
+        EXPECT_NEAR(risk, expected, 1e-6 * expected) << d << ' ' << L << ' ' << size;  // of the table
+      }
+    }
+  }
+}
+
+TEST(TaskNodes, SameBitsAtEveryLevelAndForAnyThreads) {
+  const std::string level = simd_level();
+  const RegressionProblem problem = testing::random_problem(2, 3);
+  const Vector at = to_vector(testing::random_parameters(2, 3));
+  const auto point = [&](int threads) {
+    return general_risk(problem, AttentionKind::softmax, 50, {2048, 1}, {.threads = threads})->at(at);
+  };
+  const RiskPoint expected = point(1);
+  for (const std::string& other : simd_levels()) {
+    force_simd_level(other);
+    for (const int threads : {1, 3}) {
+      const RiskPoint found = point(threads);
+      EXPECT_EQ(found.value, expected.value) << other;
+      EXPECT_EQ(found.error, expected.error) << other;
+      EXPECT_EQ(found.gradient, expected.gradient) << other;
+    }
+  }
+  force_simd_level(level);
+}
+
+// Terms odd in w cancel between its signs to the last bit.
+TEST(TaskNodes, KeepTheInvariantSet) {
+  const Eigen::Index d = 3;
+  const auto map = invariant_map(d);
+  const Vector at = map->map(testing::random_invariant(5, d));
+  const Vector gradient =
+      general_risk(testing::random_problem(5, d), AttentionKind::softmax, 100)->at(at).gradient;
+  EXPECT_EQ(map->map(map->pull_back(at, gradient)), gradient);
+  EXPECT_GT(gradient.norm(), 0.1);
+}
+
+// Near the invariant set, regression_risk() takes most from exact values: against plain averages over 16
+// independent shifts, at z = 4, and with a far smaller error.
+TEST(RegressionRisk, BesideTheInvariantSet) {
+  constexpr int kShifts = 16;
+  const Eigen::Index d = 3;
+  const RegressionProblem problem = testing::random_problem(6, d);
+  const double L = 40;
+  const Vector inside = invariant_map(d)->map(testing::random_invariant(6, d));
+  for (const double away : {0.02, 0.3, 1.0}) {
+    const Vector at = inside + away * to_vector(testing::random_parameters(6, d));
+    const Estimate risk =
+        regression_risk(problem, AttentionKind::softmax, L, to_parameters(at, d), {4096, 1});
+    double mean = 0, squares = 0;
+    for (int i = 0; i < kShifts; ++i) {
+      const TaskNodes nodes{16384, static_cast<std::uint64_t>(100 + i)};
+      const double value = general_risk(problem, AttentionKind::softmax, L, nodes)->at(at).value;
+      const double change = value - mean;
+      mean += change / (i + 1);
+      squares += change * (value - mean);
+    }
+    const double error = std::sqrt(squares / (kShifts * (kShifts - 1)));
+    EXPECT_LE(std::abs(risk.value - mean), 4 * std::hypot(error, risk.error)) << away;
+    const RiskPoint plain = general_risk(problem, AttentionKind::softmax, L, {4096, 1})->at(at);
+    EXPECT_LE(risk.error, (away < 0.1 ? 1e-3 : 2) * plain.error) << away;
+  }
+}
+
+}  // namespace
+}  // namespace largo
