@@ -1,0 +1,279 @@
+// Writes data.json, made-up data with everything a report may have: node sample/make_data.mjs
+import { writeFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+
+const range = (n) => Array.from({ length: n }, (_, i) => i);
+const logspace = (from, to, n) => range(n).map((i) => 10 ** (from + ((to - from) * i) / (n - 1)));
+const round = (v) => (Number.isFinite(v) ? Number(v.toPrecision(6)) : v > 0 ? "inf" : "-inf");
+const curve = (label, x, f, style, color, relative) => {
+  const y = x.map(f);
+  const band = relative && {
+    low: y.map((v, i) => round(v - relative(x[i]) * v)),
+    high: y.map((v, i) => round(v + relative(x[i]) * v)),
+  };
+  return { label, x: x.map(round), y: y.map(round), style, color, ...band };
+};
+const wobble = (x) => 1 + 0.12 * Math.sin(37 * Math.log(x));
+
+const lengths = logspace(1, 8, 57);
+const sparse = logspace(1, 6, 6);
+const concentration = {
+  id: "concentration",
+  caption:
+    "Mean squared error of the output against the prompt length L, for three spreads σ of the scores. Lines: exact; points: 400 sampled prompts with 99 % intervals; dashed: the fitted bound c₁ σ⁶ ln L / L^(c₂/σ²).",
+  panels: [
+    {
+      title: "output",
+      x_label: "prompt length L",
+      y_label: "E‖T[μ̂] − T[μ]‖²",
+      log_x: true,
+      log_y: true,
+      curves: [
+        curve("σ = 0.5, exact", lengths, (L) => 1.3 / L, "line", 0),
+        curve("σ = 1, exact", lengths, (L) => 2.4 / L ** 0.62, "line", 1),
+        curve("σ = 1.5, exact", lengths, (L) => 3.1 / L ** 0.34, "line", 2),
+        curve(
+          "σ = 1, sampled",
+          sparse,
+          (L) => (2.4 * wobble(L)) / L ** 0.62,
+          "points",
+          1,
+          () => 0.35,
+        ),
+        curve("bound, σ = 1", lengths, (L) => (3 * Math.log(L)) / L ** 0.55, "dashed", 7),
+      ],
+      notes: [
+        { x: 1e5, y: 1.3e-5, text: "slope −1", color: 0 },
+        { x: 1e6, y: 2.4 / 1e6 ** 0.62, text: "slope −0.62", color: 1 },
+        { x: 1e6, y: 3.1 / 1e6 ** 0.34, text: "slope −0.34", color: 2 },
+      ],
+    },
+    {
+      title: "gradient in U",
+      x_label: "prompt length L",
+      y_label: "E‖∇T[μ̂] − ∇T[μ]‖²",
+      log_x: true,
+      log_y: true,
+      curves: [
+        curve("σ = 0.5, exact", lengths, (L) => 5 / L, "line", 0),
+        curve("σ = 1, exact", lengths, (L) => 9 / L ** 0.6, "line", 1),
+        curve("σ = 1.5, exact", lengths, (L) => 14 / L ** 0.31, "line", 2),
+      ],
+      notes: [],
+    },
+  ],
+};
+
+const times = logspace(-2, 5, 61);
+const risk = (L) => (t) => 1 / (1 + t) ** 1.4 + 0.6 / L;
+const frame = (L) => [
+  {
+    title: "risk along the flow",
+    x_label: "time t",
+    y_label: "risk",
+    log_x: true,
+    log_y: true,
+    curves: [
+      curve("L = ∞", times, risk(Infinity), "dotted", 4),
+      { ...curve("this L", times, risk(L), "line", 3, () => 0.4), label: "this L, 90 % of tasks" },
+    ],
+    notes: [],
+  },
+];
+const slid = [10, 30, 100, 1000, 10000, Infinity];
+
+// Values without a place: infinite, zero and negative on a logarithmic axis; curves are broken there.
+const broken = {
+  id: "edges",
+  caption:
+    "Values without a place break a curve; a point alone is a marker; a band that reaches 0 ends at the edge.",
+  panels: [
+    {
+      title: "logarithmic",
+      x_label: "",
+      y_label: "value",
+      log_x: false,
+      log_y: true,
+      curves: [
+        {
+          label: "broken",
+          x: [0, 1, 2, 3, 4, 5, 6, 7],
+          y: [1, 2, "inf", 4, 0, 3, -1, 2],
+          style: "line",
+          color: 0,
+        },
+        {
+          label: "<b>band</b> & “quotes”, 100 %",
+          x: [0, 1, 2, 3, 4, 5, 6, 7],
+          y: [3, 3, 2, 2, 1.5, 1.5, 1.2, 1.1],
+          low: [2, 1, 0, -1, 0, 0.2, 0.4, 0.9],
+          high: [4, 5, 6, "inf", 7, 4, 3, 2],
+          style: "line",
+          color: 5,
+        },
+      ],
+      notes: [{ x: 7, y: 2, text: "an isolated point", color: 0 }],
+    },
+    {
+      title: "linear",
+      x_label: "x",
+      y_label: "difference",
+      log_x: false,
+      log_y: false,
+      curves: [
+        curve(
+          "sin x / x",
+          range(81).map((i) => -20 + i / 2),
+          (x) => (x ? Math.sin(x) / x : 1),
+          "line",
+          6,
+        ),
+        {
+          label: "measured",
+          x: [-15, -8, 0, 6, "inf"],
+          y: [0.04, 0.13, 0.98, -0.05, 0],
+          low: [-0.1, 0, 0.8, -0.2, 0],
+          high: [0.2, 0.3, 1.1, 0.1, 0],
+          style: "points",
+          color: 2,
+        },
+      ],
+      notes: [],
+    },
+    {
+      title: "narrow, less than a decade",
+      x_label: "σ",
+      y_label: "c(σ)",
+      log_x: true,
+      log_y: true,
+      curves: [
+        curve(
+          "",
+          logspace(-0.3, 0.3, 31),
+          (s) => (s * s < 0.5 ? 1 : (Math.sqrt(1 + 4 / s ** 2) - 1) / 2),
+          "line",
+          0,
+        ),
+      ],
+      notes: [{ x: 1, y: 0.618, text: "0.618", color: 0 }],
+    },
+  ],
+};
+const tiny = {
+  id: "tiny",
+  caption: "Very small and very large numbers.",
+  panels: [
+    {
+      title: "",
+      x_label: "L",
+      y_label: "1/L",
+      log_x: true,
+      log_y: true,
+      curves: [curve("", logspace(0, 300, 31), (L) => 1 / L, "points", 3)],
+      notes: [],
+    },
+  ],
+};
+
+const long = range(60).map((i) => [i + 1, round(1.7 ** i), round(Math.exp(-i)), i % 7 ? "ok" : null]);
+const report = {
+  kind: "reproduce",
+  title: "Softmax attention in the large-prompt regime: every claim, computed",
+  intro:
+    "Made-up data that shows what a report has. Each claim is stated in plain words, computed, and judged by thresholds that are stated with it.\n\nThe numbers mean nothing.",
+  version: "0.0.0",
+  command: "largo reproduce --seed 1 --out reproduce-out",
+  seed: 1,
+  sections: [
+    {
+      id: "lemma",
+      title: "Attention over Gaussian tokens is affine",
+      source: "Lemma 2.1",
+      statement:
+        "On a Gaussian law, softmax attention is an affine map of the query: the prompt acts through its mean and covariance alone.",
+      formula: "T[\\mathcal N(m,\\Gamma)](z) = Vm + V\\Gamma U z, \\qquad U = K^\\top Q",
+      computed: "Both sides at 200 random queries in dimensions 2, 5 and 20, the left one by quadrature.",
+      verdict: "holds",
+      reason: "largest relative difference 3.1×10⁻¹⁴, limit 10⁻¹²",
+      numbers: [
+        { label: "largest relative difference", value: 3.1e-14, limit: 1e-12 },
+        { label: "queries", value: 600 },
+      ],
+      tables: [
+        {
+          title: "Largest difference by dimension",
+          columns: ["d", "difference", "condition of Γ"],
+          rows: [
+            [2, 1.2e-15, 3],
+            [5, 8.8e-15, 17.25],
+            [20, 3.1e-14, "inf"],
+          ],
+        },
+      ],
+      figures: [],
+      command: "largo reproduce --only lemma",
+    },
+    {
+      id: "output",
+      title: "The output concentrates as the prompt grows",
+      source: "Proposition 3.1",
+      statement:
+        "The mean squared distance between attention over L tokens and over their law falls like a power of L.",
+      formula:
+        "\\mathbb E\\,\\bigl\\| T[\\hat\\mu_L] - T[\\mu] \\bigr\\|_{L^2(\\nu)}^2 \\;\\le\\; c_1\\,\\sigma^6\\,\\frac{\\ln L}{L^{c_2/\\sigma^2}} \\qquad (L \\ge 2)",
+      computed: "The exact error at 57 lengths from 10 to 10⁸, and 400 sampled prompts at six of them.",
+      verdict: "holds",
+      reason: "bound holds at 57 of 57 lengths; largest z-score of the samples 1.9, limit 4",
+      numbers: [
+        { label: "largest z-score", value: 1.9, limit: 4 },
+        { label: "fitted c₂", value: 0.553 },
+      ],
+      tables: [],
+      figures: [concentration],
+      command: "largo reproduce --only output",
+    },
+    {
+      id: "training",
+      title: "Training with finite prompts follows the limit",
+      source: "Theorem 4.3",
+      statement:
+        "Gradient flow on the risk at prompt length L ends near the limit of the infinite-prompt flow, once L is large enough.",
+      formula:
+        "\\lim_{t\\to\\infty} R_L(\\theta_L(t)) \\le \\lim_{t\\to\\infty} R_\\infty(\\theta_\\infty(t)) + \\varepsilon \\quad\\text{for all } L \\ge L(\\varepsilon)",
+      computed: "The flow at six lengths, to t = 10⁵.",
+      verdict: "fails",
+      reason: "excess risk at L = 10⁴ is 6×10⁻⁵, limit 10⁻⁵",
+      numbers: [
+        { label: "excess risk at L = 10⁴", value: 6e-5, limit: 1e-5 },
+        { label: "L(0)", value: "inf" },
+      ],
+      tables: [{ title: "A long table", columns: ["step", "large", "small", "state"], rows: long }],
+      figures: [
+        {
+          id: "training",
+          caption: "Risk along the flow; move the slider to see other prompt lengths.",
+          panels: frame(1000),
+          slider: { label: "L", values: slid.map(round), panels: slid.map(frame) },
+        },
+      ],
+      command: "largo reproduce --only training",
+    },
+    {
+      id: "edges",
+      title: "What has no place in a chart",
+      statement:
+        "Curves are broken at infinite values, and at values that are not positive on a logarithmic axis. Markup such as </script>, <!-- and <em>this</em> is text.",
+      computed: "Nothing.",
+      verdict: "not testable",
+      reason: "the claim speaks of all laws; a computation sees finitely many",
+      numbers: [],
+      tables: [],
+      figures: [broken, tiny],
+      command:
+        'largo reproduce --only edges --set title="a long command line that does not fit on a phone" --threads 2',
+    },
+  ],
+};
+
+const out = fileURLToPath(new URL("data.json", import.meta.url));
+writeFileSync(out, JSON.stringify(report) + "\n");

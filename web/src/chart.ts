@@ -1,0 +1,157 @@
+// One panel as an SVG, drawn by Observable Plot.
+import * as Plot from "@observablehq/plot";
+import { fixedAxes, hasPlace, makeTicks, place } from "./axis";
+import { svg } from "./dom";
+import { formatNumber, tickParts } from "./format";
+import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
+import { placeNote, samples, type Box, type Pixel } from "./notes";
+import type { Inks } from "./palette";
+import { markerIndices, pieces, type Axes, type Point } from "./pieces";
+import type { Curve, Panel } from "./types";
+
+export const FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
+const FONT_SIZE = 12;
+const CHARACTER = 0.58; // of the font size: the mean width of a letter
+
+export interface ChartOptions {
+  width: number;
+  height: number;
+  axes: Axes;
+  inks: Inks;
+  /** Shows the values of the nearest point under the pointer. */
+  hover: boolean;
+}
+
+const textWidth = (text: string, size: number) => text.length * size * CHARACTER;
+
+function labelWidth(label: string): number {
+  const [base, power] = tickParts(label);
+  return textWidth(base, SMALL) + textWidth(power, SMALL * 0.75);
+}
+
+/** What is shown beside the nearest point. */
+export function pointText(panel: Panel, curve: Curve, i: number): string {
+  const lines = curve.label ? [curve.label] : [];
+  lines.push(`${panel.x_label || "x"}: ${formatNumber(curve.x[i]!)}`);
+  lines.push(`${panel.y_label || "y"}: ${formatNumber(curve.y[i]!)}`);
+  if (curve.low && curve.high) {
+    lines.push(`from ${formatNumber(curve.low[i]!, 4)} to ${formatNumber(curve.high[i]!, 4)}`);
+  }
+  return lines.join("\n");
+}
+
+/** Raises the exponents of tick labels such as 10^-3. */
+function raisePowers(chart: Element): void {
+  for (const text of chart.querySelectorAll("[aria-label$='tick label'] text")) {
+    const [base, power] = tickParts(text.textContent ?? "");
+    if (power) text.replaceChildren(base, svg("tspan", { dy: "-0.45em", "font-size": "75%" }, power));
+  }
+}
+
+/** The axes of a panel that does not move. */
+export const ownAxes = (panel: Panel): Axes => fixedAxes([[panel]], 0);
+
+export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: ChartOptions): SVGSVGElement {
+  const margin = { top: 10, right: 12, bottom: panel.x_label ? 44 : 28 };
+  const y = makeTicks(axes.y, height - margin.top - margin.bottom, 24);
+  const widest = Math.max(0, ...y.major.map((tick) => labelWidth(tick.label)));
+  const left = Math.ceil(widest) + 12 + (panel.y_label ? 20 : 0);
+  const frame: Box = { left, top: margin.top, right: width - margin.right, bottom: height - margin.bottom };
+  const [plotWidth, plotHeight] = [frame.right - frame.left, frame.bottom - frame.top];
+  const x = makeTicks(axes.x, plotWidth, axes.x.log ? 40 : 46);
+  const pixel = (p: { x: number; y: number }) => ({
+    x: frame.left + place(axes.x, p.x) * plotWidth,
+    y: frame.bottom - place(axes.y, p.y) * plotHeight,
+  });
+
+  const drawn = panel.curves.map((curve) => ({ curve, lines: pieces(curve, axes) }));
+  const several = panel.curves.filter((curve) => curve.style !== "points").length > 1;
+  const marked = (curve: Curve, line: Point[]) =>
+    several || line.length === 1 ? markerIndices(line.map(pixel), curve.color).map((i) => line[i]!) : [];
+  const near = drawn.flatMap(({ curve, lines }) =>
+    lines.flat().map((p) => ({ x: p.x, y: p.y, text: pointText(panel, curve, p.index), color: curve.color })),
+  );
+  const pointed = { x: "x", y: "y", maxRadius: 80 } as const;
+
+  const chart = Plot.plot({
+    width,
+    height,
+    marginTop: margin.top,
+    marginRight: margin.right,
+    marginBottom: margin.bottom,
+    marginLeft: left,
+    style: {
+      fontFamily: FONT,
+      fontSize: `${FONT_SIZE}px`,
+      color: inks.ink,
+      background: "none",
+      overflow: "visible",
+    },
+    x: { type: axes.x.log ? "log" : "linear", domain: [axes.x.from, axes.x.to], axis: null },
+    y: { type: axes.y.log ? "log" : "linear", domain: [axes.y.from, axes.y.to], axis: null },
+    marks: [
+      Plot.ruleX(x.major, { x: "value", stroke: inks.grid }),
+      Plot.ruleY(y.major, { y: "value", stroke: inks.grid }),
+      drawn.map(({ curve, lines }) => bandMark(curve, lines, inks)),
+      Plot.frame({ anchor: "bottom", stroke: inks.ink }),
+      Plot.frame({ anchor: "left", stroke: inks.ink }),
+      axisMarks(x, "x", panel.x_label, margin.bottom - 6),
+      axisMarks(y, "y", panel.y_label, left - 4),
+      drawn.map(({ curve, lines }) =>
+        curveMarks(
+          curve,
+          lines,
+          inks,
+          lines.flatMap((line) => marked(curve, line)),
+        ),
+      ),
+      hover && Plot.dot(near, Plot.pointer({ ...pointed, r: 7, stroke: inks.ink, strokeWidth: 1.5 })),
+      hover &&
+        Plot.tip(
+          near,
+          Plot.pointer({
+            ...pointed,
+            title: "text",
+            fill: inks.paper,
+            stroke: inks.ink,
+            strokeOpacity: 0.4,
+            fontSize: FONT_SIZE,
+            lineHeight: 1.35,
+          }),
+        ),
+    ].flat(3) as Plot.Markish[],
+  }) as SVGSVGElement;
+
+  raisePowers(chart);
+  const ink = drawn.flatMap(({ lines }) => lines.flatMap((line) => samples(line.map(pixel))));
+  chart.append(drawNotes(panel, axes, inks, frame, pixel, ink));
+  return chart;
+}
+
+function drawNotes(
+  panel: Panel,
+  axes: Axes,
+  inks: Inks,
+  frame: Box,
+  pixel: (value: Pixel) => Pixel,
+  ink: Pixel[],
+): SVGGElement {
+  const taken: Box[] = [];
+  const inside = (at: Pixel) =>
+    at.x >= frame.left - 1 && at.x <= frame.right + 1 && at.y >= frame.top - 1 && at.y <= frame.bottom + 1;
+  const texts = panel.notes
+    .filter((note) => hasPlace(note.x, axes.x.log) && hasPlace(note.y, axes.y.log) && inside(pixel(note)))
+    .map((note) => {
+      const placed = placeNote(pixel(note), textWidth(note.text, SMALL), frame, ink, taken);
+      taken.push(placed.box);
+      const attributes = {
+        x: placed.x.toFixed(1),
+        y: placed.y.toFixed(1),
+        dy: "0.35em",
+        fill: inks.text(note.color),
+      };
+      return svg("text", attributes, note.text);
+    });
+  const halo = { stroke: inks.paper, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke" };
+  return svg("g", { class: "notes", "font-size": SMALL, ...halo }, ...texts);
+}

@@ -1,0 +1,168 @@
+// Reads the JSON of a report and checks it against the contract, so that a mistake in the data is one clear
+// line on the page and not half a page.
+import { cell, choice, DataError, fail, flag, list, number, object, optional, text } from "./read";
+import type { Curve, CurveStyle, Figure, Note, NumberRow, Panel } from "./types";
+import type { Report, Section, Slider, Table, Verdict } from "./types";
+
+function color(value: unknown, path: string): number {
+  if (!Number.isInteger(value) || (value as number) < 0) fail(path, "a whole number from 0", value);
+  return value as number;
+}
+
+const style = choice<CurveStyle>(["line", "dashed", "dotted", "points"]);
+const verdict = choice<Verdict>(["holds", "fails", "not testable"]);
+
+const numbers = (value: unknown, path: string) => list(value, path, number);
+
+function curve(value: unknown, path: string): Curve {
+  const from = object(value, path);
+  const x = numbers(from.x, `${path}.x`);
+  const out: Curve = {
+    label: optional(from, "label", path, text) ?? "",
+    x,
+    y: numbers(from.y, `${path}.y`),
+    style: optional(from, "style", path, style) ?? "line",
+    color: optional(from, "color", path, color) ?? 0,
+  };
+  const low = optional(from, "low", path, numbers);
+  const high = optional(from, "high", path, numbers);
+  // An empty list is how a writer without optional members says "no band".
+  if (low?.length || high?.length) {
+    out.low = low ?? [];
+    out.high = high ?? [];
+  }
+  for (const key of ["y", "low", "high"] as const) {
+    const size = out[key]?.length;
+    if (size !== undefined && size !== x.length) {
+      throw new DataError(`${path}.${key} has ${size} values, but ${path}.x has ${x.length}`);
+    }
+  }
+  return out;
+}
+
+function note(value: unknown, path: string): Note {
+  const from = object(value, path);
+  return {
+    x: number(from.x, `${path}.x`),
+    y: number(from.y, `${path}.y`),
+    text: text(from.text, `${path}.text`),
+    color: optional(from, "color", path, color) ?? 7,
+  };
+}
+
+function panel(value: unknown, path: string): Panel {
+  const from = object(value, path);
+  return {
+    title: optional(from, "title", path, text) ?? "",
+    x_label: optional(from, "x_label", path, text) ?? "",
+    y_label: optional(from, "y_label", path, text) ?? "",
+    log_x: flag(from.log_x, `${path}.log_x`),
+    log_y: flag(from.log_y, `${path}.log_y`),
+    curves: list(from.curves, `${path}.curves`, curve),
+    notes: optional(from, "notes", path, (notes, p) => list(notes, p, note)) ?? [],
+  };
+}
+
+const panels = (value: unknown, path: string) => list(value, path, panel);
+
+function slider(value: unknown, path: string): Slider {
+  const from = object(value, path);
+  const out = {
+    label: text(from.label, `${path}.label`),
+    values: list(from.values, `${path}.values`, (v, p) => cell(v, p) ?? fail(p, "a number or a text", v)),
+    panels: list(from.panels, `${path}.panels`, panels),
+  };
+  if (out.values.length === 0) fail(`${path}.values`, "a list with at least one value", from.values);
+  if (out.panels.length !== out.values.length) {
+    throw new DataError(`${path} has ${out.values.length} values, but ${out.panels.length} lists of panels`);
+  }
+  return out;
+}
+
+function figure(value: unknown, path: string): Figure {
+  const from = object(value, path);
+  const out: Figure = {
+    id: text(from.id, `${path}.id`),
+    caption: optional(from, "caption", path, text) ?? "",
+    panels: panels(from.panels, `${path}.panels`),
+  };
+  if (out.panels.length === 0) fail(`${path}.panels`, "a list with at least one panel", from.panels);
+  const moving = optional(from, "slider", path, slider);
+  return moving ? { ...out, slider: moving } : out;
+}
+
+function table(value: unknown, path: string): Table {
+  const from = object(value, path);
+  const columns = list(from.columns, `${path}.columns`, text);
+  const rows = list(from.rows, `${path}.rows`, (row, p) => list(row, p, cell));
+  rows.forEach((row, i) => {
+    if (row.length === columns.length) return;
+    throw new DataError(
+      `${path}.rows[${i}] has ${row.length} cells, but there are ${columns.length} columns`,
+    );
+  });
+  return { title: optional(from, "title", path, text) ?? "", columns, rows };
+}
+
+function numberRow(value: unknown, path: string): NumberRow {
+  const from = object(value, path);
+  const out = { label: text(from.label, `${path}.label`), value: cell(from.value ?? null, `${path}.value`) };
+  const limit = optional(from, "limit", path, cell);
+  return limit === undefined ? out : { ...out, limit };
+}
+
+function section(value: unknown, path: string): Section {
+  const from = object(value, path);
+  const id = text(from.id, `${path}.id`);
+  if (!/^[A-Za-z0-9_.-]+$/.test(id)) fail(`${path}.id`, "letters, digits, and _ . -", id);
+  const maybe = (key: string) => optional(from, key, path, text);
+  return {
+    id,
+    title: text(from.title, `${path}.title`),
+    source: maybe("source"),
+    statement: maybe("statement") ?? "",
+    formula: maybe("formula"),
+    computed: maybe("computed") ?? "",
+    verdict: optional(from, "verdict", path, verdict),
+    reason: maybe("reason"),
+    numbers: optional(from, "numbers", path, (v, p) => list(v, p, numberRow)) ?? [],
+    tables: optional(from, "tables", path, (v, p) => list(v, p, table)) ?? [],
+    figures: optional(from, "figures", path, (v, p) => list(v, p, figure)) ?? [],
+    command: maybe("command"),
+  };
+}
+
+function unique(ids: string[], what: string): void {
+  const twice = ids.find((id, i) => ids.indexOf(id) !== i);
+  if (twice !== undefined) throw new DataError(`two ${what} have the id "${twice}"`);
+}
+
+/** The report in `json`; null where the page has no data. DataError names the first member that is wrong. */
+export function readReport(json: string): Report | null {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(json);
+  } catch (error) {
+    throw new DataError(`the data is not JSON: ${(error as Error).message}`);
+  }
+  if (parsed === null) return null;
+  const from = object(parsed, "");
+  const seed = optional(from, "seed", "", number);
+  const report: Report = {
+    kind: choice<Report["kind"]>(["reproduce", "study"])(from.kind, "kind"),
+    title: text(from.title, "title"),
+    intro: optional(from, "intro", "", text) ?? "",
+    version: text(from.version, "version"),
+    command: text(from.command, "command"),
+    sections: list(from.sections, "sections", section),
+  };
+  unique(
+    report.sections.map((s) => s.id),
+    "sections",
+  );
+  unique(
+    report.sections.flatMap((s) => s.figures.map((f) => f.id)),
+    "figures",
+  );
+  return seed === undefined ? report : { ...report, seed };
+}

@@ -1,0 +1,60 @@
+// Elements in one expression.
+
+type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | undefined>;
+
+function fill<E extends Element>(element: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((c): c is Node | string => c !== null && c !== undefined && c !== false));
+  return element;
+}
+
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  return fill(document.createElement(tag), attributes, children);
+}
+
+export function svg<K extends keyof SVGElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: Child[]
+): SVGElementTagNameMap[K] {
+  return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+/** Plain text as paragraphs, which blank lines separate. */
+export function paragraphs(text: string, className?: string): HTMLElement[] {
+  return text
+    .split(/\n\s*\n/)
+    .filter((part) => part.trim())
+    .map((part) => h("p", { class: className }, part.trim()));
+}
+
+export function button(text: string, label: string, act: () => void): HTMLButtonElement {
+  const out = h("button", { type: "button", "aria-label": label === text ? undefined : label }, text);
+  out.addEventListener("click", act);
+  return out;
+}
+
+/** Lets the keyboard scroll `element` sideways where, and only where, it is wider than its place. */
+export function scrollable(element: HTMLElement, label: string): HTMLElement {
+  const update = () => {
+    const wide = element.scrollWidth > element.clientWidth + 1;
+    for (const [name, value] of [
+      ["tabindex", "0"],
+      ["role", "region"],
+      ["aria-label", label],
+    ] as const) {
+      if (wide) element.setAttribute(name, value);
+      else element.removeAttribute(name);
+    }
+  };
+  new ResizeObserver(update).observe(element);
+  return element;
+}

@@ -1,0 +1,150 @@
+// A figure: its panels, legend, slider, caption, data and files.
+import { fixedAxes } from "./axis";
+import { drawPanel } from "./chart";
+import { FIGURE_COLUMNS, figureCsv, figureRows } from "./csv";
+import { button, h } from "./dom";
+import { composeSvg, save, saveText, svgText, toPng } from "./download";
+import { formatCell } from "./format";
+import { isShared, legend, legendEntries } from "./legend";
+import { pageInks } from "./palette";
+import { dataTable, lazyDetails } from "./table";
+import type { Figure, Panel } from "./types";
+
+const HEIGHT = { least: 250, most: 390, perWidth: 0.7 };
+
+const clamp = (value: number, from: number, to: number) => Math.min(Math.max(value, from), to);
+
+/** What a screen reader says of a panel. */
+export function describe(panel: Panel): string {
+  const scale = (log: boolean) => (log ? "logarithmic" : "linear");
+  const labels = legendEntries([panel]).map((curve) => curve.label);
+  return [
+    panel.title ? `Chart “${panel.title}”` : "Chart",
+    ` of ${panel.y_label || "y"} (${scale(panel.log_y)}) against ${panel.x_label || "x"} (${scale(panel.log_x)})`,
+    labels.length ? `; curves: ${labels.join(", ")}` : "",
+    panel.notes.length ? `; notes: ${panel.notes.map((note) => note.text).join(", ")}` : "",
+  ].join("");
+}
+
+/** The frame that the figure begins with: the one that is its `panels`, if there is one. */
+export function firstFrame({ panels, slider }: Figure): number {
+  const same = JSON.stringify(panels);
+  return Math.max(0, slider?.panels.findIndex((frame) => JSON.stringify(frame) === same) ?? 0);
+}
+
+export function figureElement(figure: Figure, number: number): HTMLElement {
+  const { slider } = figure;
+  const frames = slider?.panels ?? [figure.panels];
+  const most = Math.max(...frames.map((frame) => frame.length));
+  const axes = Array.from({ length: most }, (_, i) => fixedAxes(frames, i));
+  let frame = slider ? firstFrame(figure) : 0;
+  let widths: number[] = [];
+  const shown = () => frames[frame]!;
+
+  const boxes = axes.map(() => h("div", { class: "chart", role: "img" }));
+  const legends = axes.map(() => h("div"));
+  const titles = axes.map(() => h("p", { class: "panel-title" }));
+  const below = h("div");
+  const cells = axes.map((_, i) => h("div", { class: "panel" }, titles[i], boxes[i], legends[i]));
+
+  const drawCharts = () => {
+    shown().forEach((panel, i) => {
+      const width = widths[i] ?? 0;
+      if (width < 40) return; // not laid out yet
+      const height = Math.round(clamp(width * HEIGHT.perWidth, HEIGHT.least, HEIGHT.most));
+      boxes[i]!.replaceChildren(
+        drawPanel(panel, { width, height, axes: axes[i]!, inks: pageInks, hover: true }),
+      );
+    });
+  };
+  const draw = () => {
+    const panels = shown();
+    const shared = isShared(panels);
+    cells.forEach((cell, i) => {
+      const panel = panels[i];
+      cell.hidden = !panel;
+      if (!panel) return;
+      titles[i]!.replaceChildren(panel.title);
+      titles[i]!.hidden = !panels.some((other) => other.title);
+      boxes[i]!.setAttribute("aria-label", describe(panel));
+      legends[i]!.replaceChildren((!shared && legend([panel], pageInks)) || "");
+    });
+    below.replaceChildren((shared && legend(panels, pageInks)) || "");
+    drawCharts();
+  };
+  new ResizeObserver(() => {
+    const now = boxes.map((box) => Math.floor(box.clientWidth));
+    if (now.every((width, i) => width === widths[i])) return;
+    widths = now;
+    drawCharts();
+  }).observe(boxes[0]!);
+
+  const name = `Figure ${number}`;
+  const image = () => composeSvg(shown(), axes, figure.caption || name);
+  const file = figure.id || `figure-${number}`;
+  const said = h("span", { class: "said", role: "status" });
+  const data = lazyDetails("Data", () => h("div", { class: "frame-data" }));
+  const fillData = () => {
+    if (data.open)
+      data.lastElementChild!.replaceChildren(
+        dataTable(FIGURE_COLUMNS, figureRows(shown()), `Data of ${name.toLowerCase()}`),
+      );
+  };
+  data.addEventListener("toggle", fillData);
+
+  const tools = h(
+    "div",
+    { class: "tools", role: "group", "aria-label": `Files of ${name.toLowerCase()}` },
+    button("SVG", `${name} as SVG`, () => saveText(`${file}.svg`, svgText(image()), "image/svg+xml")),
+    button("PNG", `${name} as PNG`, () => {
+      toPng(image()).then(
+        (png) => save(`${file}.png`, png),
+        (error: Error) => said.replaceChildren(error.message),
+      );
+    }),
+    button("CSV", `Data of ${name.toLowerCase()} as CSV`, () =>
+      saveText(`${file}.csv`, figureCsv(figure), "text/csv"),
+    ),
+    said,
+  );
+  const control =
+    slider &&
+    sliderElement(figure, frame, (i) => {
+      frame = i;
+      draw();
+      fillData();
+    });
+  draw();
+  return h(
+    "figure",
+    { id: `figure-${figure.id}`, class: `columns-${Math.min(most, 3)}` },
+    control,
+    h("div", { class: "panels" }, ...cells),
+    below,
+    h("figcaption", {}, h("strong", {}, `${name}.`), ` ${figure.caption}`),
+    h("div", { class: "under" }, tools, data),
+  );
+}
+
+function sliderElement({ id, slider }: Figure, first: number, move: (frame: number) => void): HTMLElement {
+  const { label, values } = slider!;
+  const text = (i: number) => `${label} = ${formatCell(values[i]!)}`;
+  const name = `slider-${id}`;
+  const input = h("input", {
+    type: "range",
+    id: name,
+    min: 0,
+    max: values.length - 1,
+    step: 1,
+    value: first,
+  });
+  const output = h("output", { for: name }, text(first));
+  input.setAttribute("aria-valuetext", text(first));
+  input.addEventListener("input", () => {
+    const i = Number(input.value);
+    output.replaceChildren(text(i));
+    input.setAttribute("aria-valuetext", text(i));
+    move(i);
+  });
+  return h("div", { class: "slider" }, h("label", { for: name }, label), input, output);
+}

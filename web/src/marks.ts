@@ -1,0 +1,78 @@
+// The marks of Observable Plot that make up a panel.
+import * as Plot from "@observablehq/plot";
+import type { Ticks } from "./axis";
+import { drawMarker, STROKES, type Inks } from "./palette";
+import type { Point } from "./pieces";
+import type { Curve } from "./types";
+
+export const SMALL = 11; // the font size of ticks and notes
+const MARKER = 3.6; // half the height of a marker
+
+/** The ticks of an axis and its label, whose far edge is `offset` pixels from the frame. */
+export function axisMarks(ticks: Ticks, axis: "x" | "y", label: string, offset: number) {
+  const mark = (axis === "x" ? Plot.axisX : Plot.axisY) as (
+    data: unknown[],
+    options: object,
+  ) => Plot.CompoundMark;
+  const names = new Map(ticks.major.map((tick) => [tick.value, tick.label]));
+  const values = ticks.major.map((tick) => tick.value);
+  const label_ = {
+    label: label || null,
+    labelAnchor: "center",
+    labelArrow: "none",
+    labelOffset: offset,
+  } as const;
+  return [
+    mark(values, {
+      ...label_,
+      tickFormat: (value: number) => names.get(value) ?? "",
+      tickSize: 5,
+      tickPadding: 4,
+      fontSize: SMALL,
+    }),
+    ticks.minor.length ? mark(ticks.minor, { tickSize: 3, text: null, label: null }) : null,
+  ];
+}
+
+/** The curve and its markers. */
+export function curveMarks(curve: Curve, lines: Point[][], inks: Inks, markers: Point[]): Plot.Markish[] {
+  const color = inks.curve(curve.color);
+  const points = lines.flatMap((line, piece) => line.map((point) => ({ ...point, piece })));
+  const stroke = STROKES[curve.style];
+  const symbol = { draw: (context: CanvasPath, size: number) => drawMarker(curve.color, context, size) };
+  const dot = { x: "x", y: "y", r: MARKER, symbol, stroke: color, strokeWidth: 1.4, clip: false } as const;
+  if (curve.style === "points") {
+    return [
+      curve.low && Plot.ruleX(points, { x: "x", y1: "low", y2: "high", stroke: color, strokeWidth: 1.2 }),
+      curve.low && Plot.dot([...points, ...points], capOptions(points, color)),
+      Plot.dot(points, { ...dot, fill: color }),
+    ];
+  }
+  return [
+    Plot.line(points, {
+      x: "x",
+      y: "y",
+      z: "piece",
+      stroke: color,
+      strokeWidth: stroke.width,
+      strokeDasharray: stroke.dash,
+      strokeLinecap: "butt",
+      strokeLinejoin: "round",
+    }),
+    Plot.dot(markers, { ...dot, fill: inks.paper }),
+  ];
+}
+
+/** The short bars at both ends of an error bar. */
+function capOptions(points: Point[], stroke: string): Plot.DotOptions {
+  const bar = { draw: (context: CanvasPath) => (context.moveTo(-3, 0), context.lineTo(3, 0)) };
+  const ends = [...points.map((p) => p.low), ...points.map((p) => p.high)];
+  return { x: "x", y: ends as number[], symbol: bar, r: 3, stroke, strokeWidth: 1.2 };
+}
+
+export function bandMark(curve: Curve, lines: Point[][], inks: Inks): Plot.Markish {
+  if (!curve.low || curve.style === "points") return null;
+  const points = lines.flatMap((line, piece) => line.map((point) => ({ ...point, piece })));
+  const fill = inks.curve(curve.color);
+  return Plot.areaY(points, { x: "x", y1: "low", y2: "high", z: "piece", fill, fillOpacity: 0.18 });
+}

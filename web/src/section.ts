@@ -1,0 +1,80 @@
+// The section of a claim, or of a study.
+import temml from "temml";
+import { commandLine } from "./copy";
+import { tableCsv } from "./csv";
+import { button, h, paragraphs, scrollable } from "./dom";
+import { saveText } from "./download";
+import { figureElement } from "./figure";
+import { verdictBadge } from "./summary";
+import { dataTable, lazyDetails } from "./table";
+import type { NumberRow, Section, Table } from "./types";
+
+const LONG = 12; // tables with more rows are closed at first
+
+/** Counts figures and tables through the whole report. */
+export interface Counters {
+  figure: number;
+  table: number;
+}
+
+function formulaElement(latex: string): HTMLElement {
+  const box = h("div", { class: "formula" });
+  temml.render(latex, box, { displayMode: true, throwOnError: false, annotate: true });
+  return scrollable(box, "Formula");
+}
+
+function numbersElement(numbers: NumberRow[], name: string): HTMLElement {
+  const limited = numbers.some((row) => row.limit !== undefined);
+  const columns = ["Quantity", "Value", ...(limited ? ["Limit"] : [])];
+  const rows = numbers.map(({ label, value, limit }) => [label, value, ...(limited ? [limit ?? null] : [])]);
+  const box = dataTable(columns, rows, name);
+  box.classList.add("numbers");
+  return box;
+}
+
+function tableElement(table: Table, number: number, file: string): HTMLElement {
+  const name = `Table ${number}`;
+  const make = () => dataTable(table.columns, table.rows, `${name}. ${table.title}`);
+  const long = table.rows.length > LONG;
+  const csv = button("CSV", `${name} as CSV`, () => saveText(`${file}.csv`, tableCsv(table), "text/csv"));
+  return h(
+    "figure",
+    { class: "table-figure" },
+    h("figcaption", {}, h("strong", {}, `${name}.`), ` ${table.title}`),
+    long ? lazyDetails(`${table.rows.length} rows`, make) : make(),
+    h("div", { class: "tools" }, csv),
+  );
+}
+
+const part = (title: string, ...content: Node[]) => (content.length ? [h("h3", {}, title), ...content] : []);
+
+export function sectionElement(section: Section, count: Counters): HTMLElement {
+  const id = `claim-${section.id}`;
+  const heading = `${id}-title`;
+  const figures = section.figures.map((figure) => figureElement(figure, ++count.figure));
+  const tables = section.tables.map((table, i) =>
+    tableElement(table, ++count.table, `${section.id}-table-${i + 1}`),
+  );
+  const { verdict, reason } = section;
+  return h(
+    "section",
+    { id, "aria-labelledby": heading, tabindex: "-1" },
+    section.source && h("p", { class: "source" }, section.source),
+    h("h2", { id: heading }, section.title),
+    ...paragraphs(section.statement, "statement"),
+    section.formula && formulaElement(section.formula),
+    ...part("What was computed", ...paragraphs(section.computed)),
+    ...(verdict
+      ? part("Verdict", h("p", { class: "verdict-line" }, verdictBadge(verdict), reason && ` ${reason}`))
+      : []),
+    ...(!verdict && reason ? paragraphs(reason) : []),
+    ...part(
+      "Numbers",
+      ...(section.numbers.length ? [numbersElement(section.numbers, `Numbers: ${section.title}`)] : []),
+    ),
+    ...part(figures.length > 1 ? "Figures" : "Figure", ...figures),
+    ...part(tables.length > 1 ? "Tables" : "Table", ...tables),
+    ...part("Command", ...(section.command ? [commandLine(section.command)] : [])),
+    h("p", { class: "back" }, h("a", { href: "#summary" }, "Back to the summary")),
+  );
+}

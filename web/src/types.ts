@@ -1,0 +1,89 @@
+// The data of a report, as docs/report.md says.
+
+/** A number of the data; "inf" and "-inf" of the JSON have become ±Infinity. */
+export type Num = number;
+
+export type CurveStyle = "line" | "dashed" | "dotted" | "points";
+
+export interface Curve {
+  label: string;
+  x: Num[];
+  y: Num[];
+  /** Both or neither: a band around the curve, or the error bars of points. */
+  low?: Num[];
+  high?: Num[];
+  style: CurveStyle;
+  color: number;
+}
+
+export interface Note {
+  x: Num;
+  y: Num;
+  text: string;
+  color: number;
+}
+
+export interface Panel {
+  title: string;
+  x_label: string;
+  y_label: string;
+  log_x: boolean;
+  log_y: boolean;
+  curves: Curve[];
+  notes: Note[];
+}
+
+export interface Slider {
+  label: string;
+  values: (Num | string)[];
+  /** panels[i] is shown when the slider is at values[i]. */
+  panels: Panel[][];
+}
+
+export interface Figure {
+  id: string;
+  caption: string;
+  panels: Panel[];
+  slider?: Slider;
+}
+
+export type Cell = Num | string | null;
+
+export interface Table {
+  title: string;
+  columns: string[];
+  rows: Cell[][];
+}
+
+export type Verdict = "holds" | "fails" | "not testable";
+
+export interface NumberRow {
+  label: string;
+  value: Cell;
+  limit?: Cell;
+}
+
+export interface Section {
+  id: string;
+  title: string;
+  source?: string;
+  statement: string;
+  formula?: string;
+  computed: string;
+  verdict?: Verdict;
+  reason?: string;
+  numbers: NumberRow[];
+  tables: Table[];
+  figures: Figure[];
+  command?: string;
+}
+
+export interface Report {
+  kind: "reproduce" | "study";
+  title: string;
+  intro: string;
+  version: string;
+  command: string;
+  seed?: Num;
+  sections: Section[];
+}
