@@ -9,6 +9,8 @@ find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(rsvg REQUIRED IMPORTED_TARGET librsvg-2.0>=2.52)
 
 # MPI is optional: without it there is no largo::mpi, and nothing else is missing.
 set(LARGO_HAS_MPI OFF)

@@ -1,9 +1,12 @@
-// The claims of the paper: what is computed for each, its verdict, and how it is printed.
+// The claims of the paper, and our own results: what is computed for each, its numbers, figure and verdict.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
+#include "largo/io/figure.hpp"
 #include "largo/numerics/execution.hpp"
 #include "output.hpp"
 
@@ -15,15 +18,57 @@ struct ClaimOptions {
   Execution execution;
 };
 
-struct Claim {
-  Json json;  ///< id, statement, computed, numbers, verdict: "holds" or "fails"
-  void (*print)(const Json& json);
+/// A number that a verdict may depend on.
+struct ClaimNumber {
+  std::string label;
+  double value = 0;
+  std::optional<double> limit = {};  ///< the most it may be
 };
 
-Json new_claim(const char* id, std::string statement, std::string computed);
-Json with_verdict(Json claim, bool holds);
-void print_head(const char* title, const Json& claim);
-void print_verdict(const Json& claim);
+struct ClaimTable {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<Json>> rows = {};  ///< numbers, texts
+};
+
+/// The same panels for other values of a parameter, in an interactive report.
+struct FigureSlider {
+  std::string label;
+  std::vector<double> values = {};
+  std::vector<std::vector<Panel>> panels = {};
+};
+
+struct ClaimFigure {
+  std::string id;  ///< names its files
+  Figure figure;
+  std::optional<FigureSlider> slider = {};
+};
+
+enum class Verdict : std::uint8_t { holds, fails, not_testable };
+
+struct Claim {
+  std::string id, title, source;
+  std::string statement;  ///< in plain words
+  std::string formula;    ///< LaTeX
+  std::string computed;   ///< what was done
+  Verdict verdict = Verdict::fails;
+  std::string reason = {};  ///< for the verdict: numbers against thresholds
+  std::vector<ClaimNumber> numbers = {};
+  std::vector<ClaimTable> tables = {};
+  std::vector<ClaimFigure> figures = {};
+};
+
+/// Holds if `condition` does and all numbers are within their limits; the reason is made of these, and of
+/// `what` the condition is.
+void decide(Claim& claim, bool condition, const std::string& what = {});
+
+Json to_json(const Claim& claim);
+
+/// On standard output.
+void print(const Claim& claim);
+
+/// `count` numbers from first to last, equally spaced in their logarithm.
+std::vector<double> log_spaced(double first, double last, int count);
 
 Claim lemma_claim(const ClaimOptions& options);
 Claim exact_error_claim(const ClaimOptions& options);
@@ -34,6 +79,8 @@ Claim bounds_claim(const ClaimOptions& options);
 Claim softmax_linear_claim(const ClaimOptions& options);
 Claim infinite_limit_claim(const ClaimOptions& options);
 Claim transfer_claim(const ClaimOptions& options);
+Claim threshold_claim(const ClaimOptions& options);
+Claim risk_ratio_claim(const ClaimOptions& options);
 Claim published_claim(const ClaimOptions& options);
 Claim other_covariates_claim(const ClaimOptions& options);
 

@@ -182,7 +182,7 @@ void run_concentration(const ConcentrationOptions& options) {
   check_numbers(json);
   const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
   if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_text(kName, options.plot, svg);
+  if (first_process() && !options.plot.empty()) write_figure(kName, options.plot, svg);
   if (options.json) {
     print_json(json);
     return;
@@ -238,7 +238,8 @@ void add_concentration_command(CLI::App& app) {
   command->add_option("--tolerance", options->tolerance,
                       "the length from which E|softmax - linear|^2 over the same prompt is below this");
   command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "write a figure to this .svg file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
+      ->check(check_given, "");
   command->add_flag("--quick", options->quick, "sample 1000 prompts at each point");
   command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
   add_common_options(*command, *options);

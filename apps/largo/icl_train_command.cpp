@@ -234,7 +234,7 @@ void run_train(const TrainOptions& options) {
   const std::string csv = options.csv.empty() ? "" : to_csv(report),
                     svg = options.plot.empty() ? "" : to_svg(report);
   if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_text(kName, options.plot, svg);
+  if (first_process() && !options.plot.empty()) write_figure(kName, options.plot, svg);
   if (options.json) return print_json(json);
   print_report(report);
   if (!options.csv.empty()) fmt::print("paths in {}\n", options.csv);
@@ -289,7 +289,8 @@ void add_icl_train_command(CLI::App& icl) {
                    "folder where sgd saves its state, and goes on from after a stop")
       ->check(check_given, "");
   command->add_option("--csv", options->csv, "write all paths to this file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "write a figure to this .svg file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
+      ->check(check_given, "");
   command->add_flag("--quick", options->quick, "a hundredth of the steps of sgd");
   command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
   command->footer(

@@ -7,6 +7,7 @@
 
 #include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
+#include "pdf.hpp"
 #include "processes.hpp"
 
 namespace largo {
@@ -23,8 +24,8 @@ bool same_file(const std::string& one, const std::string& other) {
 }  // namespace
 
 void check_output_files(const char* command, const std::string& csv, const std::string& plot) {
-  if (!plot.empty() && !plot.ends_with(".svg")) {
-    fail(command, "--plot", fmt::format("'{}'", plot), "a .svg file");
+  if (!plot.empty() && !plot.ends_with(".svg") && !plot.ends_with(".pdf")) {
+    fail(command, "--plot", fmt::format("'{}'", plot), "a .svg or .pdf file");
   }
   if (!plot.empty() && !csv.empty() && same_file(csv, plot)) {
     fail(command, "--csv and --plot name the same file");
@@ -39,6 +40,10 @@ void write_text(const char* command, const std::string& file, const std::string&
   AtomicFile target(command, file);
   target.write(text);
   target.commit();
+}
+
+void write_figure(const char* command, const std::string& file, const std::string& svg) {
+  write_text(command, file, file.ends_with(".pdf") ? to_pdf(svg) : svg);
 }
 
 }  // namespace largo

@@ -5,11 +5,14 @@
 
 namespace largo {
 
-/// Before the work. InputError unless `plot` is a .svg file, the two are different files under whatever
-/// names, and both can be written. Empty: not asked for.
+/// Before the work. InputError unless `plot` is a .svg or .pdf file, the two are different files under
+/// whatever names, and both can be written. Empty: not asked for.
 void check_output_files(const char* command, const std::string& csv, const std::string& plot);
 
 /// Complete or not at all.
 void write_text(const char* command, const std::string& file, const std::string& text);
+
+/// An SVG document, as it is or, in a .pdf file, as PDF.
+void write_figure(const char* command, const std::string& file, const std::string& svg);
 
 }  // namespace largo

@@ -18,9 +18,9 @@ namespace largo {
 struct Curve {
   enum class Style { line, dashed, dotted, points };
 
-  std::string label;  ///< in the legend; empty: not in it
-  std::vector<double> x, y;
-  std::vector<double> low, high;
+  std::string label = {};  ///< in the legend; empty: not in it
+  std::vector<double> x = {}, y = {};
+  std::vector<double> low = {}, high = {};
   Style style = Style::line;
   int color = 0;  ///< the same number is the same colour and marker in all panels; 7 is black, 8 is 0 again
 };
@@ -35,15 +35,15 @@ struct Note {
 };
 
 struct Panel {
-  std::string title, x_label, y_label;
+  std::string title = {}, x_label = {}, y_label = {};
   bool log_x = true, log_y = true;
-  std::vector<Curve> curves;
-  std::vector<Note> notes;
+  std::vector<Curve> curves = {};
+  std::vector<Note> notes = {};
 };
 
 struct Figure {
-  std::vector<Panel> panels;
-  std::string caption;  ///< below the panels, and what a screen reader says; empty: the titles are said
+  std::vector<Panel> panels = {};
+  std::string caption = {};  ///< below the panels, and what a screen reader says; empty: the titles are said
 };
 
 /// The figure as a complete SVG document. Any UTF-8 may stand in the texts (what is not UTF-8, or not allowed

@@ -1,0 +1,52 @@
+#include "pdf.hpp"
+
+#include <cairo-pdf.h>
+#include <librsvg/rsvg.h>
+
+#include <memory>
+#include <stdexcept>
+
+namespace largo {
+namespace {
+
+struct Free {
+  void operator()(RsvgHandle* handle) const { g_object_unref(handle); }
+  void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
+  void operator()(cairo_t* context) const { cairo_destroy(context); }
+};
+
+cairo_status_t append(void* text, const unsigned char* data, unsigned int length) {
+  static_cast<std::string*>(text)->append(reinterpret_cast<const char*>(data), length);
+  return CAIRO_STATUS_SUCCESS;
+}
+
+}  // namespace
+
+std::string to_pdf(const std::string& svg) {
+  const std::unique_ptr<RsvgHandle, Free> handle(
+      rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), nullptr));
+  gdouble width = 0, height = 0;
+  constexpr double kPixels = 96, kPoints = 72;  // in an inch
+  if (handle) rsvg_handle_set_dpi(handle.get(), kPixels);
+  if (!handle || !rsvg_handle_get_intrinsic_size_in_pixels(handle.get(), &width, &height)) {
+    throw std::runtime_error("to_pdf: the figure is not SVG with a size");
+  }
+  width *= kPoints / kPixels;
+  height *= kPoints / kPixels;
+  std::string pdf;
+  {
+    const std::unique_ptr<cairo_surface_t, Free> surface(
+        cairo_pdf_surface_create_for_stream(append, &pdf, width, height));
+    cairo_pdf_surface_set_metadata(surface.get(), CAIRO_PDF_METADATA_CREATE_DATE, "");
+    const std::unique_ptr<cairo_t, Free> context(cairo_create(surface.get()));
+    const RsvgRectangle page{0, 0, width, height};
+    const bool drawn = rsvg_handle_render_document(handle.get(), context.get(), &page, nullptr) != 0;
+    cairo_surface_finish(surface.get());
+    if (!drawn || cairo_surface_status(surface.get()) != CAIRO_STATUS_SUCCESS) {
+      throw std::runtime_error("to_pdf: librsvg could not draw the figure");
+    }
+  }
+  return pdf;
+}
+
+}  // namespace largo
