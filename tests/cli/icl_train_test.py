@@ -1,150 +1,18 @@
-"""largo icl from outside: risks against closed forms, training, thresholds, its files, what it refuses.
-
-Closed forms for Σ = Σ_q = Ω = I and A = aI: linear attention ½ d [b²a² (1 + (d + 1 + τ²)/L) - 2ab + 1], whose minimum
-without noise is ½ d (d + 1)/(L + d + 1); softmax attention over one token, or with scores of no spread, averages the labels,
-½ [b² (d + τ²)/L + d]; the Bayes risk without noise is ½ max(0, d - L).
-"""
+"""largo icl train from outside: flows and descents, their files, stops and checkpoints, what it refuses."""
 
 import csv
 import json
 import math
 import os
 import signal
+import struct
 import subprocess
 import time
 import unittest
 import xml.dom.minidom
 
 import largo_cli
-
-INF = "inf"
-
-
-def linear_risk(d, a, b, L, noise=0.0):
-    return d / 2 * (b * b * a * a * (1 + (d + 1 + noise) / L) - 2 * a * b + 1)
-
-
-def best_linear_risk(d, L):
-    return d * (d + 1) / (2 * (L + d + 1))
-
-
-class IclTest(largo_cli.CliTest):
-    def run_largo(self, *arguments, simd=None):
-        result = super().run_largo(*arguments, simd=simd)
-        self.assertNotIn("nan", result.out.lower(), result)
-        self.assertNotIn("null,", result.out, result)  # how JSON would say it; the risk of predicting zero is "null":
-        return result
-
-    def icl(self, *arguments):
-        return self.json("icl", *arguments)
-
-    def risks(self, *arguments):
-        return self.icl("risk", *arguments)["rows"]
-
-    def runs(self, *arguments):
-        return self.icl("train", *arguments)["runs"]
-
-
-class Risk(IclTest):
-    def test_keys_of_the_contract(self):
-        answer = self.icl("risk", "--d", "3", "--noise", "0.1", "--L", "10,1e6,inf", "--A", "0.5*identity", "--b", "1")
-        self.assertEqual([row["L"] for row in answer["rows"]], [10, 1000000, INF])
-        for row in answer["rows"]:
-            self.assertEqual(set(row), {"L", "softmax", "linear", "ridge"})
-            self.assertEqual(set(row["softmax"]), {"value", "error"})
-            self.assertEqual(set(row["linear"]), {"value"})
-            self.assertEqual(set(row["ridge"]), {"value", "error"})
-            self.assertLess(row["ridge"]["value"], row["softmax"]["value"])
-            self.assertLess(row["ridge"]["value"], row["linear"]["value"])
-        self.assertAlmostEqual(answer["limit"]["value"], 1.5 * 0.25, delta=1e-12)  # ½ d (ab - 1)²
-        self.assertEqual(answer["null"]["value"], 1.5)
-        self.assertEqual(answer["rows"][2]["softmax"]["value"], answer["limit"]["value"])
-
-    def test_linear_closed_form(self):
-        for d, a, b, noise in ((1, 1.0, 1.0, 0.0), (3, 0.5, 1.5, 0.3), (7, -0.2, 2.0, 2.0)):
-            rows = self.risks("--d", str(d), f"--A={a!r}*identity", f"--b={b!r}", f"--noise={noise!r}", "--L", "1,2.5,40,1e12")
-            for row in rows:
-                self.assert_close(row["linear"]["value"], linear_risk(d, a, b, row["L"], noise), 1e-12)
-
-    def test_softmax_that_averages_labels(self):
-        """One token, or scores without spread: A plays no role, or only b does."""
-        for arguments, L in ((["--L", "1", "--A", "2*identity"], 1), (["--L", "1", "--A", "diag:1,2,3"], 1),
-                             (["--L", "8", "--A", "zeros"], 8), (["--L", "8", "--A", "identity", "--score-scale", "0"], 8)):
-            row = self.risks("--d", "3", "--b", "0.7", "--noise", "0.5", *arguments)[0]["softmax"]
-            self.assert_close(row["value"], (0.49 * 3.5 / L + 3) / 2, 1e-9)
-            self.assertLessEqual(abs(row["value"] - (0.49 * 3.5 / L + 3) / 2), 2 * row["error"] + 1e-15)
-
-    def test_ridge(self):
-        rows = self.risks("--d", "5", "--L", "1,4,5,6,1e300,inf")
-        self.assert_close([row["ridge"]["value"] for row in rows], [2, 0.5, 0, 0, 0, 0], 1e-12)
-        self.assertNotIn("ridge", self.risks("--d", "2", "--L", "2.5")[0])  # there is no such prompt
-        noisy = [row["ridge"] for row in self.risks("--d", "2", "--noise", "0.5", "--L", "2,20,200,1e16")]
-        self.assertEqual([one["value"] for one in noisy], sorted((one["value"] for one in noisy), reverse=True))
-        self.assert_close(noisy[3]["value"] * 1e16, 0.5 * 0.5 * 2, 1e-9)  # ½ τ² d/L
-
-    def test_defaults(self):
-        """Without parameters those of infinite-prompt training; d is that of a matrix."""
-        answer = self.icl("risk", "--cov", "diag:1,2,4", "--L", INF)
-        self.assertIn("limit", answer["note"])
-        self.assert_close([answer["limit"]["value"], answer["null"]["value"]], [0, 3.5], 1e-12)
-        self.assertIn(answer["note"], self.succeed("icl", "risk", "--cov", "diag:1,2,4", "--L", INF))
-
-    def test_matrices_from_files(self):
-        given = ["--d", "2", "--L", "20", "--noise", "0.2", "--cov", "toeplitz:0.5", "--prior", "diag:1,2"]
-        exact = self.risks(*given, "--A", "diag:0.5,1", "--b", "1.5")[0]
-        self.write("V.csv", largo_cli.csv([[0.0, 0.0, 1.5]]))
-        self.write("full.npy", largo_cli.npy([[5.0, 6.0, 7.0], [8.0, 9.0, 1.0], [0.0, 0.0, 1.5]]))
-        self.write("U.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [0, 0, 3.0]]))  # the last column plays no role
-        self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "V.csv")[0], exact)
-        self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "full.npy")[0], exact)
-        # A hair off the invariant set another method is used; the risk is even in the step, so that it is the same.
-        self.write("off.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [1e-9, 0, 0]]))
-        for threads in ("1", "2"):
-            row = self.risks(*given, "--U", "off.csv", "--V", "V.csv", "--threads", threads)[0]
-            # `error` is a standard error of quasi-Monte-Carlo: 4 of them
-            self.assertLess(abs(row["softmax"]["value"] - exact["softmax"]["value"]), 4 * row["softmax"]["error"])
-            self.assertLess(row["softmax"]["error"], 0.02 * row["softmax"]["value"])
-            self.assert_close(row["linear"]["value"], exact["linear"]["value"], 1e-12)
-
-    def test_other_covariates(self):
-        arguments = ["--d", "3", "--A", "0.5*identity", "--b", "1", "--L", "5,inf", "--draws", "4000"]
-        exact = self.icl("risk", *arguments[:-2])
-        gaussian = self.icl("risk", *arguments, "--covariates", "gaussian")
-        for one, other in zip(gaussian["rows"], exact["rows"]):
-            for kind in ("softmax", "linear"):  # 5 standard errors, in 4 comparisons with a fixed seed
-                self.assertLess(abs(one[kind]["value"] - other[kind]["value"]), 5 * one[kind]["error"] + 1e-12)
-        self.assertEqual(gaussian["null"], exact["null"])
-        sphere = self.icl("risk", *arguments, "--covariates", "sphere")
-        self.assertAlmostEqual(sphere["null"]["value"], 0.5, delta=1e-12)
-        self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--cov", "2*identity", fragment="--cov")
-        self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--preset", "published", fragment="preset")
-
-    def test_bad_input(self):
-        good = ["--d", "2", "--L", "10"]
-        for arguments, fragment in (
-            (["--cov", "zeros"], "condition"), (["--cov", "diag:1,0"], "condition"), (["--score-scale", "0"], "scale"),
-            (["--score-scale", "nan"], "scale"), (["--score-scale", "inf"], "scale"), (["--noise", "-1"], "noise"),
-            (["--noise", "nan"], "noise"), (["--noise", "inf"], "noise"), (["--A", "identity"], "--b"), (["--b", "1"], "--A"),
-            (["--A", "identity", "--b", "nan"], "--b"), (["--A", "identity", "--b", "inf"], "--b"),
-            (["--A", "diag:1,2,3", "--b", "1"], "--A"), (["--A", "identity", "--b", "1e200"], "overflows"),
-            (["--A", "1e20*identity", "--b", "1"], "1e6"), (["--U", "identity"], "--V"), (["--V", "identity"], "--U"),
-            (["--U", "identity", "--V", "identity", "--A", "identity", "--b", "1"], "either"),
-            (["--U", "diag:1,2", "--V", "identity"], "--U"), (["--U", "identity", "--V", "diag:1,2"], "--V"),
-            (["--U", "random:1", "--V", "1e200*random:1"], "overflows"), (["--nodes", "7"], "--nodes"),
-            (["--cov", "diag:1,2,3"], "--cov"), (["--query-cov", "diag:1,2,3"], "--query-cov"),
-            (["--prior", "diag:1,2,3"], "--prior"), (["--prior", "random:1"], "symmetric"), (["--cov", "-1*identity"], "covariance"),
-            (["--cov", "nothing"], "--cov"), (["--cov", "missing.csv"], "missing.csv"), (["--cov", ""], "--cov"),
-            (["--covariates", "gausian"], "is not a law"), (["--covariates", "gaussian:mean=1,2,3"], ""),
-            (["--covariates", "rademacher", "--draws", "1"], "--draws"), (["--preset", "papers"], "--preset"), (["--bogus"], "--bogus"),
-        ):
-            self.refuse("icl", "risk", *good, *arguments, fragment=fragment)
-        for length in ("0", "0.5", "-1", "nan", "-inf", "x", "10,,20", "1:2", ""):
-            self.refuse("icl", "risk", "--d", "2", f"--L={length}", fragment="--L")
-        self.refuse("icl", "risk", "--d", "2", "--covariates", "rademacher", "--L", "1.5", fragment="whole")
-        for dimension in ("0", "-1", "201", "1e9", "99999999999999999999", "x", "1.5", "nan"):
-            self.refuse("icl", "risk", "--d", dimension, fragment="--d")
-        self.refuse("icl", fragment="subcommand")
-        self.refuse("icl", "bogus")
+from largo_icl import INF, IclTest, best_linear_risk
 
 
 class Train(IclTest):
@@ -333,63 +201,73 @@ class Train(IclTest):
             self.refuse("icl", "train", "--d", "2", "--L", length, "--method", "sgd", "--csv", "out.csv", fragment=fragment)
         self.refuse("icl", "train", "--d", "201", fragment="--d")
 
-    def test_an_interrupt(self):
-        """Ctrl-C ends training at once, and leaves no file behind."""
-        command = [largo_cli.BINARY, "icl", "train", "--d", "5", "--L", "1000", "--method", "sgd", "--steps", "100000000", "--csv",
-                   "out.csv", "--plot", "out.svg"]
-        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, restore_signals=True,
+    def interrupt(self, *arguments, once):
+        """Ctrl-C as soon as `once` holds: training ends at once, with nothing on standard output."""
+        with subprocess.Popen([largo_cli.BINARY, "icl", "train", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
-            time.sleep(0.7)
-            self.assertIsNone(process.poll())
+            begin = time.monotonic()
+            while not once() and process.poll() is None and time.monotonic() - begin < largo_cli.TIME_LIMIT:
+                time.sleep(0.002)
+            self.assertIsNone(process.poll(), "it was over before")
             process.send_signal(signal.SIGINT)
             begin = time.monotonic()
             out, _ = process.communicate(timeout=largo_cli.TIME_LIMIT)
             self.assertLess(time.monotonic() - begin, 5)  # a second, on a machine that is not busy
         self.assertNotEqual(process.returncode, 0)
-        self.assertEqual((out, os.listdir(self.folder)), (b"", []))
+        self.assertEqual(out, b"")
 
+    def test_an_interrupt(self):
+        """No file is left behind."""
+        begin = time.monotonic()
+        self.interrupt("--d", "5", "--L", "1000", "--method", "sgd", "--steps", "100000000", "--csv", "out.csv", "--plot", "out.svg",
+                       once=lambda: time.monotonic() - begin > 0.7)
+        self.assertEqual(os.listdir(self.folder), [])
 
-class Threshold(IclTest):
-    def test_both_sides(self):
-        answer = self.icl("threshold", "--epsilon", "0.01", "--d", "5")
-        self.assertLessEqual({"epsilon", "L", "risk"}, set(answer))
-        self.assertEqual((answer["epsilon"], answer["L"], answer["before"]["L"]), (0.01, 4745, 4744))
-        self.assertLessEqual(answer["risk"], 0.01)
-        self.assertGreater(answer["before"]["risk"], 0.01)
-        self.assertIn("L = 4745", self.succeed("icl", "threshold", "--epsilon", "0.01", "--d", "5"))
-        # Trained apart, with a tolerance of its own: the two risks differ by 2e-6 from one length to the next.
-        for run, risk in zip(self.runs("--d", "5", "--L", "4744,4745"), (answer["before"]["risk"], answer["risk"])):
-            self.assertAlmostEqual(run["final_risk"], risk, delta=1e-9)
+    def saved_steps(self):
+        """How far each of the states has come that were saved."""
+        steps = {}
+        folder = self.path("states")
+        for name in os.listdir(folder) if os.path.isdir(folder) else []:
+            if name.endswith(".safetensors"):
+                with open(os.path.join(folder, name), "rb") as file:
+                    content = file.read()
+                begin = 8 + int.from_bytes(content[:8], "little")
+                offset = begin + json.loads(content[8:begin])["state"]["data_offsets"][0]
+                steps[name] = struct.unpack_from("<d", content, offset)[0]
+        return steps
 
-    def test_linear_closed_form(self):
-        for d, epsilon in ((1, 0.013), (3, 0.013), (5, 3e-7)):
-            answer = self.icl("threshold", "--attention", "linear", "--d", str(d), "--epsilon", repr(epsilon))
-            self.assertEqual(answer["L"], math.ceil(d * (d + 1) / (2 * epsilon) - d - 1))
-            self.assertAlmostEqual(answer["risk"], best_linear_risk(d, answer["L"]), delta=1e-9 * epsilon + 1e-15)
+    def test_checkpoints(self):
+        """Interrupted twice and taken up again: the same bits as without a stop."""
+        common = ["--d", "3", "--L", "100", "--attention", "softmax,linear", "--method", "flow,sgd", "--threads", "1", "--json"]
+        steps = 6000
+        arguments = [*common, "--steps", str(steps)]
+        resumed = [*arguments, "--checkpoints", "states"]
+        whole = self.succeed("icl", "train", *arguments, "--csv", "whole.csv")
+        before = 0
+        for _ in range(2):
+            self.interrupt(*resumed, once=lambda: max(self.saved_steps().values(), default=0) > before)
+            self.assertEqual(len(self.saved_steps()), 1)
+            left = max(self.saved_steps().values())
+            self.assertGreater(left, before)
+            self.assertLess(left, steps)
+            before = left
+        for _ in range(2):  # the second time nothing is left to do
+            self.assertEqual(self.succeed("icl", "train", *resumed, "--csv", "resumed.csv"), whole)
+            with open(self.path("whole.csv"), "rb") as one, open(self.path("resumed.csv"), "rb") as other:
+                self.assertEqual(one.read(), other.read())
+            self.assertEqual(list(self.saved_steps().values()), [steps, steps])
+        # Another setting has states of its own.
+        short = [*common, "--steps", "100"]
+        self.assertEqual(self.succeed("icl", "train", *short, "--checkpoints", "states"), self.succeed("icl", "train", *short))
+        self.assertEqual(sorted(self.saved_steps().values()), [100, 100, steps, steps])
+        # Half a state is none.
+        name = next(name for name, step in self.saved_steps().items() if step == steps)
+        os.truncate(os.path.join(self.path("states"), name), 200)
+        self.refuse("icl", "train", *resumed, fragment=name)
+        self.refuse("icl", "train", *arguments, "--checkpoints", "whole.csv", fragment="whole.csv")
+        self.refuse("icl", "train", *arguments, "--checkpoints", "", fragment="--checkpoints")
 
-    def test_one_token_is_enough(self):
-        answer = self.icl("threshold", "--epsilon", "100")
-        self.assertEqual(answer["L"], 1)
-        self.assertNotIn("before", answer)
-
-    def test_admissible_range(self):
-        answer = self.icl("threshold", "--d", "2", "--epsilon", "0.05", "--alpha", "5")
-        self.assertIn("alpha = 5", answer["warnings"][0])
-        self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.05")["L"], answer["L"])
-
-    def test_bad_input(self):
-        for epsilon in ("0", "-1", "nan", "inf", "x", ""):
-            self.refuse("icl", "threshold", "--d", "2", f"--epsilon={epsilon}", fragment="--epsilon")
-        self.refuse("icl", "threshold", "--d", "2", fragment="--epsilon")
-        self.refuse("icl", "threshold", "--d", "2", "--attention", "linear", "--epsilon", "1e-30", fragment="1e11")
-        good = ["--d", "2", "--epsilon", "0.1"]
-        for arguments, fragment in ((["--alpha", "0"], "alpha"), (["--alpha", "nan"], "alpha"), (["--theta", "zeros"], "theta"),
-                                    (["--attention", "softmax,linear"], "--attention"), (["--noise", "-1"], "noise"),
-                                    (["--cov", "diag:1,2,3"], "--cov"), (["--d", "0"], "--d"), (["--L", "10"], "--L")):
-            self.refuse("icl", "threshold", *good, *arguments, fragment=fragment)
-
-
-class Purity(IclTest):
     def test_json_is_one_object(self):
         """Whatever is asked for beside it; no word about files or warnings on standard output."""
         out = self.succeed("icl", "train", "--d", "1", "--L", "10,inf", "--method", "flow,sgd", "--steps", "20", "--alpha", "9", "--csv",

@@ -1,0 +1,116 @@
+"""largo icl risk from outside: against closed forms, from files, what it refuses.
+
+Softmax attention over one token, or with scores of no spread, averages the labels, ½ [b² (d + τ²)/L + d]; the Bayes risk
+without noise is ½ max(0, d - L).
+"""
+
+import unittest
+
+import largo_cli
+from largo_icl import INF, IclTest, linear_risk
+
+
+class Risk(IclTest):
+    def test_keys_of_the_contract(self):
+        answer = self.icl("risk", "--d", "3", "--noise", "0.1", "--L", "10,1e6,inf", "--A", "0.5*identity", "--b", "1")
+        self.assertEqual([row["L"] for row in answer["rows"]], [10, 1000000, INF])
+        for row in answer["rows"]:
+            self.assertEqual(set(row), {"L", "softmax", "linear", "ridge"})
+            self.assertEqual(set(row["softmax"]), {"value", "error"})
+            self.assertEqual(set(row["linear"]), {"value"})
+            self.assertEqual(set(row["ridge"]), {"value", "error"})
+            self.assertLess(row["ridge"]["value"], row["softmax"]["value"])
+            self.assertLess(row["ridge"]["value"], row["linear"]["value"])
+        self.assertAlmostEqual(answer["limit"]["value"], 1.5 * 0.25, delta=1e-12)  # ½ d (ab - 1)²
+        self.assertEqual(answer["null"]["value"], 1.5)
+        self.assertEqual(answer["rows"][2]["softmax"]["value"], answer["limit"]["value"])
+
+    def test_linear_closed_form(self):
+        for d, a, b, noise in ((1, 1.0, 1.0, 0.0), (3, 0.5, 1.5, 0.3), (7, -0.2, 2.0, 2.0)):
+            rows = self.risks("--d", str(d), f"--A={a!r}*identity", f"--b={b!r}", f"--noise={noise!r}", "--L", "1,2.5,40,1e12")
+            for row in rows:
+                self.assert_close(row["linear"]["value"], linear_risk(d, a, b, row["L"], noise), 1e-12)
+
+    def test_softmax_that_averages_labels(self):
+        """One token, or scores without spread: A plays no role, or only b does."""
+        for arguments, L in ((["--L", "1", "--A", "2*identity"], 1), (["--L", "1", "--A", "diag:1,2,3"], 1),
+                             (["--L", "8", "--A", "zeros"], 8), (["--L", "8", "--A", "identity", "--score-scale", "0"], 8)):
+            row = self.risks("--d", "3", "--b", "0.7", "--noise", "0.5", *arguments)[0]["softmax"]
+            self.assert_close(row["value"], (0.49 * 3.5 / L + 3) / 2, 1e-9)
+            self.assertLessEqual(abs(row["value"] - (0.49 * 3.5 / L + 3) / 2), 2 * row["error"] + 1e-15)
+
+    def test_ridge(self):
+        rows = self.risks("--d", "5", "--L", "1,4,5,6,1e300,inf")
+        self.assert_close([row["ridge"]["value"] for row in rows], [2, 0.5, 0, 0, 0, 0], 1e-12)
+        self.assertNotIn("ridge", self.risks("--d", "2", "--L", "2.5")[0])  # there is no such prompt
+        noisy = [row["ridge"] for row in self.risks("--d", "2", "--noise", "0.5", "--L", "2,20,200,1e16")]
+        self.assertEqual([one["value"] for one in noisy], sorted((one["value"] for one in noisy), reverse=True))
+        self.assert_close(noisy[3]["value"] * 1e16, 0.5 * 0.5 * 2, 1e-9)  # ½ τ² d/L
+
+    def test_defaults(self):
+        """Without parameters those of infinite-prompt training; d is that of a matrix."""
+        answer = self.icl("risk", "--cov", "diag:1,2,4", "--L", INF)
+        self.assertIn("limit", answer["note"])
+        self.assert_close([answer["limit"]["value"], answer["null"]["value"]], [0, 3.5], 1e-12)
+        self.assertIn(answer["note"], self.succeed("icl", "risk", "--cov", "diag:1,2,4", "--L", INF))
+
+    def test_matrices_from_files(self):
+        given = ["--d", "2", "--L", "20", "--noise", "0.2", "--cov", "toeplitz:0.5", "--prior", "diag:1,2"]
+        exact = self.risks(*given, "--A", "diag:0.5,1", "--b", "1.5")[0]
+        self.write("V.csv", largo_cli.csv([[0.0, 0.0, 1.5]]))
+        self.write("full.npy", largo_cli.npy([[5.0, 6.0, 7.0], [8.0, 9.0, 1.0], [0.0, 0.0, 1.5]]))
+        self.write("U.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [0, 0, 3.0]]))  # the last column plays no role
+        self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "V.csv")[0], exact)
+        self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "full.npy")[0], exact)
+        # A hair off the invariant set another method is used; the risk is even in the step, so that it is the same.
+        self.write("off.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [1e-9, 0, 0]]))
+        for threads in ("1", "2"):
+            row = self.risks(*given, "--U", "off.csv", "--V", "V.csv", "--threads", threads)[0]
+            # `error` is a standard error of quasi-Monte-Carlo: 4 of them
+            self.assertLess(abs(row["softmax"]["value"] - exact["softmax"]["value"]), 4 * row["softmax"]["error"])
+            self.assertLess(row["softmax"]["error"], 0.02 * row["softmax"]["value"])
+            self.assert_close(row["linear"]["value"], exact["linear"]["value"], 1e-12)
+
+    def test_other_covariates(self):
+        arguments = ["--d", "3", "--A", "0.5*identity", "--b", "1", "--L", "5,inf", "--draws", "4000"]
+        exact = self.icl("risk", *arguments[:-2])
+        gaussian = self.icl("risk", *arguments, "--covariates", "gaussian")
+        for one, other in zip(gaussian["rows"], exact["rows"]):
+            for kind in ("softmax", "linear"):  # 5 standard errors, in 4 comparisons with a fixed seed
+                self.assertLess(abs(one[kind]["value"] - other[kind]["value"]), 5 * one[kind]["error"] + 1e-12)
+        self.assertEqual(gaussian["null"], exact["null"])
+        sphere = self.icl("risk", *arguments, "--covariates", "sphere")
+        self.assertAlmostEqual(sphere["null"]["value"], 0.5, delta=1e-12)
+        self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--cov", "2*identity", fragment="--cov")
+        self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--preset", "published", fragment="preset")
+
+    def test_bad_input(self):
+        good = ["--d", "2", "--L", "10"]
+        for arguments, fragment in (
+            (["--cov", "zeros"], "condition"), (["--cov", "diag:1,0"], "condition"), (["--score-scale", "0"], "scale"),
+            (["--score-scale", "nan"], "scale"), (["--score-scale", "inf"], "scale"), (["--noise", "-1"], "noise"),
+            (["--noise", "nan"], "noise"), (["--noise", "inf"], "noise"), (["--A", "identity"], "--b"), (["--b", "1"], "--A"),
+            (["--A", "identity", "--b", "nan"], "--b"), (["--A", "identity", "--b", "inf"], "--b"),
+            (["--A", "diag:1,2,3", "--b", "1"], "--A"), (["--A", "identity", "--b", "1e200"], "overflows"),
+            (["--A", "1e20*identity", "--b", "1"], "1e6"), (["--U", "identity"], "--V"), (["--V", "identity"], "--U"),
+            (["--U", "identity", "--V", "identity", "--A", "identity", "--b", "1"], "either"),
+            (["--U", "diag:1,2", "--V", "identity"], "--U"), (["--U", "identity", "--V", "diag:1,2"], "--V"),
+            (["--U", "random:1", "--V", "1e200*random:1"], "overflows"), (["--nodes", "7"], "--nodes"),
+            (["--cov", "diag:1,2,3"], "--cov"), (["--query-cov", "diag:1,2,3"], "--query-cov"),
+            (["--prior", "diag:1,2,3"], "--prior"), (["--prior", "random:1"], "symmetric"), (["--cov", "-1*identity"], "covariance"),
+            (["--cov", "nothing"], "--cov"), (["--cov", "missing.csv"], "missing.csv"), (["--cov", ""], "--cov"),
+            (["--covariates", "gausian"], "is not a law"), (["--covariates", "gaussian:mean=1,2,3"], ""),
+            (["--covariates", "rademacher", "--draws", "1"], "--draws"), (["--preset", "papers"], "--preset"), (["--bogus"], "--bogus"),
+        ):
+            self.refuse("icl", "risk", *good, *arguments, fragment=fragment)
+        for length in ("0", "0.5", "-1", "nan", "-inf", "x", "10,,20", "1:2", ""):
+            self.refuse("icl", "risk", "--d", "2", f"--L={length}", fragment="--L")
+        self.refuse("icl", "risk", "--d", "2", "--covariates", "rademacher", "--L", "1.5", fragment="whole")
+        for dimension in ("0", "-1", "201", "1e9", "99999999999999999999", "x", "1.5", "nan"):
+            self.refuse("icl", "risk", "--d", dimension, fragment="--d")
+        self.refuse("icl", fragment="subcommand")
+        self.refuse("icl", "bogus")
+
+
+if __name__ == "__main__":
+    unittest.main()

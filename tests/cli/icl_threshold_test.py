@@ -1,0 +1,50 @@
+"""largo icl threshold from outside: both sides of the answer, closed forms, what it refuses."""
+
+import math
+import unittest
+
+from largo_icl import IclTest, best_linear_risk
+
+
+class Threshold(IclTest):
+    def test_both_sides(self):
+        answer = self.icl("threshold", "--epsilon", "0.01", "--d", "5")
+        self.assertLessEqual({"epsilon", "L", "risk"}, set(answer))
+        self.assertEqual((answer["epsilon"], answer["L"], answer["before"]["L"]), (0.01, 4745, 4744))
+        self.assertLessEqual(answer["risk"], 0.01)
+        self.assertGreater(answer["before"]["risk"], 0.01)
+        self.assertIn("L = 4745", self.succeed("icl", "threshold", "--epsilon", "0.01", "--d", "5"))
+        # Trained apart, with a tolerance of its own: the two risks differ by 2e-6 from one length to the next.
+        for run, risk in zip(self.runs("--d", "5", "--L", "4744,4745"), (answer["before"]["risk"], answer["risk"])):
+            self.assertAlmostEqual(run["final_risk"], risk, delta=1e-9)
+
+    def test_linear_closed_form(self):
+        for d, epsilon in ((1, 0.013), (3, 0.013), (5, 3e-7)):
+            answer = self.icl("threshold", "--attention", "linear", "--d", str(d), "--epsilon", repr(epsilon))
+            self.assertEqual(answer["L"], math.ceil(d * (d + 1) / (2 * epsilon) - d - 1))
+            self.assertAlmostEqual(answer["risk"], best_linear_risk(d, answer["L"]), delta=1e-9 * epsilon + 1e-15)
+
+    def test_one_token_is_enough(self):
+        answer = self.icl("threshold", "--epsilon", "100")
+        self.assertEqual(answer["L"], 1)
+        self.assertNotIn("before", answer)
+
+    def test_admissible_range(self):
+        answer = self.icl("threshold", "--d", "2", "--epsilon", "0.05", "--alpha", "5")
+        self.assertIn("alpha = 5", answer["warnings"][0])
+        self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.05")["L"], answer["L"])
+
+    def test_bad_input(self):
+        for epsilon in ("0", "-1", "nan", "inf", "x", ""):
+            self.refuse("icl", "threshold", "--d", "2", f"--epsilon={epsilon}", fragment="--epsilon")
+        self.refuse("icl", "threshold", "--d", "2", fragment="--epsilon")
+        self.refuse("icl", "threshold", "--d", "2", "--attention", "linear", "--epsilon", "1e-30", fragment="1e11")
+        good = ["--d", "2", "--epsilon", "0.1"]
+        for arguments, fragment in ((["--alpha", "0"], "alpha"), (["--alpha", "nan"], "alpha"), (["--theta", "zeros"], "theta"),
+                                    (["--attention", "softmax,linear"], "--attention"), (["--noise", "-1"], "noise"),
+                                    (["--cov", "diag:1,2,3"], "--cov"), (["--d", "0"], "--d"), (["--L", "10"], "--L")):
+            self.refuse("icl", "threshold", *good, *arguments, fragment=fragment)
+
+
+if __name__ == "__main__":
+    unittest.main()
