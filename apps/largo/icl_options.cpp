@@ -14,12 +14,10 @@ constexpr std::ptrdiff_t kMostDimensions = 200;
 std::ptrdiff_t dimension_of(const ProblemOptions& options) {
   if (options.dimension) return *options.dimension;
   // A covariance from a file or a diagonal says it.
-  for (const std::string& text : {options.covariance, options.query_covariance, options.prior}) {
-    if (text.find("diag:") != std::string::npos || text.find('.') != std::string::npos) {
-      if (text.find("toeplitz:") == std::string::npos && text.find("identity") == std::string::npos) {
-        return named_matrix("--cov", text).rows();
-      }
-    }
+  const std::pair<const char*, const std::string&> matrices[] = {
+      {"--cov", options.covariance}, {"--query-cov", options.query_covariance}, {"--prior", options.prior}};
+  for (const auto& [option, text] : matrices) {
+    if (has_own_size(text)) return named_matrix(option, text).rows();
   }
   return 5;
 }

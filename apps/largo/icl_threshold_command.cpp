@@ -63,11 +63,13 @@ void add_icl_threshold_command(CLI::App& icl) {
       ->check(CLI::IsMember({"softmax", "linear"}))
       ->capture_default_str();
   add_start_options(*command, options->start);
-  command->footer(
-      "Training is gradient flow on the exact risk, to its end; both L and L - 1 are trained.\n\n"
+  constexpr const char* kFooter =
+      "Training is gradient flow on the exact risk, to its end; both L and L - 1 are trained. An epsilon "
+      "that takes more than {:g} tokens is refused: training is then too slow to be followed.\n\n"
       "Examples:\n"
       "  largo icl threshold --d 5 --epsilon 0.01\n"
-      "  largo icl threshold --d 5 --epsilon 0.01 --attention linear --json");
+      "  largo icl threshold --d 5 --epsilon 0.01 --attention linear --json";
+  command->footer(fmt::format(kFooter, kLongestThreshold));
   command->callback([options] { run_threshold(*options); });
 }
 

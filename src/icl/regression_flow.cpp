@@ -205,23 +205,31 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
 
 FlowDistance flow_distance(const RegressionProblem& problem, const RegressionFlow& one,
                            const RegressionFlow& two, double horizon) {
+  if (one.map == nullptr || two.map == nullptr) fail("flow_distance", "a flow has no map to (A, b)");
+  const Eigen::Index d = problem.dimension();
+  check_size("flow_distance", "parameters of the first flow", one.map->mapped_size(), d * d + 1);
+  check_size("flow_distance", "parameters of the second flow", two.map->mapped_size(), d * d + 1);
   const Trajectory &first = one.flow.trajectory, &second = two.flow.trajectory;
-  const auto risk_one = in_parameters(invariant_risk(problem, one.attention, one.L), one.map);
+  const auto first_risk = invariant_risk(problem, one.attention, one.L);
+  const auto risk_one = in_parameters(first_risk, one.map);
   const auto risk_two = in_parameters(invariant_risk(problem, two.attention, two.L), two.map);
   FlowDistance distance;
-  distance.parameters = largest_distance(first, second, horizon);
+  // Flows of different starts may have different maps: they meet in (A, b).
+  distance.parameters = largest_distance(first, second, horizon, [&](const Vector& x, const Vector& y) {
+    return (one.map->map(x) - two.map->map(y)).norm();
+  });
   distance.risks = largest_distance(first, second, horizon, [&](const Vector& x, const Vector& y) {
     return std::abs(risk_one->at(x).value - risk_two->at(y).value);
   });
   distance.predictions = largest_distance(first, second, horizon, [&](const Vector& x, const Vector& y) {
-    const Eigen::Index d = problem.dimension();
     const InvariantPoint p = to_point(one.map->map(x), d), q = to_point(two.map->map(y), d);
     const Matrix map = problem.score_scale * problem.covariance * (p.b * p.A - q.b * q.A);
     const Matrix spread = map * problem.query_covariance * map.transpose();
     return std::sqrt(std::max((spread * problem.prior_covariance).trace(), 0.0));
   });
+  const auto risk_one_there = in_parameters(first_risk, two.map);
   distance.gradients = largest_distance(second, second, horizon, [&](const Vector& y, const Vector&) {
-    return (risk_one->at(y).gradient - risk_two->at(y).gradient).norm();
+    return (risk_one_there->at(y).gradient - risk_two->at(y).gradient).norm();
   });
   return distance;
 }

@@ -16,6 +16,7 @@ constexpr const char* kName = "ridge_floor";
 constexpr double kMostCounted = 0x1p53;  // lengths beyond are taken for their mean
 constexpr double kRank = 1e-13;          // of the singular values, as in covariance_root
 constexpr double kIsotropic = 1e-12;
+constexpr double kLeastNoise = 1e-250;                       // of D², so that no quotient overflows
 constexpr std::uint64_t kUniforms = std::uint64_t{1} << 61;  // counters from the normals to the uniforms
 
 // In coordinates where Cᵀ P = A D Bᵀ (Σ = C Cᵀ): the posterior covariance is B (I + D W D/τ²)⁻¹ Bᵀ with the
@@ -25,7 +26,7 @@ struct Reduced {
   Vector D;
   Matrix F;           // m x (rank of Σ_q)
   double across = 0;  // tr of Pᵀ Σ_q P where tokens say nothing of the task
-  double noise = 0;   // τ²
+  double noise = 0;   // τ², and zero where it is too small to matter
 };
 
 Reduced reduce(const RegressionProblem& problem) {
@@ -44,6 +45,7 @@ Reduced reduce(const RegressionProblem& problem) {
   Eigen::Index m = 0;
   while (m < s.values.size() && s.values[m] > kRank * s.values[0]) ++m;
   reduced.D = s.values.head(m);
+  if (m > 0 && reduced.noise < kLeastNoise * reduced.D[0] * reduced.D[0]) reduced.noise = 0;
   reduced.F = s.right.leftCols(m).transpose() * seen;
   reduced.across = (s.right.rightCols(P.cols() - m).transpose() * seen).squaredNorm();
   return reduced;
@@ -68,15 +70,34 @@ void reflect(Eigen::Index k, Matrix& K, Matrix& G) {
   apply(G, 0);
 }
 
+// The root of a unit, 2^k, in which values are of order one: fourth powers of samples must stay in range, and
+// without noise to speak of a long prompt leaves little. Values are of the size of ‖F‖² where L < m, and else
+// of what the mean of W leaves.
+double root_of_unit(const Reduced& reduced, std::int64_t L) {
+  double size = 0;
+  for (Eigen::Index j = 0; j < reduced.D.size(); ++j) {
+    const double told =
+        L < reduced.D.size() ? 0 : static_cast<double>(L) * (reduced.D[j] * reduced.D[j] / reduced.noise);
+    size += reduced.F.row(j).squaredNorm() / (1 + told);
+  }
+  return size > 0 ? std::scalbn(1.0, std::ilogb(size) / 2) : 1;
+}
+
+// Values and controls over the unit.
 class FloorSampler final : public Sampler {
  public:
-  FloorSampler(const Reduced& reduced, std::int64_t L, std::uint64_t seed)
-      : reduced_(reduced), L_(L), seed_(seed), m_(reduced.D.size()), n_(std::min<std::int64_t>(m_, L)) {
+  FloorSampler(const Reduced& reduced, double root, std::int64_t L, std::uint64_t seed)
+      : reduced_(reduced),
+        root_(root),
+        L_(L),
+        seed_(seed),
+        m_(reduced.D.size()),
+        n_(std::min<std::int64_t>(m_, L)) {
     if (reduced.noise == 0) return;
     const Vector D2 = reduced.D.cwiseAbs2() / reduced.noise;
     inner_ = D2.array() / (1 + static_cast<double>(L) * D2.array());
     const Matrix HF = (inner_.array() / reduced.D.array()).matrix().asDiagonal() * reduced.F;
-    outer_ = reduced.noise * HF * HF.transpose();
+    outer_ = reduced.noise / (root * root) * HF * HF.transpose();
   }
 
   void sample(std::uint64_t index, std::span<double> values, std::span<double> controls) override {
@@ -87,7 +108,7 @@ class FloorSampler final : public Sampler {
     K.bottomRows(n_).diagonal().setConstant(std::sqrt(reduced_.noise));
     G.topRows(m_) = reduced_.F;
     for (Eigen::Index k = 0; k < n_; ++k) reflect(k, K, G);
-    values[0] = G.bottomRows(m_).squaredNorm() / 2;
+    values[0] = (G.bottomRows(m_) / root_).squaredNorm() / 2;
     if (reduced_.noise > 0) expand(A, controls);
   }
 
@@ -124,6 +145,7 @@ class FloorSampler final : public Sampler {
   }
 
   const Reduced& reduced_;
+  double root_;
   std::int64_t L_;
   std::uint64_t seed_;
   Eigen::Index m_, n_;
@@ -133,15 +155,16 @@ class FloorSampler final : public Sampler {
 
 class FloorExperiment final : public Experiment {
  public:
-  FloorExperiment(const Reduced& reduced, std::int64_t L, std::uint64_t seed)
-      : reduced_(reduced), L_(L), seed_(seed) {}
+  FloorExperiment(const Reduced& reduced, double root, std::int64_t L, std::uint64_t seed)
+      : reduced_(reduced), root_(root), L_(L), seed_(seed) {}
   std::size_t quantities() const override { return 1; }
   std::unique_ptr<Sampler> sampler() const override {
-    return std::make_unique<FloorSampler>(reduced_, L_, seed_);
+    return std::make_unique<FloorSampler>(reduced_, root_, L_, seed_);
   }
 
  private:
   const Reduced& reduced_;
+  double root_;
   std::int64_t L_;
   std::uint64_t seed_;
 };
@@ -171,9 +194,12 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
     }
     return exact(across + sum / 2);
   }
-  const FloorExperiment experiment(reduced, static_cast<std::int64_t>(length), seed);
+  const auto L = static_cast<std::int64_t>(length);
+  const double root = root_of_unit(reduced, L), unit = root * root;
+  const FloorExperiment experiment(reduced, root, L, seed);
   const SampledMean mean = sample_means(experiment, plan, execution).front();
-  return {across + mean.value, mean.standard_error, across + mean.low, across + mean.high, mean.samples};
+  return {across + unit * mean.value, unit * mean.standard_error, across + unit * mean.low,
+          across + unit * mean.high, mean.samples};
 }
 
 }  // namespace largo

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "largo/numerics/check.hpp"
 
 namespace largo {
 namespace {
 
-// Beyond, the valley that training goes along is too flat for its gradient to be told from rounding.
-constexpr double kLongest = 1e11;
 constexpr double kResolution = 1e-9;  // of trained risks, and so of long lengths
 constexpr double kFirstGuess = 64;
 
@@ -53,9 +53,10 @@ class Search {
     double above = excess(high_);
     while (above > epsilon_) {
       low_ = high_;
-      high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), kLongest));
-      if (low_ >= kLongest) {
-        fail("threshold", "epsilon", epsilon_, "reached by a prompt of at most 1e11 tokens");
+      high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), kLongestThreshold));
+      if (low_ >= kLongestThreshold) {
+        fail("threshold", "epsilon", epsilon_,
+             fmt::format("reached by a prompt of at most {:g} tokens", kLongestThreshold));
       }
       above = excess(high_);
     }

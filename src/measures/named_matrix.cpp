@@ -45,6 +45,16 @@ bool looks_like_a_file(std::string_view text) {
          std::filesystem::exists(std::filesystem::path(text), ignored);
 }
 
+bool takes_any_size(std::string_view name) {
+  return name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
+}
+
+// Where the name begins in "factor*name": 0 without a factor. A star behind a slash belongs to a file.
+std::size_t after_factor(std::string_view text) {
+  const auto star = text.find('*');
+  return star != std::string_view::npos && text.find_first_of("/\\") > star ? star + 1 : 0;
+}
+
 Matrix without_factor(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
                       std::optional<std::ptrdiff_t> columns) {
   const auto colon = text.find(':');
@@ -54,7 +64,7 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
     const std::vector<double> diagonal = parse_numbers(argument, detail);
     return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
   }
-  const bool sized = name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
+  const bool sized = takes_any_size(name);
   if (!sized && looks_like_a_file(text)) return read_matrix(text);
   if (!sized) {
     fail("named_matrix", argument, fmt::format("'{}'", text),
@@ -79,18 +89,18 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
 
 Matrix named_matrix(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
                     std::optional<std::ptrdiff_t> columns) {
-  double factor = 1;
-  std::string_view name = text;
-  const auto star = text.find('*');
-  if (star != std::string_view::npos && text.find_first_of("/\\") > star) {
-    factor = parse_number(argument, text.substr(0, star));
-    name = text.substr(star + 1);
-  }
-  const Matrix matrix = factor * without_factor(argument, name, rows, columns);
+  const std::size_t begin = after_factor(text);
+  const double factor = begin > 0 ? parse_number(argument, text.substr(0, begin - 1)) : 1;
+  const Matrix matrix = factor * without_factor(argument, text.substr(begin), rows, columns);
   check_shape("named_matrix", argument, matrix.rows(), matrix.cols(), rows.value_or(matrix.rows()),
               columns.value_or(matrix.cols()));
   check_finite("named_matrix", argument, matrix);
   return matrix;
+}
+
+bool has_own_size(std::string_view text) {
+  const std::string_view name = text.substr(after_factor(text));
+  return !name.empty() && !takes_any_size(name.substr(0, name.find(':')));
 }
 
 }  // namespace largo

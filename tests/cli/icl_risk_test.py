@@ -46,6 +46,9 @@ class Risk(IclTest):
         noisy = [row["ridge"] for row in self.risks("--d", "2", "--noise", "0.5", "--L", "2,20,200,1e16")]
         self.assertEqual([one["value"] for one in noisy], sorted((one["value"] for one in noisy), reverse=True))
         self.assert_close(noisy[3]["value"] * 1e16, 0.5 * 0.5 * 2, 1e-9)  # ½ τ² d/L
+        # So little noise is none.
+        faint = self.risks("--d", "5", "--noise", "1e-300", "--L", "1,4,5,6,1000,inf")
+        self.assert_close([row["ridge"]["value"] for row in faint], [2, 0.5, 0, 0, 0, 0], 1e-12)
 
     def test_defaults(self):
         """Without parameters those of infinite-prompt training; d is that of a matrix."""
@@ -53,6 +56,12 @@ class Risk(IclTest):
         self.assertIn("limit", answer["note"])
         self.assert_close([answer["limit"]["value"], answer["null"]["value"]], [0, 3.5], 1e-12)
         self.assertIn(answer["note"], self.succeed("icl", "risk", "--cov", "diag:1,2,4", "--L", INF))
+        self.write("toeplitz.identity.csv", largo_cli.csv([[2.0, 0.0], [0.0, 1.0]]))  # a file, whatever its name
+        for arguments, null in ((["--cov", "toeplitz.identity.csv"], 1.5), (["--prior", "0.5*toeplitz.identity.csv"], 0.75),
+                                (["--cov", "1.5*toeplitz:0.5"], 3.75), (["--prior", "0.5*zeros"], 0), (["--cov", ".5*identity"], 1.25),
+                                (["--cov", "0.5*identity", "--query-cov", "diag:1,1,1"], 1.5)):
+            self.assertAlmostEqual(self.icl("risk", *arguments, "--L", INF)["null"]["value"], null, delta=1e-12)
+        self.refuse("icl", "risk", "--prior", "missing.csv", fragment="missing.csv")
 
     def test_matrices_from_files(self):
         given = ["--d", "2", "--L", "20", "--noise", "0.2", "--cov", "toeplitz:0.5", "--prior", "diag:1,2"]

@@ -38,7 +38,8 @@ class Threshold(IclTest):
         for epsilon in ("0", "-1", "nan", "inf", "x", ""):
             self.refuse("icl", "threshold", "--d", "2", f"--epsilon={epsilon}", fragment="--epsilon")
         self.refuse("icl", "threshold", "--d", "2", fragment="--epsilon")
-        self.refuse("icl", "threshold", "--d", "2", "--attention", "linear", "--epsilon", "1e-30", fragment="1e11")
+        self.refuse("icl", "threshold", "--d", "2", "--attention", "linear", "--epsilon", "1e-30", fragment="1e+11")
+        self.assertIn("1e+11", self.succeed("icl", "threshold", "--help"))
         good = ["--d", "2", "--epsilon", "0.1"]
         for arguments, fragment in ((["--alpha", "0"], "alpha"), (["--alpha", "nan"], "alpha"), (["--theta", "zeros"], "theta"),
                                     (["--attention", "softmax,linear"], "--attention"), (["--noise", "-1"], "noise"),

@@ -148,5 +148,33 @@ TEST(FlowDistance, AtTheStartAndTheEnd) {
       1e-5);
 }
 
+// A start that is not round has parameters of its own; distances are those of (A, b) all the same.
+TEST(FlowDistance, OfFlowsInDifferentParameters) {
+  const RegressionProblem problem = testing::round_problem(4);
+  FlowPlan plan;
+  plan.end = 1e-6;
+  const Matrix theta =
+      testing::random_matrix(90, 4, 4) + 3 * testing::random_matrix(91, 4, 1).asDiagonal().toDenseMatrix();
+  const InvariantPoint round = paper_start(problem, 0.5), other = paper_start(problem, 0.8, theta);
+  const RegressionFlow one = regression_flow(problem, AttentionKind::linear, 10, round, plan);
+  const RegressionFlow two = regression_flow(problem, AttentionKind::softmax, 50, other, plan);
+  ASSERT_NE(one.map->size(), two.map->size());
+  for (const bool turned : {false, true}) {
+    const FlowDistance distance =
+        turned ? flow_distance(problem, two, one, 1e-7) : flow_distance(problem, one, two, 1e-7);
+    EXPECT_NEAR(distance.parameters.value, std::hypot((round.A - other.A).norm(), 0.3), 1e-5);
+    EXPECT_NEAR(distance.predictions.value, (0.5 * round.A - 0.8 * other.A).norm(), 1e-5);
+    Vector second(17);  // along whose path the gradients are compared
+    second << (turned ? round : other).A.reshaped(), (turned ? round : other).b;
+    const auto gradient = [&](AttentionKind kind, double L) {
+      return invariant_risk(problem, kind, L)->at(second).gradient;
+    };
+    EXPECT_NEAR(distance.gradients.value,
+                (gradient(AttentionKind::linear, 10) - gradient(AttentionKind::softmax, 50)).norm(), 1e-5);
+  }
+  EXPECT_THROW(flow_distance(testing::round_problem(3), one, two), InputError);
+  EXPECT_THROW(flow_distance(problem, one, {}), InputError);
+}
+
 }  // namespace
 }  // namespace largo

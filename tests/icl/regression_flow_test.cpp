@@ -109,7 +109,7 @@ TEST(RegressionFlow, PaperStart) {
               1e-15);
 }
 
-// c b ΣA = I and the balance asked for; the flow from a start with that balance ends there.
+// γ b ΣA = I and the balance asked for; the flow from a start with that balance ends there.
 TEST(RegressionFlow, LimitsOfOtherBalances) {
   const RegressionProblem problem = testing::random_problem(7, 3);
   for (const double balance : {-30.0, -1.0, 0.0, 0.5, 40.0}) {

@@ -82,7 +82,7 @@ TEST(RegressionRisk, OfOneToken) {
   }
 }
 
-// E |p(w) - p'(w)|² in the metric Σ_q, p(w) = c U_xᵀ Γ_w v the weights of x_q in the prediction, quadratic in
+// E |p(w) - p'(w)|² in the metric Σ_q, p(w) = γ U_xᵀ Γ_w v the weights of x_q in the prediction, quadratic in
 // w: by a rule of three nodes in each of two coordinates.
 double distance_by_hand(const RegressionProblem& problem, const Matrix& prior_root,
                         const RegressionParameters& one, const RegressionParameters& two) {

@@ -133,6 +133,40 @@ TEST(RidgeFloor, IsPreciseForLongPrompts) {
   }
 }
 
+// However little noise there is, the floor of a long prompt is ½ τ² tr(Σ⁻¹Σ_q)/(L - d - 1); less than any
+// number can be of it is none.
+TEST(RidgeFloor, OfFaintNoise) {
+  Matrix covariance(3, 3);
+  covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
+  RegressionProblem problem = paper_problem(covariance);
+  problem.prior_covariance = Matrix(Vector{{1, 2, 3}}.asDiagonal());
+  for (const double noise : {1e-20, 1e-80, 1e-200}) {
+    problem.noise = noise;
+    const RidgeFloor floor = ridge_floor(problem, 20, {.samples = 2000});
+    EXPECT_NEAR(floor.value / noise, 0.5 * 3 / 16, kLargestZ * floor.standard_error / noise);
+    EXPECT_LT(floor.standard_error / noise, 0.02);
+    EXPECT_GT(floor.standard_error / noise, 1e-4);
+    EXPECT_LT(floor.low, floor.value);
+    EXPECT_LT(floor.value, floor.high);
+  }
+  problem.noise = 0;
+  const RidgeFloor without = ridge_floor(problem, 2);
+  EXPECT_GT(without.standard_error, 0);
+  for (const double noise : {1e-40, 1e-200, 1e-300, 4e-324}) {
+    problem.noise = noise;
+    EXPECT_NEAR(ridge_floor(problem, 2).value, without.value, 1e-13 * without.value);
+    for (const double L : {3.0, 4.0, 1e5, 1e300})
+      EXPECT_NEAR(ridge_floor(problem, L).value, 0, 1e-19) << noise;
+  }
+  // Units do not matter: all covariances and the noise 2^400 times as large.
+  problem.noise = 0.1;
+  const RidgeFloor usual = ridge_floor(problem, 10);
+  const double unit = std::ldexp(1.0, 400);
+  for (Matrix* matrix : {&problem.covariance, &problem.query_covariance}) *matrix *= unit;
+  problem.noise *= unit;
+  EXPECT_NEAR(ridge_floor(problem, 10).value / unit, usual.value, 1e-12 * usual.value);
+}
+
 TEST(RidgeFloor, SameBitsForThreadsAndBadInputRefused) {
   RegressionProblem problem = paper_problem(Matrix::Identity(3, 3));
   problem.noise = 0.1;

@@ -48,7 +48,7 @@ struct Setting {
         parameters(testing::random_parameters(id, dimension)),
         d(dimension) {}
 
-  // Of one token: its share of the output of linear attention, c <z, U x> <v, z>.
+  // Of one token: its share of the output of linear attention, γ <z, U x> <v, z>.
   double share(const Vector& w, const Vector& x, const Vector& draw) const {
     Vector z(d + 1), query(d + 1);
     z.head(d) = roots.token_root * draw.head(d);

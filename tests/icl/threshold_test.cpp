@@ -69,7 +69,7 @@ TEST(Threshold, BadInput) {
     threshold(problem, 1e-17, start);
     ADD_FAILURE() << "no error";
   } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("1e11"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("1e+11"), std::string::npos) << error.what();
   }
 }
 

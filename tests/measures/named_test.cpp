@@ -33,6 +33,14 @@ TEST(NamedMatrix, Refuses) {
   }
   EXPECT_THROW(named_matrix("M", "identity"), InputError);
   EXPECT_THROW(named_matrix("M", "diag:1,2,3", 2, 2), InputError);
+  for (const char* own :
+       {"diag:1,2", "0.5*diag:1", "M.csv", "./identity.npy", "2*toeplitz.csv", "a*b/zeros.csv"}) {
+    EXPECT_TRUE(has_own_size(own)) << own;
+  }
+  for (const char* any : {"identity", "zeros", "0.5*identity", "-.5*zeros", "toeplitz:0.5",
+                          "1e-3*toeplitz:.25", "random:7", ""}) {
+    EXPECT_FALSE(has_own_size(any)) << any;
+  }
 }
 
 TEST(NamedLaw, MomentsOfEachName) {

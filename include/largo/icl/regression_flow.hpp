@@ -30,12 +30,12 @@ InvariantPoint paper_start(const RegressionProblem& problem, double alpha, const
 InvariantPoint paper_start(const RegressionProblem& problem, double alpha);
 
 /// The α below which the paper proves that the flow of an infinite prompt ends at the global minimum,
-/// √2/(d^{1/4} ‖Σ‖_op √c): its own, with Ω = I and Σ_q = Σ, for scores scaled by c.
+/// √2/(d^{1/4} ‖Σ‖_op √γ): its own, with Ω = I and Σ_q = Σ, for scores scaled by γ.
 double largest_admissible_alpha(const RegressionProblem& problem);
 
-/// Where the flow of an infinite prompt ends that starts with this balance: c b ΣA = I. The paper's A_∞ =
+/// Where the flow of an infinite prompt ends that starts with this balance: γ b ΣA = I. The paper's A_∞ =
 /// tr(Σ^-2)^{-1/4} Σ^-1, b_∞ = tr(Σ^-2)^{1/4} for balance 0. InputError: Σ singular (condition above 1e12),
-/// or c = 0.
+/// or γ = 0.
 InvariantPoint infinite_limit(const RegressionProblem& problem, double balance = 0);
 
 /// The minimum of linear attention's risk at length L, in closed form, with balance 0.
@@ -61,14 +61,15 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
                                const InvariantPoint& start, const FlowPlan& plan = {},
                                const Execution& execution = {});
 
-/// How far a flow is from another of the same start, up to `horizon`: suprema over time.
+/// How far a flow is from another of the same problem, up to `horizon`: suprema over time.
 struct FlowDistance {
   TrajectoryDistance parameters;  ///< |(A, b) - (A', b')|
   TrajectoryDistance risks;       ///< |R_L(A, b) - R_L'(A', b')|, each with its own length
   TrajectoryDistance
-      predictions;  ///< root mean square, over tasks and queries, of the difference of <w, cbΣA x_q>
+      predictions;  ///< root mean square, over tasks and queries, of the difference of <w, γbΣA x_q>
   TrajectoryDistance gradients;  ///< |∇R_L - ∇R_L'| along the path of the second: what the theory controls
 };
+/// InputError for flows of another dimension than the problem's.
 FlowDistance flow_distance(const RegressionProblem& problem, const RegressionFlow& one,
                            const RegressionFlow& two,
                            double horizon = std::numeric_limits<double>::infinity());

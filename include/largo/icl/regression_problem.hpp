@@ -2,8 +2,8 @@
 //
 // A task w ~ N(0, Ω); tokens z_i = (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query
 // (x_q, 0), x_q ~ N(0, Σ_q), whose label is y_q = <w, x_q>. The prediction is <v, T(x_q, 0)>, T the average
-// of the tokens with softmax weights e^{c <z_i, U (x_q, 0)>} (or the linear ones), and the risk R_L(U, v) = ½
-// E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, c = 1.
+// of the tokens with softmax weights e^{γ <z_i, U (x_q, 0)>} (or the linear ones), and the risk R_L(U, v) = ½
+// E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, γ = 1.
 #pragma once
 
 #include "largo/numerics/matrix.hpp"
@@ -16,7 +16,7 @@ struct RegressionProblem {
   Matrix query_covariance;  ///< Σ_q
   Matrix prior_covariance;  ///< Ω
   double noise = 0;         ///< τ², a variance
-  double score_scale = 1;   ///< c
+  double score_scale = 1;   ///< γ
 
   Eigen::Index dimension() const { return covariance.rows(); }
   /// ½ E y_q² = ½ tr ΩΣ_q: the risk of predicting zero.
@@ -25,7 +25,7 @@ struct RegressionProblem {
   RegressionTask task() const;
 };
 
-/// The paper's: Ω = I, Σ_q = Σ, τ = 0, c = 1.
+/// The paper's: Ω = I, Σ_q = Σ, τ = 0, γ = 1.
 RegressionProblem paper_problem(const ConstMatrixRef& covariance);
 
 /// Throws InputError unless the covariances are d x d, symmetric and positive semi-definite, and the noise

@@ -2,10 +2,9 @@
 //
 //   R_L(U, v) = ½ E_{w, x_q} [ (c - y)² + c² (F - 1) + κ p + 2 c y p ],
 //
-// with u = cU(x_q, 0), s² = uᵀΓ_w u, c = vᵀΓ_w u, κ = vᵀΓ_w v, y = <w, x_q>, and p = E[P_2], F = 1 - p - 6
-// E[P_3]
-// + 6 E[P_2²] at (s, L). The first term is R_∞, a polynomial. docs/icl.md derives this. Linear attention over
-// L tokens has a polynomial risk too: ½ E [ (c - y)² + (c² + κ s²)/L ].
+// with u = γU(x_q, 0), γ the scale of the scores, s² = uᵀΓ_w u, c = vᵀΓ_w u, κ = vᵀΓ_w v, y = <w, x_q>, and p
+// = E[P_2], F = 1 - p - 6 E[P_3] + 6 E[P_2²] at (s, L). The first term is R_∞, a polynomial. docs/icl.md
+// derives this. Linear attention over L tokens has a polynomial risk too: ½ E [ (c - y)² + (c² + κ s²)/L ].
 #pragma once
 
 #include <memory>

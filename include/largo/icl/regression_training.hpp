@@ -53,7 +53,7 @@ struct PathDistance {
 /// time.
 struct DescentNoise {
   double excess = 0;  ///< mean of R_L(descent) - R_L(flow)
-  double spread = 0;  ///< its standard deviation
+  double spread = 0;  ///< its standard deviation; zero where there are fewer than two records
 };
 
 struct TrainingRun {

@@ -8,6 +8,9 @@
 
 namespace largo {
 
+/// Longer prompts train along a valley too flat to be followed: its gradient cannot be told from rounding.
+inline constexpr double kLongestThreshold = 1e11;
+
 struct ThresholdPlan {
   AttentionKind attention = AttentionKind::softmax;
   FlowPlan flow = {.relative_tolerance = 1e-7};             ///< of the training at each length
@@ -29,8 +32,8 @@ struct Threshold {
 
 /// Training is regression_flow() from `start`, to its end. The trained risk is taken to fall with L: lengths
 /// are bracketed, then closed in on by the secant of the logarithm, and both L and L - 1 are trained. Domain:
-/// ε > 0, and reached by a prompt of at most 1e11 tokens (longer ones train along a valley too flat to be
-/// followed); otherwise InputError. L is exact below 1e9, and to 1e-9 beyond. Cost: some ten trainings.
+/// ε > 0, and reached by a prompt of at most kLongestThreshold tokens; otherwise InputError. L is exact below
+/// 1e9, and to 1e-9 beyond. Cost: some ten trainings.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan = {}, const Execution& execution = {});
 

@@ -23,4 +23,7 @@ Matrix named_matrix(std::string_view argument, std::string_view text,
                     std::optional<std::ptrdiff_t> rows = std::nullopt,
                     std::optional<std::ptrdiff_t> columns = std::nullopt);
 
+/// Whether the text says its own size: a diagonal or a file (or nothing that named_matrix() knows).
+bool has_own_size(std::string_view text);
+
 }  // namespace largo

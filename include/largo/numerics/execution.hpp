@@ -16,7 +16,8 @@ struct Execution {
   const std::atomic<bool>* stop = nullptr;  ///< once true, sampling ends within a second by throwing Stopped
 };
 
-/// Thrown where Execution::stop was set. Nothing is returned and nothing written.
+/// Thrown where Execution::stop was set. Nothing is returned, and nothing written but the checkpoints that
+/// were asked for, which are complete and of that moment.
 class Stopped : public std::runtime_error {
  public:
   Stopped() : std::runtime_error("stopped on request") {}
