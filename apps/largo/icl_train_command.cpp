@@ -220,21 +220,22 @@ void run_train(const TrainOptions& options) {
   report.plan = read_plan(options, report.warnings);
   if (options.dry_run) return describe(options, report.plan);
   check_output_files(kName, options.csv, options.plot);
+  if (!first_process()) return;  // paths are not rows to be shared out: the others wait at their end
   report.null_risk = report.plan.problem.null_risk();
   {
     ProgressLine line("icl train");
     report.plan.progress = [&](double share) { line.show(share); };
     Execution execution = options.execution();
-    execution.ranks = nullptr;  // every process trains: paths are not rows to be shared out
+    execution.ranks = nullptr;
     report.runs = train(report.plan, execution);
     if (options.optimizer != "plain" && has(report.plan, TrainingMethod::descent)) drop_comparisons(report);
   }
   const Json json = to_json(report);
   check_numbers(json);
   const std::string csv = options.csv.empty() ? "" : to_csv(report),
-                    svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_figure(kName, options.plot, svg);
+                    svg = options.plot.empty() ? "" : to_svg(report);  // both are made before one is written
+  if (!options.csv.empty()) write_text(kName, options.csv, csv);
+  if (!options.plot.empty()) write_figure(kName, options.plot, svg);
   if (options.json) return print_json(json);
   print_report(report);
   if (!options.csv.empty()) fmt::print("paths in {}\n", options.csv);

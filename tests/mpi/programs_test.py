@@ -58,12 +58,22 @@ class CommandLine(Program):
         self.assert_same(3, "concentration", "--law", "gaussian", "--d", "3", "--query-law", "gaussian", "--L", "2,50,1e4",
                          "--sigma", "0.5,1.5", "--method", "exact,sampled", "--prompts", "300", "--csv", "rows.csv",
                          "--plot", "figure.svg", "--json")
-        self.assert_same(2, "icl", "train", "--d", "2", "--L", "10,inf", "--method", "flow,sgd", "--steps", "40", "--csv",
-                         "paths.csv", "--plot", "paths.svg", "--json")
+        self.assert_same(3, "icl", "train", "--d", "2", "--L", "10,inf", "--method", "flow,sgd", "--steps", "40", "--csv",
+                         "paths.csv", "--plot", "paths.svg", "--checkpoints", "states", "--json")
         self.assert_same(2, "icl", "risk", "--d", "2", "--U", "random:1", "--V", "random:2", "--noise", "0.1", "--L", "10")
         self.assert_same(2, "icl", "risk", "--d", "2", "--covariates", "uniform", "--L", "10", "--json")
         self.assert_same(2, "icl", "threshold", "--d", "2", "--epsilon", "0.1")
         self.assert_same(2, "moments", "--help")
+
+    def test_the_first_process_alone_trains(self):
+        """Each with a folder of its own for checkpoints: that of the others is not made."""
+        first, others = (["icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--steps", "40", "--checkpoints", folder]
+                         for folder in ("first", "others"))
+        code, out, err = self.mpirun(1, LARGO, *first, ":", "-n", "2", LARGO, *others)
+        self.assertEqual((code, err, out.count("sgd")), (0, "", 1))
+        self.assertEqual([os.path.dirname(name) for name in self.files_below("")], ["first"])
+        result = self.mpirun(3, LARGO, "icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--step-size", "10")
+        self.assert_one_line(result, "diverged at step")
 
     def test_doctor(self):
         code, out, err = self.mpirun(3, LARGO, "doctor", "--json")
