@@ -13,28 +13,13 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "numerics/simd_multiply_add-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace largo {
 namespace HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// a b + c with two roundings: the same at every level.
-struct Separate {
-  template <class V>
-  static HWY_INLINE V MulAdd(V a, V b, V c) {
-    return hn::Add(hn::Mul(a, b), c);
-  }
-};
-
-/// a b + c with one rounding where the level has a fused instruction: faster, and bits that depend on it.
-struct Fused {
-  template <class V>
-  static HWY_INLINE V MulAdd(V a, V b, V c) {
-    return hn::MulAdd(a, b, c);
-  }
-};
 
 /// c[kFrom] + c[kFrom + kStep] z + c[kFrom + 2 kStep] z^2 + ... by Horner's rule.
 template <class Rounding, std::size_t kFrom, std::size_t kStep, class D, class V, std::size_t kCount>

@@ -29,12 +29,8 @@ using D32 = hn::Repartition<std::uint32_t, D64>;
 using DF = hn::RebindToFloat<D32>;
 using V64 = hn::Vec<D64>;
 using Row = PhiloxRow<D64>;
-constexpr std::size_t kTokens = 2 * Row::kLanes;               // in a vector of counters
-constexpr std::size_t kVectors = kTokensAtOnce / kTokens;      // of counters in a group
-constexpr std::size_t kHalves = kTokens / hn::MaxLanes(DF());  // vectors of tokens in one of counters
-
-template <std::size_t kCount>
-using Normals = FloatNormals<DF, kCount * kHalves>;
+constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
+constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
 
 // Calls use(i, first, second) with the two words of each token, one vector of tokens after the other.
 template <std::size_t kCount, class Use>
@@ -55,91 +51,79 @@ HWY_INLINE void ForWords(const PhiloxCounters<D64, kCount>& words, const Use& us
   }
 }
 
-template <std::size_t kCount>
-HWY_INLINE void StartNormals(const PhiloxCounters<D64, kCount>& words, Normals<kCount>& normals) {
-  ForWords<kCount>(words,
-                   [&](std::size_t i, auto first, auto second) HWY_ATTR { normals.Start(i, first, second); });
+template <std::size_t kCount, std::size_t... kRound>
+HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D64, kCount>& words,
+                          std::index_sequence<kRound...>) {
+  (words.template Round<kRound>(row), ...);
 }
 
-template <std::size_t kCount>
-HWY_INLINE void StoreNormals(const Normals<kCount>& normals, float* HWY_RESTRICT first,
-                             float* HWY_RESTRICT second) {
-  const DF df;
-  for (std::size_t i = 0; i < kCount * kHalves; ++i) {
-    hn::Store(normals.first[i], df, first + i * hn::MaxLanes(df));
-    hn::Store(normals.second[i], df, second + i * hn::MaxLanes(df));
-  }
-}
-
-template <std::size_t kCount, std::size_t... kStep>
-HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D64, kCount>& words, std::index_sequence<kStep...>) {
-  (words.template Round<kStep>(row), ...);
-}
-
-template <std::size_t kCount, std::size_t... kStep>
-HWY_INLINE void AllSteps(Normals<kCount>& normals, std::index_sequence<kStep...>) {
-  (normals.template Step<kStep>(), ...);
-}
-
-template <std::size_t kCount, std::size_t... kStep>
-HWY_INLINE void RoundsAndSteps(const Row& row, PhiloxCounters<D64, kCount>& words, Normals<kCount>& normals,
-                               std::index_sequence<kStep...>) {
-  ((words.template Round<kStep>(row), normals.template Step<kStep>()), ...);
-}
-
-using Steps = std::make_index_sequence<kPhiloxRounds>;
-
-// `vectors` vectors of counters, a positive multiple of kCount: the generator works on the next ones while
-// the present ones become normals.
-template <std::size_t kCount>
-HWY_INLINE void Fill(const Row& row, std::uint64_t counter, std::size_t vectors, float* HWY_RESTRICT first,
-                     float* HWY_RESTRICT second) {
+// The words of kCount vectors of counters at a time, from vector `done` on, while there are as many. Returns
+// how many are done. T: what the words are stored as, bit by bit.
+template <std::size_t kCount, typename T>
+HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::size_t done, std::size_t vectors,
+                                 T* HWY_RESTRICT first, T* HWY_RESTRICT second) {
   const D64 d;
-  V64 lanes = hn::Iota(d, counter);
-  const V64 step = hn::Set(d, std::uint64_t{kCount * Row::kLanes});
-  PhiloxCounters<D64, kCount> words(lanes);
-  AllRounds<kCount>(row, words, Steps());
-  std::size_t done = 0;
-  for (; done + kCount < vectors; done += kCount) {
-    Normals<kCount> normals;
-    StartNormals<kCount>(words, normals);
-    lanes = hn::Add(lanes, step);
-    words = PhiloxCounters<D64, kCount>(lanes);
-    RoundsAndSteps<kCount>(row, words, normals, Steps());
-    StoreNormals<kCount>(normals, first + done * kTokens, second + done * kTokens);
+  const hn::Rebind<T, D32> dt;
+  V64 lanes = hn::Iota(d, counter + done * Row::kLanes);
+  for (; done + kCount <= vectors; done += kCount) {
+    PhiloxCounters<D64, kCount> words(lanes);
+    lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * Row::kLanes}));
+    AllRounds<kCount>(row, words, std::make_index_sequence<kPhiloxRounds>());
+    ForWords<kCount>(words, [&](std::size_t i, auto a, auto b) HWY_ATTR {
+      hn::Store(hn::BitCast(dt, a), dt, first + done * kTokens + i * hn::MaxLanes(dt));
+      hn::Store(hn::BitCast(dt, b), dt, second + done * kTokens + i * hn::MaxLanes(dt));
+    });
   }
-  Normals<kCount> normals;
-  StartNormals<kCount>(words, normals);
-  AllSteps<kCount>(normals, Steps());
-  StoreNormals<kCount>(normals, first + done * kTokens, second + done * kTokens);
+  return done;
 }
 
-void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
-                  float* HWY_RESTRICT second) {
+// Three vectors at a time: as many as the registers hold, and enough to keep a core busy.
+template <typename T>
+HWY_INLINE void AllWords(const DrawAddress& address, std::size_t groups, T* HWY_RESTRICT first,
+                         T* HWY_RESTRICT second) {
   const Row row(address.seed, address.stream, address.first >> 32);
   const std::size_t vectors = groups * kVectors;
-  const std::size_t even = vectors / 2 * 2;
-  if (even > 0) Fill<2>(row, address.first, even, first, second);
-  if (even < vectors) {
-    Fill<1>(row, address.first + even * Row::kLanes, 1, first + even * kTokens, second + even * kTokens);
+  std::size_t done = FillWords<3>(row, address.first, 0, vectors, first, second);
+  done = FillWords<2>(row, address.first, done, vectors, first, second);
+  FillWords<1>(row, address.first, done, vectors, first, second);
+}
+
+// Words become normals in place, from token `done` on. Returns how many are done.
+template <std::size_t kCount>
+HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* HWY_RESTRICT first,
+                                   float* HWY_RESTRICT second) {
+  const DF df;
+  const D32 d32;
+  constexpr std::size_t kFloats = hn::MaxLanes(df);
+  for (; done + kCount * kFloats <= tokens; done += kCount * kFloats) {
+    hn::Vec<D32> radius[kCount], angle[kCount];
+    hn::Vec<DF> x[kCount], y[kCount];
+    for (std::size_t i = 0; i < kCount; ++i) {
+      radius[i] = hn::BitCast(d32, hn::Load(df, first + done + i * kFloats));
+      angle[i] = hn::BitCast(d32, hn::Load(df, second + done + i * kFloats));
+    }
+    FloatNormals(df, radius, angle, x, y);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      hn::Store(x[i], df, first + done + i * kFloats);
+      hn::Store(y[i], df, second + done + i * kFloats);
+    }
   }
+  return done;
 }
 
 void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT first,
                 std::uint32_t* HWY_RESTRICT second) {
-  const D32 d32;
-  const Row row(address.seed, address.stream, address.first >> 32);
-  const auto fill = [&]<std::size_t kCount>(std::index_sequence<kCount>, std::size_t vector) HWY_ATTR {
-    PhiloxCounters<D64, kCount> words(hn::Iota(D64(), address.first + vector * Row::kLanes));
-    AllRounds<kCount>(row, words, Steps());
-    ForWords<kCount>(words, [&](std::size_t i, auto a, auto b) HWY_ATTR {
-      hn::Store(a, d32, first + vector * kTokens + i * hn::MaxLanes(d32));
-      hn::Store(b, d32, second + vector * kTokens + i * hn::MaxLanes(d32));
-    });
-  };
-  std::size_t vector = 0;
-  for (; vector + 2 <= groups * kVectors; vector += 2) fill(std::index_sequence<2>(), vector);
-  if (vector < groups * kVectors) fill(std::index_sequence<1>(), vector);
+  AllWords(address, groups, first, second);
+}
+
+// First all words, then all normals: either keeps a core busy alone, and one register file is too small for
+// both at a time.
+void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
+                  float* HWY_RESTRICT second) {
+  AllWords(address, groups, first, second);
+  const std::size_t tokens = groups * kTokensAtOnce;
+  const std::size_t done = FillNormals<3>(0, tokens, first, second);
+  FillNormals<1>(done, tokens, first, second);
 }
 
 }  // namespace

@@ -1,7 +1,6 @@
 #include "sampling/padded_rows.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/padded_rows.cpp"
@@ -9,6 +8,7 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/simd_multiply_add-inl.hpp"
 
 #ifndef LARGO_PADDED_ROWS_PRODUCT
 #define LARGO_PADDED_ROWS_PRODUCT
@@ -39,21 +39,6 @@ using V = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
-// a b + c with one rounding, lane by lane where the level has no such instruction.
-HWY_INLINE V FusedMulAdd(V a, V b, V c) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(a, b, c);
-#else
-  const D d;
-  alignas(64) double x[kLanes], y[kLanes], z[kLanes];
-  hn::Store(a, d, x);
-  hn::Store(b, d, y);
-  hn::Store(c, d, z);
-  for (std::size_t i = 0; i < kLanes; ++i) z[i] = std::fma(x[i], y[i], z[i]);
-  return hn::Load(d, z);
-#endif
-}
-
 // kRows rows and two vectors of columns from (row, column) on stay in registers.
 template <std::size_t kRows>
 HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, RightFactor::Range range) {
@@ -70,8 +55,8 @@ HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, R
     const V A1 = hn::Load(d, A + kLanes);
     for (std::size_t n = 0; n < kRows; ++n) {
       const V x_n = hn::Set(d, x[n * p.x_row]);
-      sum[n][0] = FusedMulAdd(x_n, A0, sum[n][0]);
-      sum[n][1] = FusedMulAdd(x_n, A1, sum[n][1]);
+      sum[n][0] = FusedExact::MulAdd(x_n, A0, sum[n][0]);
+      sum[n][1] = FusedExact::MulAdd(x_n, A1, sum[n][1]);
     }
   }
   for (std::size_t n = 0; n < kRows; ++n) {

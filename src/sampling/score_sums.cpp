@@ -47,11 +47,12 @@ void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint
   // r² = -2 ln U; 2^x with x = ln U log2 e 2/(n-2).
   const V rate = hn::Set(df, order > 2 ? -std::numbers::log2e_v<float> / (order - 2) : -1e30F);
   for (std::size_t i = 0; i < count; i += kFloats) {
-    V r_square, cos;
-    FloatPolar(df, hn::Load(du, radius + i), hn::Load(du, angle + i), r_square, cos);
-    const V rest = Exp2<Separate>(df, hn::Mul(rate, r_square));
+    const hn::Vec<decltype(du)> words[2][1] = {{hn::Load(du, radius + i)}, {hn::Load(du, angle + i)}};
+    V r_square[1], cos[1], sin[1];
+    FloatPolar(df, words[0], words[1], r_square, cos, sin);
+    const V rest = Exp2<Separate>(df, hn::Mul(rate, r_square[0]));
     const V square = hn::Max(hn::Sub(hn::Set(df, 1.0F), rest), hn::Zero(df));
-    hn::Store(hn::Mul(hn::Sqrt(square), cos), df, out + i);
+    hn::Store(hn::Mul(hn::Sqrt(square), hn::Xor(cos[0], SignOf(df, words[0][0]))), df, out + i);
   }
 }
 
