@@ -13,7 +13,7 @@
 #ifndef LARGO_PADDED_ROWS_PRODUCT
 #define LARGO_PADDED_ROWS_PRODUCT
 namespace largo {
-// y_ni += Σ_k x_nk A_ki, with x_nk at n x_row + k x_inner.
+// y_ni = Σ_k x_nk A_ki, with x_nk at n x_row + k x_inner.
 struct RowProduct {
   const double* x;
   std::size_t x_row, x_inner;
@@ -44,10 +44,7 @@ template <std::size_t kRows>
 HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, RightFactor::Range range) {
   const D d;
   V sum[kRows][2];
-  double* const y = p.y + row * p.y_stride + column;
-  for (std::size_t n = 0; n < kRows; ++n) {
-    for (std::size_t j = 0; j < 2; ++j) sum[n][j] = hn::Load(d, y + n * p.y_stride + j * kLanes);
-  }
+  for (std::size_t n = 0; n < kRows; ++n) sum[n][0] = sum[n][1] = hn::Zero(d);
   const double* x = p.x + row * p.x_row + range.begin * p.x_inner;
   const double* A = p.A + range.begin * p.A_stride + column;
   for (std::size_t k = range.begin; k < range.end; ++k, x += p.x_inner, A += p.A_stride) {
@@ -59,6 +56,7 @@ HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, R
       sum[n][1] = FusedExact::MulAdd(x_n, A1, sum[n][1]);
     }
   }
+  double* const y = p.y + row * p.y_stride + column;
   for (std::size_t n = 0; n < kRows; ++n) {
     for (std::size_t j = 0; j < 2; ++j) hn::Store(sum[n][j], d, y + n * p.y_stride + j * kLanes);
   }
@@ -103,16 +101,17 @@ RightFactor::RightFactor(std::size_t rows, std::size_t columns, const double* va
 void multiply(const PaddedRows& x, std::size_t rows, const RightFactor& A, PaddedRows& y) {
   ensure_simd_level();
   const PaddedRows& values = A.values();
-  std::fill_n(y.row(0), rows * y.stride(), 0.0);
+  for (std::size_t n = 0; n < rows; ++n) std::fill(y.row(n) + values.stride(), y.row(n) + y.stride(), 0.0);
   HWY_DYNAMIC_DISPATCH(Multiply)
   ({x.row(0), x.stride(), 1, rows, values.rows(), A.ranges(), values.row(0), values.stride(), y.row(0),
     y.stride()});
 }
 
-void add_transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows& A, PaddedRows& y) {
+void transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows& A, std::size_t columns,
+                        double* y) {
   ensure_simd_level();
   HWY_DYNAMIC_DISPATCH(Multiply)
-  ({x.row(0), 1, x.stride(), y.rows(), rows, nullptr, A.row(0), A.stride(), y.row(0), y.stride()});
+  ({x.row(0), 1, x.stride(), columns, rows, nullptr, A.row(0), A.stride(), y, A.stride()});
 }
 
 }  // namespace largo

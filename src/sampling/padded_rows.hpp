@@ -1,8 +1,7 @@
 // Small dense products for blocks of prompts, one prompt a row.
 //
 // Written out rather than left to Eigen, whose order of summation follows the sizes of the caches: here every
-// sum runs in the order of its index, by fused operations, and has the same bits everywhere. (Levels without
-// such instructions call std::fma, which finds the one of a CPU that has it; machines without any are slow.)
+// sum runs in the order of its index, by fused operations, and has the same bits everywhere.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +28,6 @@ class PaddedRows {
   std::size_t stride() const { return stride_; }  ///< columns with the padding
   double* row(std::size_t i) { return values_.data() + i * stride_; }
   const double* row(std::size_t i) const { return values_.data() + i * stride_; }
-  void set_zero() { std::fill(values_.begin(), values_.end(), 0.0); }
 
  private:
   std::size_t rows_ = 0, stride_ = 0;
@@ -59,7 +57,9 @@ class RightFactor {
 /// k ascending. y is at least as wide as A; zeros beyond. Cost with AVX2: a cycle for eight products.
 void multiply(const PaddedRows& x, std::size_t rows, const RightFactor& A, PaddedRows& y);
 
-/// y += xᵀ A over the first `rows` rows of both: y_ji grows by Σ_n x_nj A_ni, n ascending, j < y.rows().
-void add_transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows& A, PaddedRows& y);
+/// y = xᵀ A over the first `rows` rows of both: y_ji = Σ_n x_nj A_ni, n ascending, for the first `columns` of
+/// x. y has as many rows of A.stride() numbers, aligned.
+void transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows& A, std::size_t columns,
+                        double* y);
 
 }  // namespace largo

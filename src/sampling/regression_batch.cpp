@@ -62,8 +62,6 @@ class PromptBlock {
         mean_(kBlock, size_),
         gradient_(kBlock, size_),
         slope_(kBlock, 1),
-        sum_U_(d_, size_),
-        sum_v_(1, size_),
         groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
         drawn_(batch.kernel == PromptKernel::full ? groups_ : 2 * groups_),
         normals_(2 * drawn_ * kTokensAtOnce) {
@@ -76,8 +74,8 @@ class PromptBlock {
     }
   }
 
-  /// The prompts [first, first + count): their loss, gradient in U (column by column) and gradient in v, the
-  /// gradients before C is applied to them, into `row`.
+  /// The prompts [first, first + count): their gradient in U (column by column), gradient in v, the gradients
+  /// before C is applied to them and as rows of stride() numbers, and their loss, into `row`.
   void operator()(std::int64_t first, std::size_t count, std::span<double> row) {
     draw(first, count);
     double loss = 0;
@@ -93,13 +91,9 @@ class PromptBlock {
         x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise * x[d_];  // y of the token
       }
     }
-    sum_U_.set_zero();
-    sum_v_.set_zero();
-    add_transposed_product(query_, count, gradient_, sum_U_);
-    add_transposed_product(slope_, count, mean_, sum_v_);
-    row[0] = loss;
-    for (std::size_t j = 0; j < d_; ++j) std::copy_n(sum_U_.row(j), size_, row.begin() + 1 + j * size_);
-    std::copy_n(sum_v_.row(0), size_, row.begin() + 1 + d_ * size_);
+    transposed_product(query_, count, gradient_, d_, row.data());
+    transposed_product(slope_, count, mean_, 1, row.data() + d_ * mean_.stride());
+    row[size_ * mean_.stride()] = loss;
   }
 
  private:
@@ -206,7 +200,6 @@ class PromptBlock {
   std::optional<TokenSums<float>> sums_;
   AlignedVector<float> chunk_;
   PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
-  PaddedRows sum_U_, sum_v_;
   std::size_t groups_, drawn_;  // of normals for a vector, and for a prompt
   AlignedVector<float> normals_;
 };
@@ -243,7 +236,10 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   const SharedMatrices shared(task, parameters);
   const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
   const Eigen::Index d = task.token_root.rows();
-  const Eigen::Index width = 1 + d * (d + 1) + (d + 1);
+  // Gradients in rows as wide as padded ones, then the loss.
+  PaddedRows whitened(size_of(d + 1), size_of(d + 1)), tokens(size_of(d + 1), size_of(d));
+  const auto numbers = static_cast<Eigen::Index>(whitened.rows() * whitened.stride());
+  const auto width = numbers + static_cast<Eigen::Index>(PaddedRows::kPadding);
   const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
   // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
   tbb::enumerable_thread_specific<PromptBlock> prompts(
@@ -261,12 +257,9 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
     }
   }
   // Back to tokens: C for the first d coordinates; the last one is there already.
-  PaddedRows whitened(size_of(d + 1), size_of(d + 1)), tokens(size_of(d + 1), size_of(d));
-  for (Eigen::Index j = 0; j <= d; ++j) {
-    std::copy_n(sum.data() + 1 + j * (d + 1), d + 1, whitened.row(size_of(j)));
-  }
+  std::copy_n(sum.data(), numbers, whitened.row(0));
   multiply(whitened, size_of(d + 1), shared.token, tokens);
-  RegressionGradient mean{sum[0], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
+  RegressionGradient mean{sum[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
   for (Eigen::Index j = 0; j <= d; ++j) {
     double* const column = j < d ? mean.U.col(j).data() : mean.v.data();
     std::copy_n(tokens.row(size_of(j)), d, column);

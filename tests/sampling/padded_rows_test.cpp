@@ -46,14 +46,14 @@ TEST(PaddedRows, ProductsAreEigens) {
         const Matrix upper = lower.transpose(), diagonal = Matrix(lower.diagonal().asDiagonal());
         for (const Matrix& A : {dense, lower, upper, diagonal, Matrix(0 * dense)}) {
           const RightFactor factor(d, static_cast<std::size_t>(A.cols()), A.data(), 1, d, 0.5);
-          PaddedRows y(rows, d + 9);
+          PaddedRows y = padded(normals(rows, d + 9, 4));
           multiply(padded(x), rows, factor, y);
           expect_near(y, 0.5 * x.leftCols(static_cast<Eigen::Index>(d)) * A);
         }
         const Matrix z = normals(rows, d + 1, 3);
-        PaddedRows sum = padded(dense.transpose() * dense);
-        add_transposed_product(padded(x), rows, padded(z), sum);
-        expect_near(sum, dense.transpose() * dense + x.transpose() * z);
+        PaddedRows product = padded(dense.transpose() * dense);  // to be overwritten
+        transposed_product(padded(x), rows, padded(z), d + 1, product.row(0));
+        expect_near(product, x.transpose() * z);
       }
     }
   }
