@@ -42,7 +42,7 @@ void float32_multiply_adds(benchmark::State& state) {
 }
 
 // Seven chains of multiplications beside seven of additions: units that only add work beside those that
-// multiply. The ceiling of kernels without fused operations.
+// multiply. The ceiling of kernels that mix operations.
 void vector_operations(benchmark::State& state) {
   constexpr int kLanes = 8;
   constexpr int kChains = 7;

@@ -1,7 +1,8 @@
 // Elementary functions on Highway vectors, for use inside kernels. Private: included once per SIMD level
 // through hwy/foreach_target.h, like Highway's own -inl headers.
 //
-//   Exp, ExpSum, Exp2, Log                simd_exp_log-inl.hpp
+//   Separate, Fused, FusedExact (a b + c)      simd_multiply_add-inl.hpp
+//   Exp, ExpSum, Exp2, Log                     simd_exp_log-inl.hpp
 //   SinCos, SinCosPi                           simd_sincos-inl.hpp
 //   NormalInverse                              simd_normal_inverse-inl.hpp
 //

@@ -37,7 +37,7 @@ struct Fused {
 };
 
 /// a b + c with one rounding: the same at every level, float or double. One instruction where the level has
-/// it (AVX2 and up); else some 20 times as slow.
+/// it (AVX2 and up); else some twenty.
 struct FusedExact {
   template <class V>
   static HWY_INLINE V MulAdd(V a, V b, V c) {

@@ -50,8 +50,8 @@ using D64 = hn::CappedTag<double, 4>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
 constexpr std::size_t kGroups = 4;  // whose exponentials are taken together
 
-// x becomes 2^{rate x} for |rate x| < 126, relative error 2^-22; kUnderflow: for rate x <= 0, with zero from
-// -125.5 down. Several at a time, step by step: each fills the waiting times of the others.
+// x becomes 2^{rate x} for |rate x| < 126, relative error 2^-21.8; kUnderflow: for rate x <= 0, with zero
+// from -125.5 down. Several at a time, step by step: each fills the waiting times of the others.
 template <bool kUnderflow, std::size_t kCount>
 HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
   // (2^r - 1)/r on |r| <= 1/2, error of 2^r 2^-23.0

@@ -39,7 +39,8 @@ using V = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
-// kRows rows and two vectors of columns from (row, column) on stay in registers.
+// kRows rows and two vectors of columns from (row, column) on stay in registers. Twelve sums, in six rows,
+// are as many as there are registers for; with fewer than eight, additions wait for one another.
 template <std::size_t kRows>
 HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, RightFactor::Range range) {
   const D d;
@@ -67,8 +68,11 @@ void Multiply(const RowProduct& p) {
     const RightFactor::Range range =
         p.ranges == nullptr ? RightFactor::Range{0, p.inner} : p.ranges[column / PaddedRows::kPadding];
     std::size_t row = 0;
+    for (; row + 8 < p.rows; row += 6) Tile<6>(p, row, column, range);
     for (; row + 4 <= p.rows; row += 4) Tile<4>(p, row, column, range);
-    for (; row < p.rows; ++row) Tile<1>(p, row, column, range);
+    if (p.rows - row == 3) Tile<3>(p, row, column, range);
+    if (p.rows - row == 2) Tile<2>(p, row, column, range);
+    if (p.rows - row == 1) Tile<1>(p, row, column, range);
   }
 }
 

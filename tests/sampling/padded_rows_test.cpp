@@ -40,7 +40,7 @@ TEST(PaddedRows, ProductsAreEigens) {
   for (const std::string& level : simd_levels()) {
     force_simd_level(level);
     for (const std::size_t d : {1, 5, 8, 17, 50}) {
-      for (const std::size_t rows : {1, 3, 8}) {
+      for (const std::size_t rows : {1, 2, 3, 8, 15, 51}) {
         const Matrix x = normals(rows, d + 1, 1), dense = normals(d, d + 1, 2);
         const Matrix lower = dense.leftCols(static_cast<Eigen::Index>(d)).triangularView<Eigen::Lower>();
         const Matrix upper = lower.transpose(), diagonal = Matrix(lower.diagonal().asDiagonal());
