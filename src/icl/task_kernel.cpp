@@ -10,6 +10,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/simd_multiply_add-inl.hpp"
 
 #ifndef LARGO_TASK_KERNEL_ROWS
 #define LARGO_TASK_KERNEL_ROWS
@@ -57,21 +58,6 @@ constexpr std::size_t kLanes = hn::MaxLanes(D());
 constexpr std::size_t kSide = 8;  // partial sums side by side, at every level
 constexpr std::size_t kVectors = kSide / kLanes;
 
-// a b + c with one rounding, lane by lane where the level has no such instruction.
-HWY_INLINE V FusedMulAdd(V a, V b, V c) {
-#if HWY_NATIVE_FMA
-  return hn::MulAdd(a, b, c);
-#else
-  const D d;
-  alignas(64) double x[kLanes], y[kLanes], z[kLanes];
-  hn::Store(a, d, x);
-  hn::Store(b, d, y);
-  hn::Store(c, d, z);
-  for (std::size_t i = 0; i < kLanes; ++i) z[i] = std::fma(x[i], y[i], z[i]);
-  return hn::Load(d, z);
-#endif
-}
-
 HWY_INLINE V At(const double* x) { return hn::Load(D(), x); }
 HWY_INLINE V Number(double x) { return hn::Set(D(), x); }
 
@@ -86,7 +72,7 @@ double Scores(const TaskView& task, const ParameterView& given, const TaskScratc
     for (std::size_t j = 0; j < task.queries; ++j) {
       const V coefficient = Number(row[j]);
       for (std::size_t k = 0; k < kVectors; ++k) {
-        sum[k] = FusedMulAdd(coefficient, At(task.chi + j * kBlock + t + k * kLanes), sum[k]);
+        sum[k] = FusedExact::MulAdd(coefficient, At(task.chi + j * kBlock + t + k * kLanes), sum[k]);
       }
     }
   };
@@ -102,10 +88,10 @@ double Scores(const TaskView& task, const ParameterView& given, const TaskScratc
         const std::size_t at = i * kBlock + t + k * kLanes;
         hn::Store(u[k], d, s.u_hat + at);
         const V w = At(task.w_hat + at);
-        square[k] = FusedMulAdd(u[k], u[k], square[k]);
-        m[k] = FusedMulAdd(u[k], w, m[k]);
-        n[k] = FusedMulAdd(v, w, n[k]);
-        c[k] = FusedMulAdd(u[k], v, c[k]);
+        square[k] = FusedExact::MulAdd(u[k], u[k], square[k]);
+        m[k] = FusedExact::MulAdd(u[k], w, m[k]);
+        n[k] = FusedExact::MulAdd(v, w, n[k]);
+        c[k] = FusedExact::MulAdd(u[k], v, c[k]);
       }
     }
     for (std::size_t k = 0; k < kVectors; ++k) {
@@ -114,8 +100,8 @@ double Scores(const TaskView& task, const ParameterView& given, const TaskScratc
       hn::Store(u_y[k], d, s.u_y + at);
       hn::Store(m[k], d, s.m + at);
       hn::Store(n[k], d, s.n + at);
-      hn::Store(FusedMulAdd(v_y, u_T, c[k]), d, s.c + at);
-      const V even = FusedMulAdd(u_y[k], u_T, square[k]), odd = hn::Mul(hn::Mul(two, u_y[k]), m[k]);
+      hn::Store(FusedExact::MulAdd(v_y, u_T, c[k]), d, s.c + at);
+      const V even = FusedExact::MulAdd(u_y[k], u_T, square[k]), odd = hn::Mul(hn::Mul(two, u_y[k]), m[k]);
       hn::Store(hn::Max(hn::Add(even, odd), hn::Zero(d)), d, s.squares + at);
       hn::Store(hn::Max(hn::Sub(even, odd), hn::Zero(d)), d, s.squares + kBlock + at);
       // even >= |odd|, and it is not finite where one of the squares is not
@@ -136,8 +122,8 @@ double Coefficients(const TaskView& task, const ParameterView& given, const Task
     const std::size_t k = t / kLanes % kVectors;
     const V weight = At(task.weights + t), y = At(task.labels + t), T = hn::Add(At(task.norms + t), noise);
     const V m = At(s.m + t), n = At(s.n + t), u_y = At(s.u_y + t);
-    const V c_even = At(s.c + t), c_odd = FusedMulAdd(v_y, m, hn::Mul(u_y, n));
-    const V kappa_even = FusedMulAdd(hn::Mul(v_y, v_y), T, Number(given.v_square));
+    const V c_even = At(s.c + t), c_odd = FusedExact::MulAdd(v_y, m, hn::Mul(u_y, n));
+    const V kappa_even = FusedExact::MulAdd(hn::Mul(v_y, v_y), T, Number(given.v_square));
     const V kappa_odd = hn::Mul(hn::Mul(two, v_y), n);
     V across[2], along[2], p[2];
     for (std::size_t sign = 0; sign < 2; ++sign) {
@@ -148,11 +134,11 @@ double Coefficients(const TaskView& task, const ParameterView& given, const Task
       const V label = sign == 0 ? y : hn::Neg(y);
       const V f_p = At(s.statistics.p + at), f_phi = At(s.statistics.phi + at);
       const V miss = hn::Sub(c, label), cc = hn::Mul(c, c), cy = hn::Mul(c, label);
-      const V squares = FusedMulAdd(miss, miss, FusedMulAdd(cc, f_phi, hn::Mul(kappa, f_p)));
-      value[k] = FusedMulAdd(weight, FusedMulAdd(half, squares, hn::Mul(cy, f_p)), value[k]);
-      across[sign] = hn::Mul(weight, FusedMulAdd(c, f_phi, FusedMulAdd(label, f_p, miss)));
-      const V p_part = hn::Mul(FusedMulAdd(two, cy, kappa), At(s.statistics.p_slope + at));
-      along[sign] = hn::Mul(weight, FusedMulAdd(cc, At(s.statistics.phi_slope + at), p_part));
+      const V squares = FusedExact::MulAdd(miss, miss, FusedExact::MulAdd(cc, f_phi, hn::Mul(kappa, f_p)));
+      value[k] = FusedExact::MulAdd(weight, FusedExact::MulAdd(half, squares, hn::Mul(cy, f_p)), value[k]);
+      across[sign] = hn::Mul(weight, FusedExact::MulAdd(c, f_phi, FusedExact::MulAdd(label, f_p, miss)));
+      const V p_part = hn::Mul(FusedExact::MulAdd(two, cy, kappa), At(s.statistics.p_slope + at));
+      along[sign] = hn::Mul(weight, FusedExact::MulAdd(cc, At(s.statistics.phi_slope + at), p_part));
       p[sign] = hn::Mul(weight, f_p);
     }
     const V across_sum = hn::Add(across[0], across[1]), across_odd = hn::Sub(across[0], across[1]);
@@ -161,15 +147,19 @@ double Coefficients(const TaskView& task, const ParameterView& given, const Task
     const V v_T = hn::Mul(v_y, T), u_T = hn::Mul(u_y, T);
     hn::Store(across_sum, d, s.across + t);
     hn::Store(along_sum, d, s.along + t);
-    hn::Store(FusedMulAdd(v_y, across_odd, hn::Mul(u_y, along_odd)), d, s.e + t);
-    hn::Store(FusedMulAdd(u_y, across_odd, hn::Mul(v_y, p_odd)), d, s.to_v + t);
-    hn::Store(FusedMulAdd(across_odd, n,
-                          FusedMulAdd(across_sum, v_T, FusedMulAdd(along_odd, m, hn::Mul(along_sum, u_T)))),
-              d, s.to_label + t);
+    hn::Store(FusedExact::MulAdd(v_y, across_odd, hn::Mul(u_y, along_odd)), d, s.e + t);
+    hn::Store(FusedExact::MulAdd(u_y, across_odd, hn::Mul(v_y, p_odd)), d, s.to_v + t);
+    hn::Store(
+        FusedExact::MulAdd(
+            across_odd, n,
+            FusedExact::MulAdd(across_sum, v_T, FusedExact::MulAdd(along_odd, m, hn::Mul(along_sum, u_T)))),
+        d, s.to_label + t);
     sum_p[k] = hn::Add(sum_p[k], p_sum);
-    sum_v_y[k] = hn::Add(
-        sum_v_y[k],
-        FusedMulAdd(across_odd, m, FusedMulAdd(across_sum, u_T, FusedMulAdd(p_odd, n, hn::Mul(p_sum, v_T)))));
+    sum_v_y[k] =
+        hn::Add(sum_v_y[k],
+                FusedExact::MulAdd(
+                    across_odd, m,
+                    FusedExact::MulAdd(across_sum, u_T, FusedExact::MulAdd(p_odd, n, hn::Mul(p_sum, v_T)))));
   }
   const auto total = [&](const V(&sums)[kVectors]) HWY_ATTR {
     alignas(64) double x[kSide];
@@ -195,7 +185,7 @@ HWY_INLINE void Dots(const double* HWY_RESTRICT x, const double* HWY_RESTRICT y,
       for (std::size_t k = 0; k < kVectors; ++k) {
         const V x_t = At(x + t + k * kLanes);
         for (std::size_t j = 0; j < kRows; ++j) {
-          sum[j][k] = FusedMulAdd(x_t, At(y + (first + j) * kBlock + t + k * kLanes), sum[j][k]);
+          sum[j][k] = FusedExact::MulAdd(x_t, At(y + (first + j) * kBlock + t + k * kLanes), sum[j][k]);
         }
       }
     }
@@ -225,7 +215,7 @@ void Slopes(const TaskView& task, const TaskScratch& s, double* HWY_RESTRICT sum
     Dots(s.to_v, w, 1, &with_w);
     in_v[i] = with_u + with_w;
     for (std::size_t t = 0; t < kBlock; t += kLanes) {  // û is not needed any more
-      hn::Store(FusedMulAdd(At(s.along + t), At(u + t), hn::Mul(At(s.e + t), At(w + t))), d, u + t);
+      hn::Store(FusedExact::MulAdd(At(s.along + t), At(u + t), hn::Mul(At(s.e + t), At(w + t))), d, u + t);
     }
     Dots(u, task.chi, q, sums + (2 + i) * q);
   }
