@@ -85,8 +85,8 @@ class Train(IclTest):
         invariant = self.runs(*common)[0]
         merged, sgd = self.runs(*common, "--parameters", "merged", "--method", "flow,sgd", "--steps", "50")
         self.assertEqual((len(merged["U"]), len(merged["v"])), (3, 3))
-        # The same path, but for quasi-Monte-Carlo: 4 of its errors.
-        self.assertLess(abs(merged["final_risk"] - invariant["final_risk"]), 4 * merged["risk_error"])
+        # The same path, but for the nodes, of which risk_error says nothing: it is that of the risk where the path ended.
+        self.assertLess(abs(merged["final_risk"] - invariant["final_risk"]), 2e-3)
         self.assertLess(abs(merged["v"][2] - invariant["b"]), 0.02)
         self.assertLess(abs(sgd["v"][2] - invariant["b"]), 0.05)
         factored = self.icl("train", *common, "--parameters", "factored", "--method", "flow,sgd", "--steps", "20")
@@ -240,7 +240,7 @@ class Train(IclTest):
     def test_checkpoints(self):
         """Interrupted twice and taken up again: the same bits as without a stop."""
         common = ["--d", "3", "--L", "100", "--attention", "softmax,linear", "--method", "flow,sgd", "--threads", "1", "--json"]
-        steps = 6000
+        steps = 6050  # so that states are saved between two records
         arguments = [*common, "--steps", str(steps)]
         resumed = [*arguments, "--checkpoints", "states"]
         whole = self.succeed("icl", "train", *arguments, "--csv", "whole.csv")

@@ -223,8 +223,8 @@ class Checkpoints : public ::testing::Test {
     plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
     plan.attention = {AttentionKind::softmax, AttentionKind::linear};
     plan.descent.optimiser = Optimiser::momentum;
-    plan.descent.step_size = cosine_steps(0.005, 40);
-    plan.descent.steps = 40;
+    plan.descent.step_size = cosine_steps(0.005, 20);
+    plan.descent.steps = 20;
     plan.descent.record_every = 7;  // so that a stop is between two records
   }
   ~Checkpoints() override {
