@@ -1,6 +1,6 @@
 // One panel as an SVG, drawn by Observable Plot.
 import * as Plot from "@observablehq/plot";
-import { fixedAxes, hasPlace, makeTicks, place } from "./axis";
+import { fixedAxes, hasPlace, makeTicks, place, type Ticks } from "./axis";
 import { svg } from "./dom";
 import { formatNumber, tickParts } from "./format";
 import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
@@ -10,8 +10,7 @@ import { markerIndices, pieces, type Axes, type Point } from "./pieces";
 import type { Curve, Panel } from "./types";
 
 export const FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
-const FONT_SIZE = 12;
-const CHARACTER = 0.58; // of the font size: the mean width of a letter
+const FONT_SIZE = 12.5;
 
 export interface ChartOptions {
   width: number;
@@ -22,7 +21,14 @@ export interface ChartOptions {
   hover: boolean;
 }
 
-const textWidth = (text: string, size: number) => text.length * size * CHARACTER;
+let canvas: CanvasRenderingContext2D | null = null;
+
+function textWidth(text: string, size: number): number {
+  canvas ??= document.createElement("canvas").getContext("2d");
+  if (!canvas) return text.length * size * 0.6;
+  canvas.font = `${size}px ${FONT}`;
+  return canvas.measureText(text).width;
+}
 
 function labelWidth(label: string): number {
   const [base, power] = tickParts(label);
@@ -42,7 +48,7 @@ export function pointText(panel: Panel, curve: Curve, i: number): string {
 
 /** Raises the exponents of tick labels such as 10^-3. */
 function raisePowers(chart: Element): void {
-  for (const text of chart.querySelectorAll("[aria-label$='tick label'] text")) {
+  for (const text of chart.querySelectorAll(".tick-label text")) {
     const [base, power] = tickParts(text.textContent ?? "");
     if (power) text.replaceChildren(base, svg("tspan", { dy: "-0.45em", "font-size": "75%" }, power));
   }
@@ -52,10 +58,10 @@ function raisePowers(chart: Element): void {
 export const ownAxes = (panel: Panel): Axes => fixedAxes([[panel]], 0);
 
 export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: ChartOptions): SVGSVGElement {
-  const margin = { top: 10, right: 12, bottom: panel.x_label ? 44 : 28 };
+  const margin = { top: 10, right: 12, bottom: panel.x_label ? 46 : 28 };
   const y = makeTicks(axes.y, height - margin.top - margin.bottom, 24);
   const widest = Math.max(0, ...y.major.map((tick) => labelWidth(tick.label)));
-  const left = Math.ceil(widest) + 12 + (panel.y_label ? 20 : 0);
+  const left = Math.ceil(widest) + 12 + (panel.y_label ? 22 : 0);
   const frame: Box = { left, top: margin.top, right: width - margin.right, bottom: height - margin.bottom };
   const [plotWidth, plotHeight] = [frame.right - frame.left, frame.bottom - frame.top];
   const x = makeTicks(axes.x, plotWidth, axes.x.log ? 40 : 46);
@@ -93,10 +99,8 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
       Plot.ruleX(x.major, { x: "value", stroke: inks.grid }),
       Plot.ruleY(y.major, { y: "value", stroke: inks.grid }),
       drawn.map(({ curve, lines }) => bandMark(curve, lines, inks)),
-      Plot.frame({ anchor: "bottom", stroke: inks.ink }),
-      Plot.frame({ anchor: "left", stroke: inks.ink }),
-      axisMarks(x, "x", panel.x_label, margin.bottom - 6),
-      axisMarks(y, "y", panel.y_label, left - 4),
+      axisMarks(x, "x", panel.x_label, margin.bottom - 2),
+      axisMarks(y, "y", panel.y_label, left - 1),
       drawn.map(({ curve, lines }) =>
         curveMarks(
           curve,
@@ -105,27 +109,50 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
           lines.flatMap((line) => marked(curve, line)),
         ),
       ),
-      hover && Plot.dot(near, Plot.pointer({ ...pointed, r: 7, stroke: inks.ink, strokeWidth: 1.5 })),
-      hover &&
-        Plot.tip(
-          near,
-          Plot.pointer({
-            ...pointed,
-            title: "text",
-            fill: inks.paper,
-            stroke: inks.ink,
-            strokeOpacity: 0.4,
-            fontSize: FONT_SIZE,
-            lineHeight: 1.35,
-          }),
-        ),
+      hover ? Plot.dot(near, Plot.pointer({ ...pointed, r: 7, stroke: inks.ink, strokeWidth: 1.5 })) : null,
+      hover
+        ? Plot.tip(
+            near,
+            Plot.pointer({
+              ...pointed,
+              title: "text",
+              fill: inks.paper,
+              stroke: inks.ink,
+              strokeOpacity: 0.4,
+              fontSize: FONT_SIZE,
+              lineHeight: 1.35,
+              className: "tip",
+            }),
+          )
+        : null,
     ].flat(3) as Plot.Markish[],
   }) as SVGSVGElement;
 
   raisePowers(chart);
+  // Plot names the kinds of marks for screen readers, which hear of the panel as a whole.
+  for (const mark of chart.querySelectorAll("[aria-label]")) {
+    mark.setAttribute("data-mark", mark.getAttribute("aria-label")!);
+    mark.removeAttribute("aria-label");
+  }
+  chart.append(drawAxes(x, y, frame, pixel, axes, inks));
   const ink = drawn.flatMap(({ lines }) => lines.flatMap((line) => samples(line.map(pixel))));
   chart.append(drawNotes(panel, axes, inks, frame, pixel, ink));
   return chart;
+}
+
+/** The lines of both axes and their ticks. */
+function drawAxes(x: Ticks, y: Ticks, frame: Box, pixel: (value: Pixel) => Pixel, axes: Axes, inks: Inks) {
+  const { left, top, right, bottom } = frame;
+  const along = (value: number) => pixel({ x: value, y: axes.y.to }).x.toFixed(1);
+  const up = (value: number) => pixel({ x: axes.x.to, y: value }).y.toFixed(1);
+  const lines = [
+    `M${left} ${top}V${bottom}H${right}`,
+    ...x.major.map((tick) => `M${along(tick.value)} ${bottom}v5`),
+    ...x.minor.map((value) => `M${along(value)} ${bottom}v3`),
+    ...y.major.map((tick) => `M${left} ${up(tick.value)}h-5`),
+    ...y.minor.map((value) => `M${left} ${up(value)}h-3`),
+  ];
+  return svg("path", { fill: "none", stroke: inks.ink, d: lines.join("") });
 }
 
 function drawNotes(
@@ -153,5 +180,5 @@ function drawNotes(
       return svg("text", attributes, note.text);
     });
   const halo = { stroke: inks.paper, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke" };
-  return svg("g", { class: "notes", "font-size": SMALL, ...halo }, ...texts);
+  return svg("g", { class: "notes", "text-anchor": "start", "font-size": SMALL, ...halo }, ...texts);
 }

@@ -42,16 +42,17 @@ export function button(text: string, label: string, act: () => void): HTMLButton
   return out;
 }
 
-/** Lets the keyboard scroll `element` sideways where, and only where, it is wider than its place. */
+/** Lets the keyboard scroll `element` where, and only where, it is larger than its place. */
 export function scrollable(element: HTMLElement, label: string): HTMLElement {
   const update = () => {
-    const wide = element.scrollWidth > element.clientWidth + 1;
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = element;
+    const larger = scrollWidth > clientWidth || scrollHeight > clientHeight;
     for (const [name, value] of [
       ["tabindex", "0"],
-      ["role", "region"],
+      ["role", "group"],
       ["aria-label", label],
     ] as const) {
-      if (wide) element.setAttribute(name, value);
+      if (larger) element.setAttribute(name, value);
       else element.removeAttribute(name);
     }
   };

@@ -128,7 +128,8 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
 
 function sliderElement({ id, slider }: Figure, first: number, move: (frame: number) => void): HTMLElement {
   const { label, values } = slider!;
-  const text = (i: number) => `${label} = ${formatCell(values[i]!)}`;
+  const value = (i: number) => formatCell(values[i]!);
+  const spoken = (i: number) => `${label} = ${value(i)}`;
   const name = `slider-${id}`;
   const input = h("input", {
     type: "range",
@@ -138,12 +139,12 @@ function sliderElement({ id, slider }: Figure, first: number, move: (frame: numb
     step: 1,
     value: first,
   });
-  const output = h("output", { for: name }, text(first));
-  input.setAttribute("aria-valuetext", text(first));
+  const output = h("output", { for: name }, value(first));
+  input.setAttribute("aria-valuetext", spoken(first));
   input.addEventListener("input", () => {
     const i = Number(input.value);
-    output.replaceChildren(text(i));
-    input.setAttribute("aria-valuetext", text(i));
+    output.replaceChildren(value(i));
+    input.setAttribute("aria-valuetext", spoken(i));
     move(i);
   });
   return h("div", { class: "slider" }, h("label", { for: name }, label), input, output);

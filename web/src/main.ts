@@ -53,7 +53,10 @@ function start(): void {
     if (!(error instanceof DataError)) throw error;
     showMessage("The data of this report cannot be shown", `${error.message}.`);
   }
-  document.documentElement.dataset.ready = String(Math.round(performance.now()));
+  // The charts are drawn in the first frame, when they know their width: in the second all is there.
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => (document.documentElement.dataset.ready = String(Math.round(performance.now())))),
+  );
 }
 
 start();

@@ -8,29 +8,19 @@ import type { Curve } from "./types";
 export const SMALL = 11; // the font size of ticks and notes
 const MARKER = 3.6; // half the height of a marker
 
-/** The ticks of an axis and its label, whose far edge is `offset` pixels from the frame. */
-export function axisMarks(ticks: Ticks, axis: "x" | "y", label: string, offset: number) {
-  const mark = (axis === "x" ? Plot.axisX : Plot.axisY) as (
-    data: unknown[],
-    options: object,
-  ) => Plot.CompoundMark;
-  const names = new Map(ticks.major.map((tick) => [tick.value, tick.label]));
-  const values = ticks.major.map((tick) => tick.value);
-  const label_ = {
-    label: label || null,
-    labelAnchor: "center",
-    labelArrow: "none",
-    labelOffset: offset,
-  } as const;
+/** The labels of the ticks of an axis, and its own label `offset` pixels from the frame. */
+export function axisMarks(ticks: Ticks, axis: "x" | "y", label: string, offset: number): Plot.Markish[] {
+  const text = { text: "label", fontSize: SMALL, className: "tick-label" } as const;
+  if (axis === "x") {
+    const below = { frameAnchor: "bottom", lineAnchor: "top", dy: 9 } as const;
+    return [
+      Plot.text(ticks.major, { ...below, ...text, x: "value" }),
+      Plot.text([label], { ...below, dy: offset, lineAnchor: "bottom" }),
+    ];
+  }
   return [
-    mark(values, {
-      ...label_,
-      tickFormat: (value: number) => names.get(value) ?? "",
-      tickSize: 5,
-      tickPadding: 4,
-      fontSize: SMALL,
-    }),
-    ticks.minor.length ? mark(ticks.minor, { tickSize: 3, text: null, label: null }) : null,
+    Plot.text(ticks.major, { ...text, frameAnchor: "left", textAnchor: "end", dx: -9, y: "value" }),
+    Plot.text([label], { frameAnchor: "left", lineAnchor: "top", dx: -offset, rotate: -90 }),
   ];
 }
 

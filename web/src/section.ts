@@ -41,8 +41,8 @@ function tableElement(table: Table, number: number, file: string): HTMLElement {
     "figure",
     { class: "table-figure" },
     h("figcaption", {}, h("strong", {}, `${name}.`), ` ${table.title}`),
-    long ? lazyDetails(`${table.rows.length} rows`, make) : make(),
-    h("div", { class: "tools" }, csv),
+    !long && make(),
+    h("div", { class: "under" }, csv, long && lazyDetails(`${table.rows.length} rows`, make)),
   );
 }
 

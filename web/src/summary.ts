@@ -18,10 +18,9 @@ export function verdictBadge(verdict: Verdict): HTMLElement {
 /** "6 of 8 claims hold, 1 fails, 1 is not testable." */
 export function verdictCounts(verdicts: Verdict[]): string {
   const count = (verdict: Verdict) => verdicts.filter((v) => v === verdict).length;
-  const [fails, untested] = [count("fails"), count("not testable")];
-  const parts = [
-    `${count("holds")} of ${verdicts.length} ${verdicts.length === 1 ? "claim" : "claims"} hold`,
-  ];
+  const [holds, fails, untested] = [count("holds"), count("fails"), count("not testable")];
+  const claims = verdicts.length === 1 ? "claim" : "claims";
+  const parts = [`${holds} of ${verdicts.length} ${claims} ${holds === 1 ? "holds" : "hold"}`];
   if (fails) parts.push(`${fails} ${fails === 1 ? "fails" : "fail"}`);
   if (untested) parts.push(`${untested} ${untested === 1 ? "is" : "are"} not testable`);
   return `${parts.join(", ")}.`;

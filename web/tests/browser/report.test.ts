@@ -1,0 +1,319 @@
+// The report in headless Chromium. REPORT: the file (default: the filled sample); SHOTS: a folder for
+// screenshots (default: none); CHROMIUM: the browser (default: Debian's).
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium, type Browser, type Page } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Figure, Section } from "../../src/types";
+
+const file = resolve(process.env.REPORT ?? new URL("../../sample/report.html", import.meta.url).pathname);
+const url = pathToFileURL(file).href;
+const html = readFileSync(file, "utf8");
+const data = JSON.parse(/id="largo-data">(.*?)<\/script>/s.exec(html)![1]!);
+const sections: Section[] = data.sections;
+const figures: Figure[] = sections.flatMap((section) => section.figures ?? []);
+const shots = process.env.SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+const VIEWS = {
+  light: { viewport: { width: 1200, height: 900 }, colorScheme: "light" },
+  dark: { viewport: { width: 1200, height: 900 }, colorScheme: "dark" },
+  phone: { viewport: { width: 360, height: 740 }, colorScheme: "light", isMobile: true, hasTouch: true },
+  "dark phone": {
+    viewport: { width: 360, height: 740 },
+    colorScheme: "dark",
+    isMobile: true,
+    hasTouch: true,
+  },
+} as const;
+type View = keyof typeof VIEWS;
+
+let browser: Browser;
+const troubles: string[] = []; // console errors and requests of any page
+
+beforeAll(async () => {
+  const executablePath = process.env.CHROMIUM ?? "/usr/bin/chromium";
+  browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+}, 60_000);
+afterAll(async () => browser?.close());
+
+async function open(view: View = "light"): Promise<Page> {
+  const context = await browser.newContext({ ...VIEWS[view], acceptDownloads: true });
+  const page = await context.newPage();
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") troubles.push(message.text());
+  });
+  page.on("pageerror", (error) => troubles.push(String(error)));
+  page.on("request", (request) => {
+    if (!/^(file|data|blob):/.test(request.url())) troubles.push(`request ${request.url()}`);
+  });
+  await page.goto(url);
+  await page.waitForFunction(() => document.documentElement.dataset.ready);
+  // Figures are drawn once they have a width.
+  await page.waitForFunction(() =>
+    [...document.querySelectorAll(".panel:not([hidden]) .chart")].every((c) => c.firstElementChild),
+  );
+  return page;
+}
+
+/** Runs `look` on a page of each view. */
+const each = (name: string, look: (page: Page, view: View) => Promise<void>) =>
+  describe.each(Object.keys(VIEWS) as View[])(name, (view) => {
+    test(view, { timeout: 120_000 }, async () => {
+      const page = await open(view);
+      await look(page, view);
+      await page.context().close();
+    });
+  });
+
+each("every section, figure and panel is there", async (page, view) => {
+  expect(await page.locator("main > section[id^=claim-]").count()).toBe(sections.length);
+  expect(await page.locator(".claims tbody tr, #summary ol li").count()).toBe(sections.length);
+  for (const figure of figures) {
+    const charts = page.locator(`[id="figure-${figure.id}"] .panel:not([hidden]) .chart`);
+    const panels = (figure.slider?.panels[0] ?? figure.panels).length;
+    expect(await charts.count()).toBe(panels);
+    for (let i = 0; i < panels; ++i) {
+      const ink = await charts
+        .nth(i)
+        .locator("svg")
+        .evaluate((chart) => {
+          const marks =
+            "[data-mark=line] path, [data-mark=dot] path, [data-mark=dot] circle, [data-mark=area] path";
+          const box = chart.getBoundingClientRect();
+          return { marks: chart.querySelectorAll(marks).length, width: box.width, height: box.height };
+        });
+      expect(ink.marks).toBeGreaterThan(0);
+      expect(ink.width).toBeGreaterThan(150);
+      expect(ink.height).toBeGreaterThan(150);
+    }
+  }
+  const bad = await page.evaluate(() => document.body.innerHTML.match(/NaN|undefined|\[object/g));
+  expect(bad).toBeNull();
+  if (shots) await page.screenshot({ path: `${shots}/${view.replace(" ", "-")}.png`, fullPage: true });
+});
+
+each("nothing is wider than the page", async (page) => {
+  const [wide, place] = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  expect(wide).toBeLessThanOrEqual(place!);
+});
+
+each("axe finds no accessibility error, boxes open", async (page) => {
+  await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+  await page.waitForTimeout(300);
+  await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
+  const found = await page.evaluate(async () => {
+    const { axe } = window as unknown as {
+      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+    };
+    return (await axe.run()).violations.map(
+      (v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")}`,
+    );
+  });
+  expect(found).toEqual([]);
+});
+
+each("notes and legends have a contrast of 4.5", async (page) => {
+  // axe does not look into SVG.
+  const least = await page.evaluate(() => {
+    const light = (color: string) => {
+      const [r, g, b] = color
+        .match(/[\d.]+/g)!
+        .map((v) =>
+          Number(v) / 255 <= 0.04045 ? Number(v) / 255 / 12.92 : ((Number(v) / 255 + 0.055) / 1.055) ** 2.4,
+        );
+      return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!;
+    };
+    const paper = light(getComputedStyle(document.documentElement).backgroundColor);
+    const texts = [...document.querySelectorAll(".chart text, .legend li")];
+    return Math.min(
+      21,
+      ...texts.map((text) => {
+        const style = getComputedStyle(text);
+        const ink = light(text instanceof SVGElement ? style.fill : style.color);
+        return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+      }),
+    );
+  });
+  expect(least).toBeGreaterThanOrEqual(4.5);
+});
+
+test("it opens in under a second", { timeout: 60_000 }, async () => {
+  const times = [];
+  for (let i = 0; i < 5; ++i) {
+    const page = await open();
+    times.push(await page.evaluate(() => Number(document.documentElement.dataset.ready)));
+    await page.context().close();
+  }
+  console.log(`ready after ${times.join(", ")} ms; ${Math.round(html.length / 1000)} kB`);
+  // The least of five: the machine may be busy, the page cannot be faster than it is.
+  expect(Math.min(...times)).toBeLessThan(1000);
+  expect(html.length).toBeLessThan(3e6);
+});
+
+test.runIf(figures.length)(
+  "the pointer shows the values of the nearest point",
+  { timeout: 120_000 },
+  async () => {
+    const page = await open();
+    for (const figure of figures) {
+      const chart = page.locator(`[id="figure-${figure.id}"] .chart svg`).first();
+      await chart.scrollIntoViewIfNeeded();
+      const mark = chart
+        .locator("[data-mark=dot] path, [data-mark=dot] circle, [data-mark=line] path")
+        .first();
+      const place = await mark.evaluate((element) => {
+        // The first point of a line, the middle of a marker.
+        const path = element as SVGPathElement;
+        const line = path.parentElement!.getAttribute("data-mark") === "line";
+        const box = path.getBoundingClientRect();
+        if (!line) return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+        const start = path.getPointAtLength(0).matrixTransform(path.getScreenCTM()!);
+        return { x: start.x, y: start.y };
+      });
+      await page.mouse.move(place.x + 3, place.y + 2);
+      await page.mouse.move(place.x + 1, place.y);
+      const tip = chart.locator(".tip text");
+      await expect.poll(() => tip.count(), { timeout: 5000 }).toBeGreaterThan(0);
+      const panel = (figure.slider?.panels[0] ?? figure.panels)[0]!;
+      const text = (await tip.first().textContent()) ?? "";
+      expect(text).toContain(`${panel.x_label || "x"}: `);
+      expect(text).toContain(`${panel.y_label || "y"}: `);
+      expect(text).toMatch(/: −?[\d∞]/);
+      if (shots) await page.screenshot({ path: `${shots}/hover-${figure.id}.png` });
+    }
+    await page.context().close();
+  },
+);
+
+const sliding = figures.filter((figure) => (figure.slider?.values.length ?? 0) > 1);
+test.runIf(sliding.length)(
+  "sliders move the curves by keyboard, axes stay",
+  { timeout: 60_000 },
+  async () => {
+    const page = await open();
+    for (const figure of sliding) {
+      const root = page.locator(`[id="figure-${figure.id}"]`);
+      const input = root.locator("input[type=range]");
+      const seen = () =>
+        root.evaluate((element) => ({
+          curves: [
+            ...element.querySelectorAll(
+              "[data-mark=line] path, [data-mark=dot] path, [data-mark=dot] circle",
+            ),
+          ]
+            .map((p) => p.outerHTML)
+            .join(),
+          ticks: [...element.querySelectorAll(".tick-label text")].map((t) => t.outerHTML).join(),
+          value: element.querySelector("output")!.textContent,
+        }));
+      await input.focus();
+      await page.keyboard.press("Home");
+      const first = await seen();
+      await page.keyboard.press("ArrowRight");
+      const second = await seen();
+      await page.keyboard.press("End");
+      const last = await seen();
+      expect(new Set([first.value, second.value, last.value]).size).toBe(
+        Math.min(3, figure.slider!.values.length),
+      );
+      expect(last.curves).not.toBe(first.curves);
+      expect(last.ticks).toBe(first.ticks);
+      expect(await input.getAttribute("aria-valuetext")).toContain(`${figure.slider!.label} = `);
+    }
+    await page.context().close();
+  },
+);
+
+test.runIf(figures.length)("figures come as SVG, PNG and CSV", { timeout: 120_000 }, async () => {
+  const page = await open("dark");
+  for (const figure of figures) {
+    const save = async (kind: string) => {
+      const button = page.locator(`[id="figure-${figure.id}"] .tools button`, { hasText: kind });
+      const [download] = await Promise.all([page.waitForEvent("download"), button.click()]);
+      expect(download.suggestedFilename()).toBe(`${figure.id}.${kind.toLowerCase()}`);
+      if (shots) await download.saveAs(`${shots}/${download.suggestedFilename()}`);
+      return readFileSync(await download.path());
+    };
+    const svg = (await save("SVG")).toString("utf8");
+    const root = await page.evaluate((text) => {
+      const parsed = new DOMParser().parseFromString(text, "image/svg+xml");
+      return [parsed.documentElement.tagName, parsed.querySelector("parsererror")?.textContent ?? null];
+    }, svg);
+    expect(root).toEqual(["svg", null]);
+    expect(svg).not.toMatch(/var\(|NaN|https?:\/\/(?!www\.w3\.org)/);
+    expect(svg).not.toContain("currentColor"); // which is not black everywhere
+
+    const png = await save("PNG");
+    expect(png.subarray(0, 8).toString("latin1")).toBe("\x89PNG\r\n\x1a\n");
+    const width = Number(/width="(\d+)"/.exec(svg)![1]);
+    expect(png.readUInt32BE(16)).toBe(2 * width);
+    expect(png.length).toBeGreaterThan(5000);
+
+    const csv = (await save("CSV")).toString("utf8").trimEnd().split("\n");
+    const frames = figure.slider?.panels ?? [figure.panels];
+    const points = frames.flat().flatMap((panel) => panel.curves.flatMap((curve) => curve.x));
+    expect(csv[0]).toMatch(/^(.*,)?panel,label,x,y,low,high$/);
+    expect(csv.length).toBe(points.length + 1);
+  }
+  await page.context().close();
+});
+
+test("the keyboard reaches everything that can be used", { timeout: 60_000 }, async () => {
+  const page = await open();
+  const all = "a[href], button, summary, input";
+  const wanted = await page.locator(all).count();
+  const reached = new Set<number>();
+  for (let i = 0; i < wanted + 40; ++i) {
+    await page.keyboard.press("Tab");
+    const [at, visible] = await page.evaluate((selector) => {
+      const element = document.activeElement!;
+      const outline = getComputedStyle(element).outlineStyle;
+      return [[...document.querySelectorAll(selector)].indexOf(element), outline !== "none"] as const;
+    }, all);
+    if (at < 0) continue;
+    expect(visible).toBe(true);
+    reached.add(at);
+    if (reached.size === wanted) break;
+  }
+  expect(reached.size).toBe(wanted);
+  await page.context().close();
+});
+
+test("the theme can be changed, and headings are in order", { timeout: 30_000 }, async () => {
+  const page = await open("light");
+  const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const before = await paper();
+  await page.locator(".theme").click();
+  expect(await paper()).not.toBe(before);
+  await page.locator(".theme").click();
+  expect(await paper()).toBe(before);
+  const levels = await page.evaluate(() =>
+    [...document.querySelectorAll("h1, h2, h3, h4")].map((h) => Number(h.tagName[1])),
+  );
+  expect(levels.filter((level) => level === 1)).toHaveLength(1);
+  levels.slice(1).forEach((level, i) => expect(level - levels[i]!).toBeLessThanOrEqual(1));
+  expect(await page.locator("main").count()).toBe(1);
+  expect(await page.locator(".chart:not([aria-label])").count()).toBe(0);
+  await page.context().close();
+});
+
+test("a command can be copied", { timeout: 30_000 }, async () => {
+  const page = await open();
+  await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+  await page.locator("header .command button").click();
+  await expect.poll(() => page.locator("header .said").textContent()).toBe("Copied");
+  expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(data.command);
+  await page.context().close();
+});
+
+test("it prints", { timeout: 60_000 }, async () => {
+  const page = await open("dark");
+  const pdf = await page.pdf({ format: "A4", path: shots ? `${shots}/print.pdf` : undefined });
+  expect(pdf.length).toBeGreaterThan(10_000);
+  await page.context().close();
+});
+
+test("no console error, no request but for the file itself", () => expect(troubles).toEqual([]));

@@ -1,0 +1,63 @@
+import { expect, test } from "vitest";
+import { makeAxis } from "../../src/axis";
+import { placeNote, samples } from "../../src/notes";
+import { markerIndices, pieces } from "../../src/pieces";
+import type { Curve } from "../../src/types";
+
+const curve = (y: number[], more: Partial<Curve> = {}): Curve => ({
+  label: "",
+  x: y.map((_, i) => i),
+  y,
+  style: "line",
+  color: 0,
+  ...more,
+});
+const indices = (c: Curve, logX: boolean, logY: boolean) => {
+  const axes = { x: makeAxis(logX, [1, 10]), y: makeAxis(logY, [1, 10]) };
+  return pieces(c, axes).map((piece) => piece.map((point) => point.index));
+};
+
+test("a curve is broken where a value has no place", () => {
+  const y = [1, 2, Infinity, 4, 0, 3, -1, 2];
+  expect(indices(curve(y), false, true)).toEqual([[0, 1], [3], [5], [7]]);
+  expect(indices(curve(y), false, false)).toEqual([
+    [0, 1],
+    [3, 4, 5, 6, 7],
+  ]);
+  expect(indices(curve(y), true, false)).toEqual([[1], [3, 4, 5, 6, 7]]);
+  expect(indices(curve([-Infinity]), false, false)).toEqual([]);
+  expect(indices(curve([]), false, false)).toEqual([]);
+});
+
+test("a band ends at the edge of the panel", () => {
+  const axes = { x: makeAxis(false, [0, 1]), y: makeAxis(true, [1, 10]) };
+  const [piece] = pieces(curve([1, 10], { low: [0, 9], high: [2, Infinity] }), axes);
+  expect(piece!.map(({ low, high }) => [low, high])).toEqual([
+    [axes.y.from, 2],
+    [9, axes.y.to],
+  ]);
+});
+
+test("markers stand apart, at most about seven on a piece, elsewhere for each colour", () => {
+  const line = Array.from({ length: 201 }, (_, i) => ({ x: i * 3, y: 100 }));
+  const [first, second] = [markerIndices(line, 0), markerIndices(line, 1)];
+  expect(first.length).toBeGreaterThan(4);
+  expect(first.length).toBeLessThan(9);
+  first.slice(1).forEach((at, i) => expect((at - first[i]!) * 3).toBeGreaterThan(60));
+  expect(second).not.toEqual(first);
+  expect(markerIndices([{ x: 5, y: 5 }], 3)).toEqual([0]);
+});
+
+test("a note avoids the curve and other notes, and stays inside", () => {
+  const frame = { left: 0, top: 0, right: 300, bottom: 200 };
+  const ink = samples([
+    { x: 0, y: 100 },
+    { x: 300, y: 100 },
+  ]);
+  const first = placeNote({ x: 290, y: 100 }, 80, frame, ink, []);
+  const second = placeNote({ x: 290, y: 100 }, 80, frame, ink, [first.box]);
+  expect(first.box.right).toBeLessThanOrEqual(300);
+  expect(first.box.top > 100 || first.box.bottom < 100).toBe(true);
+  const [a, b] = [first.box, second.box];
+  expect(a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top).toBe(true);
+});
