@@ -6,11 +6,11 @@ import { formatNumber, tickParts } from "./format";
 import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
 import { placeNote, samples, type Box, type Pixel } from "./notes";
 import type { Inks } from "./palette";
-import { markerIndices, pieces, type Axes, type Point } from "./pieces";
+import { linesAreMarked, markerIndices, pieces, type Axes, type Point } from "./pieces";
 import type { Curve, Panel } from "./types";
 
 export const FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
-const FONT_SIZE = 12.5;
+export const FONT_SIZE = 12.5;
 
 export interface ChartOptions {
   width: number;
@@ -58,7 +58,7 @@ function raisePowers(chart: Element): void {
 export const ownAxes = (panel: Panel): Axes => fixedAxes([[panel]], 0);
 
 export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: ChartOptions): SVGSVGElement {
-  const margin = { top: 10, right: 12, bottom: panel.x_label ? 46 : 28 };
+  const margin = { top: 10, right: 12, bottom: panel.x_label ? 42 : 28 };
   const y = makeTicks(axes.y, height - margin.top - margin.bottom, 24);
   const widest = Math.max(0, ...y.major.map((tick) => labelWidth(tick.label)));
   const left = Math.ceil(widest) + 12 + (panel.y_label ? 22 : 0);
@@ -71,7 +71,7 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
   });
 
   const drawn = panel.curves.map((curve) => ({ curve, lines: pieces(curve, axes) }));
-  const several = panel.curves.filter((curve) => curve.style !== "points").length > 1;
+  const several = linesAreMarked(panel);
   const marked = (curve: Curve, line: Point[]) =>
     several || line.length === 1 ? markerIndices(line.map(pixel), curve.color).map((i) => line[i]!) : [];
   const near = drawn.flatMap(({ curve, lines }) =>
@@ -99,7 +99,7 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
       Plot.ruleX(x.major, { x: "value", stroke: inks.grid }),
       Plot.ruleY(y.major, { y: "value", stroke: inks.grid }),
       drawn.map(({ curve, lines }) => bandMark(curve, lines, inks)),
-      axisMarks(x, "x", panel.x_label, margin.bottom - 2),
+      axisMarks(x, "x", panel.x_label, margin.bottom - 5),
       axisMarks(y, "y", panel.y_label, left - 1),
       drawn.map(({ curve, lines }) =>
         curveMarks(

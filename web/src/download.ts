@@ -1,5 +1,5 @@
 // A figure as a file: SVG, PNG. Files have the light colours whatever the theme is, and a fixed size.
-import { drawPanel, FONT } from "./chart";
+import { drawPanel, FONT, FONT_SIZE } from "./chart";
 import { svg } from "./dom";
 import { drawKey, isShared, KEY_WIDTH, legendEntries } from "./legend";
 import { fileInks } from "./palette";
@@ -10,7 +10,10 @@ const PANEL = { width: 400, height: 290 };
 const SINGLE = { width: 560, height: 380 };
 const TITLE = 26;
 const ROW = 20;
+const MARGIN = 8; // around the image
+const GAP = 8; // above a legend
 const PNG_SCALE = 2;
+const TEXT = { "font-family": FONT, "font-size": FONT_SIZE };
 
 export function save(name: string, content: Blob): void {
   const url = URL.createObjectURL(content);
@@ -28,15 +31,16 @@ export const saveText = (name: string, text: string, type: string) =>
 function drawLegend(panels: Panel[], left: number, top: number, width: number): [SVGElement[], number] {
   let [x, y] = [0, 0];
   const out: SVGElement[] = [];
-  for (const curve of legendEntries(panels)) {
-    const size = KEY_WIDTH + 8 + curve.label.length * 6.6 + 22;
+  for (const entry of legendEntries(panels)) {
+    const { label } = entry.curve;
+    const size = KEY_WIDTH + 8 + label.length * 6.6 + 22;
     if (x > 0 && x + size > width) [x, y] = [0, y + ROW];
-    const middle = top + y + ROW / 2;
-    out.push(drawKey(curve, fileInks, left + x, middle));
-    out.push(svg("text", { x: left + x + KEY_WIDTH + 8, y: middle, dy: "0.35em" }, curve.label));
+    const middle = top + GAP + y + ROW / 2;
+    out.push(drawKey(entry, fileInks, left + x, middle));
+    out.push(svg("text", { x: left + x + KEY_WIDTH + 8, y: middle, dy: "0.35em" }, label));
     x += size;
   }
-  return [out, out.length ? y + ROW : 0];
+  return [out, out.length ? GAP + y + ROW : 0];
 }
 
 /** The panels side by side with titles and legend, as one SVG without style sheets. */
@@ -44,18 +48,18 @@ export function composeSvg(panels: Panel[], axes: Axes[], caption: string): SVGS
   const { width, height } = panels.length === 1 ? SINGLE : PANEL;
   const columns = Math.min(panels.length, 3);
   const shared = isShared(panels);
-  const titled = panels.some((panel) => panel.title) ? TITLE : 6;
+  const titled = panels.some((panel) => panel.title) ? TITLE : 0;
   const parts: Element[] = [];
-  let top = 0;
+  let top = panels.some((panel) => panel.title) ? 0 : MARGIN;
   for (let start = 0; start < panels.length; start += columns) {
     let below = 0;
     panels.slice(start, start + columns).forEach((panel, i) => {
-      const left = i * width;
+      const left = i * width + MARGIN;
       const options = { width, height, axes: axes[start + i]!, inks: fileInks, hover: false };
       const chart = drawPanel(panel, options);
       chart.querySelector("style")?.remove();
       for (const name of ["class", "style", "fill"]) chart.removeAttribute(name);
-      for (const [name, value] of Object.entries({ x: left, y: top + titled, fill: fileInks.ink })) {
+      for (const [name, value] of Object.entries({ x: left, y: top + titled, fill: fileInks.ink, ...TEXT })) {
         chart.setAttribute(name, String(value));
       }
       parts.push(chart);
@@ -73,15 +77,14 @@ export function composeSvg(panels: Panel[], axes: Axes[], caption: string): SVGS
     parts.push(...items);
     top += size;
   }
-  const size = { width: columns * width, height: top + 8 };
+  const size = { width: columns * width + 2 * MARGIN, height: top + MARGIN };
   return svg(
     "svg",
     {
       ...size,
       xmlns: "http://www.w3.org/2000/svg",
       viewBox: `0 0 ${size.width} ${size.height}`,
-      "font-family": FONT,
-      "font-size": 12,
+      ...TEXT,
       color: fileInks.ink,
       fill: fileInks.ink,
     },

@@ -5,6 +5,7 @@ import { FIGURE_COLUMNS, figureCsv, figureRows } from "./csv";
 import { button, h } from "./dom";
 import { composeSvg, save, saveText, svgText, toPng } from "./download";
 import { formatCell } from "./format";
+import { whenNear } from "./lazy";
 import { isShared, legend, legendEntries } from "./legend";
 import { pageInks } from "./palette";
 import { dataTable, lazyDetails } from "./table";
@@ -17,7 +18,7 @@ const clamp = (value: number, from: number, to: number) => Math.min(Math.max(val
 /** What a screen reader says of a panel. */
 export function describe(panel: Panel): string {
   const scale = (log: boolean) => (log ? "logarithmic" : "linear");
-  const labels = legendEntries([panel]).map((curve) => curve.label);
+  const labels = legendEntries([panel]).map((entry) => entry.curve.label);
   return [
     panel.title ? `Chart “${panel.title}”` : "Chart",
     ` of ${panel.y_label || "y"} (${scale(panel.log_y)}) against ${panel.x_label || "x"} (${scale(panel.log_x)})`,
@@ -50,7 +51,7 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
   const drawCharts = () => {
     shown().forEach((panel, i) => {
       const width = widths[i] ?? 0;
-      if (width < 40) return; // not laid out yet
+      if (width < 40) return; // it waits, or has no place yet
       const height = Math.round(clamp(width * HEIGHT.perWidth, HEIGHT.least, HEIGHT.most));
       boxes[i]!.replaceChildren(
         drawPanel(panel, { width, height, axes: axes[i]!, inks: pageInks, hover: true }),
@@ -72,12 +73,16 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
     below.replaceChildren((shared && legend(panels, pageInks)) || "");
     drawCharts();
   };
-  new ResizeObserver(() => {
+  const resize = () => {
     const now = boxes.map((box) => Math.floor(box.clientWidth));
     if (now.every((width, i) => width === widths[i])) return;
     widths = now;
     drawCharts();
-  }).observe(boxes[0]!);
+  };
+  whenNear(boxes[0]!, () => {
+    resize(); // at once, for printing
+    new ResizeObserver(resize).observe(boxes[0]!);
+  });
 
   const name = `Figure ${number}`;
   const image = () => composeSvg(shown(), axes, figure.caption || name);

@@ -1,6 +1,7 @@
 // Which line is what.
 import { h, svg } from "./dom";
 import { markerPath, STROKES, type Inks } from "./palette";
+import { linesAreMarked } from "./pieces";
 import type { Curve, Panel } from "./types";
 
 export const KEY_WIDTH = 34;
@@ -8,11 +9,22 @@ const HEIGHT = 14;
 
 const nameOf = (curve: Curve) => JSON.stringify([curve.label, curve.color, curve.style]);
 
-/** The curves that a legend of these panels shows: each pair of label and look once. */
-export function legendEntries(panels: Panel[]): Curve[] {
-  const entries = new Map<string, Curve>();
-  for (const curve of panels.flatMap((panel) => panel.curves)) {
-    if (curve.label && !entries.has(nameOf(curve))) entries.set(nameOf(curve), curve);
+export interface Entry {
+  curve: Curve;
+  marked: boolean;
+}
+
+/** What a legend of these panels shows: each pair of label and look once. */
+export function legendEntries(panels: Panel[]): Entry[] {
+  const entries = new Map<string, Entry>();
+  for (const panel of panels) {
+    const lines = linesAreMarked(panel);
+    for (const curve of panel.curves) {
+      const marked = lines || curve.style === "points";
+      const known = entries.get(nameOf(curve));
+      if (known) known.marked ||= marked;
+      else if (curve.label) entries.set(nameOf(curve), { curve, marked });
+    }
   }
   return [...entries.values()];
 }
@@ -24,7 +36,7 @@ export function isShared(panels: Panel[]): boolean {
 }
 
 /** A short piece of the curve; its left end in the middle of the height is at (x, y). */
-export function drawKey(curve: Curve, inks: Inks, x: number, y: number): SVGGElement {
+export function drawKey({ curve, marked }: Entry, inks: Inks, x: number, y: number): SVGGElement {
   const color = inks.curve(curve.color);
   const { width, dash } = STROKES[curve.style];
   const middle = x + KEY_WIDTH / 2;
@@ -46,25 +58,26 @@ export function drawKey(curve: Curve, inks: Inks, x: number, y: number): SVGGEle
       }),
     curve.low && points && svg("path", { d: bar }),
     !points && svg("path", { d: `M${x} ${y}h${KEY_WIDTH}`, "stroke-dasharray": dash }),
-    svg("path", {
-      d: markerPath(curve.color, middle, y, 3.6),
-      fill: points ? color : inks.paper,
-      "stroke-width": 1.4,
-    }),
+    marked &&
+      svg("path", {
+        d: markerPath(curve.color, middle, y, 3.6),
+        fill: points ? color : inks.paper,
+        "stroke-width": 1.4,
+      }),
   );
 }
 
 export function legend(panels: Panel[], inks: Inks): HTMLElement | null {
   const entries = legendEntries(panels);
   if (entries.length === 0) return null;
-  const items = entries.map((curve) => {
+  const items = entries.map((entry) => {
     const size = {
       width: KEY_WIDTH,
       height: HEIGHT,
       viewBox: `0 0 ${KEY_WIDTH} ${HEIGHT}`,
       "aria-hidden": "true",
     };
-    return h("li", {}, svg("svg", size, drawKey(curve, inks, 0, HEIGHT / 2)), curve.label);
+    return h("li", {}, svg("svg", size, drawKey(entry, inks, 0, HEIGHT / 2)), entry.curve.label);
   });
   return h("ul", { class: "legend", "aria-label": "Legend" }, ...items);
 }

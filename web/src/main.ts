@@ -3,6 +3,7 @@ import { commandLine } from "./copy";
 import { readReport } from "./data";
 import { h, paragraphs } from "./dom";
 import { formatCell } from "./format";
+import { runAll } from "./lazy";
 import { DataError } from "./read";
 import { sectionElement } from "./section";
 import "./style.css";
@@ -53,10 +54,11 @@ function start(): void {
     if (!(error instanceof DataError)) throw error;
     showMessage("The data of this report cannot be shown", `${error.message}.`);
   }
-  // The charts are drawn in the first frame, when they know their width: in the second all is there.
-  requestAnimationFrame(() =>
-    requestAnimationFrame(() => (document.documentElement.dataset.ready = String(Math.round(performance.now())))),
-  );
+  addEventListener("beforeprint", runAll);
+  // The charts in sight are drawn after the first frame, when they know their width.
+  const frames = (n: number, act: () => void) =>
+    requestAnimationFrame(n > 1 ? () => frames(n - 1, act) : act);
+  frames(3, () => (document.documentElement.dataset.ready = String(Math.round(performance.now()))));
 }
 
 start();

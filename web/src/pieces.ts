@@ -1,6 +1,6 @@
 // Curves as what can be drawn of them.
 import { clamped, hasPlace, type Axis } from "./axis";
-import type { Curve } from "./types";
+import type { Curve, Panel } from "./types";
 
 export interface Axes {
   x: Axis;
@@ -36,6 +36,10 @@ export function pieces(curve: Curve, axes: Axes): Point[][] {
   });
   return out;
 }
+
+/** Lines carry markers where there are several to tell apart. */
+export const linesAreMarked = (panel: Panel) =>
+  panel.curves.filter((curve) => curve.style !== "points").length > 1;
 
 const STEP = 70; // pixels along a line between markers
 const MOST = 7; // markers on one piece

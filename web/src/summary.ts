@@ -34,7 +34,12 @@ function claimsTable(sections: Section[]): HTMLElement {
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, link(section)),
+      h(
+        "th",
+        { scope: "row" },
+        link(section),
+        section.source && h("span", { class: "narrow-from" }, section.source),
+      ),
       h("td", { class: "from" }, section.source ?? "–"),
       h("td", {}, section.verdict ? verdictBadge(section.verdict) : "–"),
       h("td", { class: "why" }, section.reason ?? ""),
