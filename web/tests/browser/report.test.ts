@@ -102,6 +102,8 @@ each("nothing is wider than the page", async (page) => {
 
 each("axe finds no accessibility error, boxes open", async (page) => {
   await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+  // As the reader meets it: a section is laid out when it comes into sight.
+  await page.addStyleTag({ content: "main > section { content-visibility: visible !important }" });
   await page.waitForTimeout(300);
   await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
   const found = await page.evaluate(async () => {
@@ -300,6 +302,20 @@ test("the theme can be changed, and headings are in order", { timeout: 30_000 },
   await page.context().close();
 });
 
+test("links lead to their sections, also from outside", { timeout: 30_000 }, async () => {
+  const page = await open();
+  const last = `claim-${sections.at(-1)!.id}`;
+  const top = () => page.locator(`[id="${last}"] h2`).evaluate((h) => h.getBoundingClientRect().top);
+  await page.locator(`#summary a[href="#${last}"]`).click();
+  await expect.poll(async () => (await top()) >= 0 && (await top()) < 300).toBe(true);
+  await page.goto("about:blank");
+  await page.goto(`${url}#${last}`);
+  await expect.poll(async () => (await top()) >= 0 && (await top()) < 300, { timeout: 5000 }).toBe(true);
+  await page.waitForTimeout(1500); // and stays there while figures are drawn
+  expect(Math.abs((await top()) - 150)).toBeLessThan(150);
+  await page.context().close();
+});
+
 test("a command can be copied", { timeout: 30_000 }, async () => {
   const page = await open();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -314,6 +330,20 @@ test("it prints", { timeout: 60_000 }, async () => {
   const pdf = await page.pdf({ format: "A4", path: shots ? `${shots}/print.pdf` : undefined });
   expect(pdf.length).toBeGreaterThan(10_000);
   await page.context().close();
+});
+
+test("a page without data, or with wrong data, says so", { timeout: 30_000 }, async () => {
+  const template = readFileSync(new URL("../../dist/report.html", import.meta.url), "utf8");
+  const page = await browser.newPage();
+  for (const [json, text] of [
+    ["null", "fills it with the data"],
+    ['{"kind":"study","title":3}', "title is 3; it must be a text."],
+    ["{", "the data is not JSON"],
+  ]) {
+    await page.setContent(template.replace(">null</script>", () => `>${json}</script>`));
+    await expect.poll(() => page.locator("[role=alert]").textContent()).toContain(text);
+  }
+  await page.close();
 });
 
 test("no console error, no request but for the file itself", () => expect(troubles).toEqual([]));
