@@ -3,6 +3,7 @@
 
 const waiting = new Map<Element, () => void>();
 const NEAR = "600px";
+let done: (() => void) | null = null;
 
 const observer =
   typeof IntersectionObserver === "undefined"
@@ -28,6 +29,7 @@ function runNext(): void {
   const [next] = waiting.keys();
   if (next) run(next);
   if (waiting.size) later(runNext);
+  else done?.();
 }
 
 /** Calls `act` once. */
@@ -40,4 +42,10 @@ export function whenNear(element: Element, act: () => void): void {
 /** What still waits, at once: for printing. */
 export function runAll(): void {
   for (const element of [...waiting.keys()]) run(element);
+}
+
+/** Calls `act` when nothing waits any more. */
+export function whenDone(act: () => void): void {
+  done = act;
+  if (waiting.size === 0) later(act);
 }

@@ -3,7 +3,7 @@ import { commandLine } from "./copy";
 import { readReport } from "./data";
 import { h, paragraphs } from "./dom";
 import { formatCell } from "./format";
-import { runAll } from "./lazy";
+import { runAll, whenDone } from "./lazy";
 import { DataError } from "./read";
 import { sectionElement } from "./section";
 import "./style.css";
@@ -33,8 +33,12 @@ function show(report: Report): void {
   const count = { figure: 0, table: 0 };
   const sections = report.sections.map((section) => sectionElement(section, count));
   document.getElementById("report")!.replaceChildren(header(report), summaryElement(report), ...sections);
-  // The browser looked for the anchor before there was one.
-  if (location.hash) document.getElementById(location.hash.slice(1))?.scrollIntoView();
+  // Until then sections out of sight are not laid out (style.css).
+  const complete = () => (document.documentElement.dataset.complete = "");
+  const target = location.hash && document.getElementById(location.hash.slice(1));
+  if (!target) return whenDone(complete);
+  complete();
+  target.scrollIntoView(); // the browser looked for it before it was there
 }
 
 function showMessage(title: string, text: string): void {

@@ -51,10 +51,7 @@ async function open(view: View = "light"): Promise<Page> {
   });
   await page.goto(url);
   await page.waitForFunction(() => document.documentElement.dataset.ready);
-  // Figures are drawn once they have a width.
-  await page.waitForFunction(() =>
-    [...document.querySelectorAll(".panel:not([hidden]) .chart")].every((c) => c.firstElementChild),
-  );
+  await page.waitForFunction(() => document.documentElement.dataset.complete !== undefined);
   return page;
 }
 
@@ -102,8 +99,6 @@ each("nothing is wider than the page", async (page) => {
 
 each("axe finds no accessibility error, boxes open", async (page) => {
   await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
-  // As the reader meets it: a section is laid out when it comes into sight.
-  await page.addStyleTag({ content: "main > section { content-visibility: visible !important }" });
   await page.waitForTimeout(300);
   await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
   const found = await page.evaluate(async () => {
