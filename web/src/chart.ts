@@ -121,6 +121,7 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
               strokeOpacity: 0.4,
               fontSize: FONT_SIZE,
               lineHeight: 1.35,
+              lineWidth: 32,
               className: "tip",
             }),
           )

@@ -101,6 +101,11 @@ each("nothing is wider than the page", async (page, view) => {
 each("axe finds no accessibility error, boxes open", async (page) => {
   await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
   await page.waitForTimeout(300);
+  // Rows are alike, and axe takes minutes for thousands.
+  await page.evaluate(() =>
+    document.querySelectorAll("tbody tr:nth-child(n + 15)").forEach((row) => row.remove()),
+  );
+  await page.waitForTimeout(300);
   await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
   const found = await page.evaluate(async () => {
     const { axe } = window as unknown as {
@@ -176,9 +181,9 @@ test.runIf(figures.length)(
       const tip = chart.locator(".tip text");
       await expect.poll(() => tip.count(), { timeout: 5000 }).toBeGreaterThan(0);
       const panel = (figure.slider?.panels[0] ?? figure.panels)[0]!;
-      const text = (await tip.first().textContent()) ?? "";
-      expect(text).toContain(`${panel.x_label || "x"}: `);
-      expect(text).toContain(`${panel.y_label || "y"}: `);
+      const text = ((await tip.first().textContent()) ?? "").replace(/\u200b/g, " "); // where lines end
+      expect(text).toContain(`${panel.x_label || "x"}:`);
+      expect(text).toContain(`${panel.y_label || "y"}:`);
       expect(text).toMatch(/: −?[\d∞]/);
       if (shots) await page.screenshot({ path: `${shots}/hover-${figure.id}.png` });
     }
