@@ -76,6 +76,20 @@ void Multiply(const RowProduct& p) {
   }
 }
 
+void AddRows(const double* HWY_RESTRICT rows, std::size_t count, std::size_t width,
+             double* HWY_RESTRICT sum) {
+  const D d;
+  for (std::size_t i = 0; i < width; i += 2 * kLanes) {
+    V sum0 = hn::Load(d, sum + i), sum1 = hn::Load(d, sum + i + kLanes);
+    for (std::size_t n = 0; n < count; ++n) {
+      sum0 = hn::Add(sum0, hn::Load(d, rows + n * width + i));
+      sum1 = hn::Add(sum1, hn::Load(d, rows + n * width + i + kLanes));
+    }
+    hn::Store(sum0, d, sum + i);
+    hn::Store(sum1, d, sum + i + kLanes);
+  }
+}
+
 }  // namespace
 }  // namespace HWY_NAMESPACE
 }  // namespace largo
@@ -85,6 +99,7 @@ HWY_AFTER_NAMESPACE();
 namespace largo {
 namespace {
 HWY_EXPORT(Multiply);
+HWY_EXPORT(AddRows);
 }  // namespace
 
 RightFactor::RightFactor(std::size_t rows, std::size_t columns, const double* values, std::size_t row_step,
@@ -116,6 +131,11 @@ void transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows&
   ensure_simd_level();
   HWY_DYNAMIC_DISPATCH(Multiply)
   ({x.row(0), 1, x.stride(), columns, rows, nullptr, A.row(0), A.stride(), y, A.stride()});
+}
+
+void add_rows(const double* rows, std::size_t count, PaddedRows& sum) {
+  ensure_simd_level();
+  HWY_DYNAMIC_DISPATCH(AddRows)(rows, count, sum.stride(), sum.row(0));
 }
 
 }  // namespace largo

@@ -62,4 +62,7 @@ void multiply(const PaddedRows& x, std::size_t rows, const RightFactor& A, Padde
 void transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows& A, std::size_t columns,
                         double* y);
 
+/// Adds `count` rows of sum.stride() numbers, aligned, to the first row of `sum`, one after the other.
+void add_rows(const double* rows, std::size_t count, PaddedRows& sum);
+
 }  // namespace largo

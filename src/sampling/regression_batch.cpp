@@ -244,7 +244,7 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
   tbb::enumerable_thread_specific<PromptBlock> prompts(
       [&] { return PromptBlock(task, parameters, batch, shared, execution); });
-  Vector sum = Vector::Zero(width);
+  PaddedRows sums(1, size_of(width));
   for (std::int64_t start = 0; start < blocks; start += held) {
     const std::int64_t count = std::min(held, blocks - start);
     const AlignedVector<double> rows =
@@ -252,14 +252,12 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
           const std::int64_t first = (start + block) * kBlock;
           prompts.local()(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
         });
-    for (std::int64_t block = 0; block < count; ++block) {
-      sum += Eigen::Map<const Vector>(rows.data() + block * width, width);
-    }
+    add_rows(rows.data(), size_of(count), sums);
   }
   // Back to tokens: C for the first d coordinates; the last one is there already.
-  std::copy_n(sum.data(), numbers, whitened.row(0));
+  std::copy_n(sums.row(0), numbers, whitened.row(0));
   multiply(whitened, size_of(d + 1), shared.token, tokens);
-  RegressionGradient mean{sum[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
+  RegressionGradient mean{sums.row(0)[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
   for (Eigen::Index j = 0; j <= d; ++j) {
     double* const column = j < d ? mean.U.col(j).data() : mean.v.data();
     std::copy_n(tokens.row(size_of(j)), d, column);

@@ -54,6 +54,9 @@ TEST(PaddedRows, ProductsAreEigens) {
         PaddedRows product = padded(dense.transpose() * dense);  // to be overwritten
         transposed_product(padded(x), rows, padded(z), d + 1, product.row(0));
         expect_near(product, x.transpose() * z);
+        PaddedRows sum = padded(x.topRows(1));
+        add_rows(padded(x).row(0), rows, sum);
+        expect_near(sum, x.topRows(1) + x.colwise().sum());
       }
     }
   }
