@@ -31,6 +31,9 @@ void add_concentration_command(CLI::App& app);
 void add_icl_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
 void add_moments_command(CLI::App& app);
+void add_report_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);
+void add_run_command(CLI::App& app);
+void add_status_command(CLI::App& app);
 
 }  // namespace largo

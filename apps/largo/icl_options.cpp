@@ -1,48 +1,12 @@
 #include "icl_options.hpp"
 
 #include "arguments.hpp"
-#include "largo/icl/published_experiment.hpp"
-#include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/named_problem.hpp"
 
 namespace largo {
-namespace {
-
-constexpr const char* kName = "icl";
-constexpr std::ptrdiff_t kMostDimensions = 200;
-
-std::ptrdiff_t dimension_of(const ProblemOptions& options) {
-  if (options.dimension) return *options.dimension;
-  // A covariance from a file or a diagonal says it.
-  const std::pair<const char*, const std::string&> matrices[] = {
-      {"--cov", options.covariance}, {"--query-cov", options.query_covariance}, {"--prior", options.prior}};
-  for (const auto& [option, text] : matrices) {
-    if (has_own_size(text)) return named_matrix(option, text).rows();
-  }
-  return 5;
-}
-
-}  // namespace
 
 RegressionProblem ProblemOptions::problem() const {
-  const std::ptrdiff_t d = dimension_of(*this);
-  if (d < 1 || d > kMostDimensions) fail(kName, "--d", static_cast<double>(d), "between 1 and 200");
-  RegressionProblem problem = paper_problem(Matrix::Identity(d, d));
-  if (published()) {
-    problem = published_problem(preset == "published" ? PublishedData::paper : PublishedData::code, d);
-  }
-  if (!covariance.empty()) {
-    problem.covariance = named_matrix("--cov", covariance, d, d);
-    problem.query_covariance = problem.covariance;
-  }
-  if (!query_covariance.empty()) {
-    problem.query_covariance = named_matrix("--query-cov", query_covariance, d, d);
-  }
-  if (!prior.empty()) problem.prior_covariance = named_matrix("--prior", prior, d, d);
-  if (noise) problem.noise = *noise;
-  if (score_scale) problem.score_scale = *score_scale;
-  check(problem);
-  return problem;
+  return named_problem({preset, dimension, covariance, query_covariance, prior, noise, score_scale}, "--");
 }
 
 void add_problem_options(CLI::App& command, ProblemOptions& options) {

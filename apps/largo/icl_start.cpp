@@ -1,33 +1,26 @@
 #include "icl_start.hpp"
 
-#include <cmath>
-
 #include <fmt/core.h>
 
 #include "arguments.hpp"
-#include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/named_problem.hpp"
 
 namespace largo {
 
 InvariantPoint StartOptions::read(const RegressionProblem& problem,
                                   std::vector<std::string>& warnings) const {
+  InvariantPoint start = named_start(problem, alpha, theta, "--");
   const double largest = largest_admissible_alpha(problem);
-  if (!alpha && !std::isfinite(largest)) {
-    fail("icl", "the covariance or the score scale is zero: every start is admissible, give --alpha");
-  }
-  const double a = alpha.value_or(largest / 2);
-  check_finite("icl", "--alpha", a);
-  if (a >= largest) {
+  if (alpha && *alpha >= largest) {
     warnings.push_back(fmt::format(
-        "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", a,
+        "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", *alpha,
         largest));
   }
   if (problem.score_scale < 0) {
     warnings.emplace_back(
         "the score scale is negative: the start is on the far side of zero, and the theorem does not apply");
   }
-  return paper_start(problem, a, named_matrix("--theta", theta, problem.dimension()));
+  return start;
 }
 
 void add_start_options(CLI::App& command, StartOptions& options) {

@@ -61,6 +61,9 @@ Outcome run(int argc, char** argv) {
   add_concentration_command(app);
   add_icl_command(app);
   add_reproduce_command(app);
+  add_run_command(app);
+  add_status_command(app);
+  add_report_command(app);
   add_doctor_command(app);
   // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.
   app.parse_complete_callback([] { ensure_simd_level(); });

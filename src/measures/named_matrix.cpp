@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <string>
 #include <system_error>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -101,6 +102,28 @@ Matrix named_matrix(std::string_view argument, std::string_view text, std::optio
 bool has_own_size(std::string_view text) {
   const std::string_view name = text.substr(after_factor(text));
   return !name.empty() && !takes_any_size(name.substr(0, name.find(':')));
+}
+
+RowMatrix named_queries(std::string_view function, std::string_view argument, const std::string& text,
+                        std::ptrdiff_t dimension) {
+  if (text.find_first_not_of("0123456789+-.eE,; ") != std::string::npos) {
+    const std::string_view name = std::string_view(text).substr(text.find('*') + 1);
+    const bool one = name.starts_with("random:") || name == "zeros";
+    return named_matrix(argument, text, one ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
+  }
+  std::vector<double> all;
+  std::ptrdiff_t rows = 0;
+  std::string_view rest = text;
+  while (true) {
+    const auto end = rest.find(';');
+    const std::vector<double> one = parse_numbers(argument, rest.substr(0, end));
+    check_size(function, argument, std::ssize(one), dimension);
+    all.insert(all.end(), one.begin(), one.end());
+    ++rows;
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  return Eigen::Map<const RowMatrix>(all.data(), rows, dimension);
 }
 
 }  // namespace largo

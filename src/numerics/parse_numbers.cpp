@@ -88,6 +88,32 @@ std::vector<double> parse_numbers(std::string_view argument, std::string_view te
   return values;
 }
 
+std::vector<double> parse_values(std::string_view function, std::string_view argument, std::string_view text,
+                                 Spacing spacing) {
+  const auto range = split(text, ':');
+  if (range.size() == 1) return parse_numbers(argument, text);
+  if (range.size() != 3) fail(function, argument, fmt::format("'{}'", text), "a list, or FIRST:LAST:COUNT");
+  const double first = parse_number(argument, range[0]);
+  const double last = parse_number(argument, range[1]);
+  const double count = parse_number(argument, range[2]);
+  if (!(count >= 2 && count <= kMostLengths) || count != std::floor(count)) {
+    fail(function, fmt::format("number of values in {}", argument), count,
+         "a whole number between 2 and 1e6");
+  }
+  if (spacing == Spacing::kLog && !(first > 0 && last > 0)) {
+    fail(function, argument, fmt::format("'{}'", text), "positive, to be spaced in log");
+  }
+  std::vector<double> values;
+  for (int i = 0; i < static_cast<int>(count); ++i) {
+    const double t = i / (count - 1);
+    values.push_back(spacing == Spacing::kLog ? std::exp((1 - t) * std::log(first) + t * std::log(last))
+                                              : ((count - 1 - i) * first + i * last) / (count - 1));
+  }
+  values.front() = first;
+  values.back() = last;
+  return values;
+}
+
 std::vector<double> parse_lengths(std::string_view argument, std::string_view text, LengthKind kind) {
   const auto range = split(text, ':');
   if (range.size() == 3) return log_spaced(argument, range, kind);

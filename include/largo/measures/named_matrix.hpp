@@ -11,6 +11,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "largo/numerics/matrix.hpp"
@@ -25,5 +26,10 @@ Matrix named_matrix(std::string_view argument, std::string_view text,
 
 /// Whether the text says its own size: a diagonal or a file (or nothing that named_matrix() knows).
 bool has_own_size(std::string_view text);
+
+/// Queries, one a row: "1,0,-1", several separated by semicolons, or a matrix as above. `function` stands in
+/// the message.
+RowMatrix named_queries(std::string_view function, std::string_view argument, const std::string& text,
+                        std::ptrdiff_t dimension);
 
 }  // namespace largo

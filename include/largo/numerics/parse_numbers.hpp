@@ -12,6 +12,13 @@ double parse_number(std::string_view argument, std::string_view text);
 /// "1,0,-1"
 std::vector<double> parse_numbers(std::string_view argument, std::string_view text);
 
+enum class Spacing { kEven, kLog };
+
+/// "0:6:13": 13 values from 0 to 6, evenly spaced (or in log, for positive ends); or a list. `function`
+/// stands in the message.
+std::vector<double> parse_values(std::string_view function, std::string_view argument, std::string_view text,
+                                 Spacing spacing = Spacing::kEven);
+
 /// The exact formulas hold for any real length, prompts have a whole one.
 enum class LengthKind { kWhole, kReal };
 

@@ -1,0 +1,150 @@
+// largo run: the units of a study that have not been run yet.
+#include <atomic>
+#include <cmath>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/studies/run_study.hpp"
+#include "largo/studies/study_table.hpp"
+#include "output.hpp"
+#include "progress.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "run";
+constexpr int kStoppedCode = 130;  // as the shell has it for Ctrl-C
+
+struct RunOptions : CommonOptions {
+  std::string study, store;
+  std::vector<std::string> changes;
+  bool dry_run = false, retry = false;
+};
+
+std::atomic<bool> stop_asked = false;
+static_assert(std::atomic<bool>::is_always_lock_free);
+
+// The first Ctrl-C ends the run in order, the second one at once.
+void listen_to_signals() {
+  struct sigaction action {};
+  action.sa_handler = [](int) { stop_asked = true; };
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a limit on the size of files is then an error of writing, as a full disk is
+}
+
+std::vector<StudyChange> read_changes(const RunOptions& options) {
+  std::vector<StudyChange> changes;
+  for (const std::string& text : options.changes) {
+    const auto equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      fail(kName, "--set", fmt::format("'{}'", text), "KEY=VALUE");
+    }
+    changes.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return changes;
+}
+
+std::string store_of(const RunOptions& options) {
+  if (!options.store.empty()) return options.store;
+  return std::filesystem::path(options.study).replace_extension(".sqlite").string();
+}
+
+void describe(const RunOptions& options, const Study& study, const std::string& store,
+              const Execution& execution) {
+  const StudyEstimate estimate = estimate_study(study, store, options.retry, execution);
+  Json json{{"store", store},
+            {"units", estimate.units},
+            {"pending", estimate.pending},
+            {"core_seconds", estimate.core_seconds},
+            {"memory_MB", std::ceil(estimate.memory / 1e6)}};
+  if (options.json) return print_json(json);
+  fmt::print("{} units, {} of them to be run\n", estimate.units, estimate.pending);
+  fmt::print("some {:.2g} s on one core, less than {:.0f} MB of memory\n", estimate.core_seconds,
+             json["memory_MB"].get<double>());
+}
+
+void print_run(const RunOptions& options, const StudyRun& run, const std::string& store) {
+  const StudyStatus status = study_status(store);
+  if (options.json) {
+    Json json{{"store", store},          {"units", run.units},       {"done", status.done},
+              {"failed", status.failed}, {"ran", run.ran},           {"stopped", run.stopped},
+              {"seconds", run.seconds},  {"content", status.content}};
+    return print_json(json);
+  }
+  fmt::print("{}: {} of {} units done, {} of them now\n", store, status.done, run.units, run.ran);
+  if (run.stopped) fmt::print("stopped; run it again to go on\n");
+  if (status.failed == 0) return;
+  fmt::print("{} {} failed, the first one:\n  {}\n  {}\n", status.failed,
+             status.failed == 1 ? "unit" : "units", status.failures[0].inputs, status.failures[0].message);
+}
+
+void run_run(const RunOptions& options) {
+  const Study study = read_study(options.study, read_changes(options));
+  const std::string store = store_of(options);
+  listen_to_signals();
+  Execution execution = options.execution();
+  execution.stop = &stop_asked;
+  if (options.dry_run) return describe(options, study, store, execution);
+  StudyRun run;
+  {
+    ProgressLine line(study.plan().title);
+    StudyRunPlan plan{.retry = options.retry};
+    plan.progress = [&](std::int64_t finished, std::int64_t units) {
+      line.show(static_cast<double>(finished) / static_cast<double>(units));
+    };
+    run = run_study(study, store, plan, execution);
+  }
+  if (!first_process()) return;
+  print_run(options, run, store);
+  if (run.stopped) throw CLI::RuntimeError(kStoppedCode);
+  if (run.failed > 0) throw CLI::RuntimeError(1);
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "A study: one quantity at many points, declared in a file");
+  command->add_option("study", options->study, "the study's TOML file")->required()->check(check_given, "");
+  command
+      ->add_option("--store", options->store,
+                   "where its results are kept, a SQLite file (beside the study: STUDY.sqlite)")
+      ->check(check_given, "");
+  command
+      ->add_option(
+          "--set", options->changes,
+          "KEY=VALUE: another value of a parameter, or a list or range for the grid; may be repeated")
+      ->take_all();
+  command->add_flag("--retry", options->retry, "run units that failed before, too");
+  command->add_flag("--dry-run", options->dry_run,
+                    "say how many units there are, how long and how much, and stop");
+  add_common_options(*command, *options);
+  // The study has both; given here, they are parameters like those of --set.
+  for (const char* name : {"--seed", "--precision"}) {
+    CLI::Option* option = command->get_option(name);
+    option->each([options, key = std::string(name + 2)](const std::string& value) {
+      options->changes.push_back(fmt::format("{}={}", key, value));
+    });
+  }
+  command->footer(
+      "Stop it at any moment, and run it again: it goes on. With more points only the new ones are run. Exit "
+      "code:\n"
+      "0 all units done, 1 some failed, 130 stopped by Ctrl-C.\n\n"
+      "Examples:\n"
+      "  largo run examples/studies/errors.toml\n"
+      "  largo run errors.toml --set L=1e1:1e8:15 --store wide.sqlite\n"
+      "  mpirun -n 3 largo run errors.toml");
+  command->callback([options] { run_run(*options); });
+}
+
+}  // namespace largo

@@ -1,0 +1,66 @@
+// largo status: how far a study is, also while it is running.
+#include <memory>
+#include <string>
+
+#include <fmt/core.h>
+
+#include "arguments.hpp"
+#include "command.hpp"
+#include "largo/studies/study_table.hpp"
+#include "output.hpp"
+
+namespace largo {
+namespace {
+
+struct StatusOptions : CommonOptions {
+  std::string store;
+};
+
+Json to_json(const StudyStatus& status) {
+  Json json{{"title", status.title},     {"quantity", status.quantity},
+            {"version", status.version}, {"units", status.units},
+            {"done", status.done},       {"failed", status.failed},
+            {"others", status.others},   {"running", status.running},
+            {"rate", status.rate},       {"unit_seconds", status.unit_seconds}};
+  json["failures"] = Json::array();
+  for (const FailedUnit& one : status.failures) {
+    json["failures"].push_back({{"inputs", Json::parse(one.inputs)}, {"message", one.message}});
+  }
+  json["content"] = status.content;
+  return json;
+}
+
+void run_status(const StatusOptions& options) {
+  const StudyStatus status = study_status(options.store);
+  if (options.json) return print_json(to_json(status));
+  const std::int64_t left = status.units - status.done - status.failed;
+  fmt::print("{}: {} of {} units done{}\n", status.title, status.done, status.units,
+             status.running ? ", and running" : "");
+  if (status.failed > 0) fmt::print("{} failed:\n", status.failed);
+  for (const FailedUnit& one : status.failures) fmt::print("  {}\n    {}\n", one.inputs, one.message);
+  if (status.others > 0) fmt::print("{} more, that the study no longer has\n", status.others);
+  if (status.running && status.rate > 0 && left > 0) {
+    fmt::print("{:.3g} units a second, some {:.2g} s left\n", status.rate,
+               static_cast<double>(left) / status.rate);
+  } else if (left > 0) {
+    fmt::print("{} to be run\n", left);
+  }
+}
+
+}  // namespace
+
+void add_status_command(CLI::App& app) {
+  auto options = std::make_shared<StatusOptions>();
+  CLI::App* command = app.add_subcommand("status", "How far a study is, also while it is running");
+  command->add_option("store", options->store, "the study's store, a SQLite file")
+      ->required()
+      ->check(check_given, "");
+  add_common_options(*command, *options);
+  command->footer(
+      "content is a hash of the units and their results in the study's order: the same however they were "
+      "run.\n\n"
+      "Example: largo status errors.sqlite");
+  command->callback([options] { run_status(*options); });
+}
+
+}  // namespace largo

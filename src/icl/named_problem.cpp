@@ -1,0 +1,67 @@
+#include "largo/icl/named_problem.hpp"
+
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "largo/icl/published_experiment.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "icl";
+constexpr std::ptrdiff_t kMostDimensions = 200;
+
+std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix) {
+  if (problem.dimension) return *problem.dimension;
+  // A covariance from a file or a diagonal says it.
+  const std::pair<const char*, const std::string&> matrices[] = {
+      {"cov", problem.covariance}, {"query-cov", problem.query_covariance}, {"prior", problem.prior}};
+  for (const auto& [option, text] : matrices) {
+    if (has_own_size(text)) return named_matrix(fmt::format("{}{}", prefix, option), text).rows();
+  }
+  return 5;
+}
+
+}  // namespace
+
+RegressionProblem named_problem(const ProblemText& text, std::string_view prefix) {
+  const auto name = [&](const char* option) { return fmt::format("{}{}", prefix, option); };
+  const std::ptrdiff_t d = dimension_of(text, prefix);
+  if (d < 1 || d > kMostDimensions) fail(kName, name("d"), static_cast<double>(d), "between 1 and 200");
+  RegressionProblem problem = paper_problem(Matrix::Identity(d, d));
+  if (text.preset == "published" || text.preset == "published-code") {
+    problem = published_problem(text.preset == "published" ? PublishedData::paper : PublishedData::code, d);
+  } else if (text.preset != "paper") {
+    fail(kName, name("preset"), fmt::format("'{}'", text.preset), "paper, published or published-code");
+  }
+  if (!text.covariance.empty()) {
+    problem.covariance = named_matrix(name("cov"), text.covariance, d, d);
+    problem.query_covariance = problem.covariance;
+  }
+  if (!text.query_covariance.empty()) {
+    problem.query_covariance = named_matrix(name("query-cov"), text.query_covariance, d, d);
+  }
+  if (!text.prior.empty()) problem.prior_covariance = named_matrix(name("prior"), text.prior, d, d);
+  if (text.noise) problem.noise = *text.noise;
+  if (text.score_scale) problem.score_scale = *text.score_scale;
+  check(problem);
+  return problem;
+}
+
+InvariantPoint named_start(const RegressionProblem& problem, std::optional<double> alpha,
+                           std::string_view theta, std::string_view prefix) {
+  const double largest = largest_admissible_alpha(problem);
+  const std::string name = fmt::format("{}alpha", prefix);
+  if (!alpha && !std::isfinite(largest)) {
+    fail(kName,
+         fmt::format("the covariance or the score scale is zero: every start is admissible, give {}", name));
+  }
+  const double a = alpha.value_or(largest / 2);
+  check_finite(kName, name, a);
+  return paper_start(problem, a, named_matrix(fmt::format("{}theta", prefix), theta, problem.dimension()));
+}
+
+}  // namespace largo

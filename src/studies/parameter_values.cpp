@@ -1,0 +1,151 @@
+#include "studies/parameter_values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "studies/closest_name.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+const char* wanted(const Parameter& parameter) {
+  switch (parameter.kind) {
+    case ParameterKind::number:
+      return "a number";
+    case ParameterKind::length:
+      return "a number of at least 1, or inf";
+    case ParameterKind::whole:
+      return "a whole number of at least 0";
+    case ParameterKind::text:
+      return "a text in quotes";
+  }
+  return "";
+}
+
+[[noreturn]] void refuse(const Parameter& parameter, const std::string& value, const Place& where) {
+  fail(where.text(), fmt::format("'{}' is {}, must be {}", parameter.name, value, wanted(parameter)));
+}
+
+double checked(const Parameter& parameter, double value, const Place& where) {
+  const bool good = parameter.kind == ParameterKind::number ? std::isfinite(value)
+                    : parameter.kind == ParameterKind::length
+                        ? value >= 1
+                        : value >= 0 && value == std::floor(value) && value <= 0x1p53;
+  if (!good) refuse(parameter, fmt::format("{}", value), where);
+  return value;
+}
+
+std::string checked(const Parameter& parameter, std::string text, const Place& where) {
+  if (text.empty()) fail(where.text(), fmt::format("'{}' is an empty text", parameter.name));
+  const auto& choices = parameter.choices;
+  if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    fail(where.text(),
+         fmt::format("'{}' is not a value of '{}'{}", text, parameter.name, suggestion(text, choices)));
+  }
+  return text;
+}
+
+std::string shown(const toml::node& node) {
+  if (node.is_table()) return "a table";
+  if (node.is_array()) return "a list";
+  if (const auto* text = node.as_string()) return fmt::format("the text '{}'", text->get());
+  if (const auto* flag = node.as_boolean()) return flag->get() ? "true" : "false";
+  if (const auto* number = node.as_integer()) return fmt::format("{}", number->get());
+  if (const auto* number = node.as_floating_point()) return fmt::format("{}", number->get());
+  return "a date or time";
+}
+
+// "first:last:count", "…:log" and lists.
+std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string text, const Place& where) {
+  const bool length = parameter.kind == ParameterKind::length;
+  Spacing spacing = length ? Spacing::kLog : parameter.spacing;
+  for (const auto& [suffix, kind] : {std::pair(":log", Spacing::kLog), std::pair(":even", Spacing::kEven)}) {
+    if (!text.ends_with(suffix)) continue;
+    spacing = kind;
+    text.resize(text.size() - std::string_view(suffix).size());
+    break;
+  }
+  std::vector<double> numbers;
+  try {
+    if (std::count(text.begin(), text.end(), ':') == 2) {
+      const double count = parse_number(parameter.name, text.substr(text.rfind(':') + 1));
+      if (count > static_cast<double>(kMostUnits)) {
+        fail("", fmt::format("'{}' would be {:.15g} values, and at most {} are allowed", parameter.name,
+                             count, kMostUnits));
+      }
+    }
+    numbers = length && spacing == Spacing::kLog ? parse_lengths(parameter.name, text, LengthKind::kReal)
+                                                 : parse_values("", parameter.name, text, spacing);
+  } catch (const InputError& error) {
+    const std::string_view message = error.what();
+    const auto begin = message.find(": ");  // the name of a function says nothing about a file
+    fail(where.text(), std::string(begin == std::string_view::npos ? message : message.substr(begin + 2)));
+  }
+  std::vector<StudyValue> values;
+  for (const double number : numbers) values.emplace_back(checked(parameter, number, where));
+  return values;
+}
+
+}  // namespace
+
+std::string Place::text() const { return line == 0 ? file : fmt::format("{}:{}", file, line); }
+
+Place Place::of(const toml::node& node) const {
+  const std::size_t there = node.source().begin.line;
+  return line == 0 || there == 0 ? *this : Place{file, there};
+}
+
+StudyValue one_value(const Parameter& parameter, const toml::node& node, const Place& where) {
+  if (parameter.kind == ParameterKind::text) {
+    if (!node.is_string()) refuse(parameter, shown(node), where);
+    return checked(parameter, node.value_or(std::string()), where);
+  }
+  if (node.is_array()) {
+    fail(where.text(), fmt::format("'{}' is a list: lists belong in [grid]", parameter.name));
+  }
+  if (parameter.kind == ParameterKind::length && node.is_string() &&
+      node.value_or("") == std::string("inf")) {
+    return kInfinity;
+  }
+  if (!node.is_number()) refuse(parameter, shown(node), where);
+  return checked(parameter, node.value_or(0.0), where);
+}
+
+std::vector<StudyValue> all_values(const Parameter& parameter, const toml::node& node, const Place& where) {
+  if (const toml::array* array = node.as_array()) {
+    if (array->empty())
+      fail(where.text(), fmt::format("'{}' is an empty list: the grid is empty", parameter.name));
+    std::vector<StudyValue> values;
+    for (const toml::node& item : *array) {
+      if (item.is_array()) refuse(parameter, "a list in a list", where.of(item));
+      values.push_back(one_value(parameter, item, where.of(item)));
+    }
+    return values;
+  }
+  if (parameter.kind != ParameterKind::text && node.is_string()) {
+    return numbers_of(parameter, node.value_or(std::string()), where);
+  }
+  return {one_value(parameter, node, where)};
+}
+
+std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::string& text,
+                                       const Place& where) {
+  if (text.starts_with('[') || text.starts_with('"') || text.starts_with('\'')) {
+    try {
+      const toml::table table = toml::parse(fmt::format("value = {}", text));
+      return all_values(parameter, *table.get("value"), where);
+    } catch (const toml::parse_error& error) {
+      fail(where.text(), std::string(error.description()));
+    }
+  }
+  if (parameter.kind == ParameterKind::text) return {checked(parameter, text, where)};
+  return numbers_of(parameter, text, where);
+}
+
+}  // namespace largo

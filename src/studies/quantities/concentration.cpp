@@ -1,0 +1,96 @@
+// How far attention over L tokens is from its limit.
+#include <memory>
+
+#include "largo/concentration/concentration_grid.hpp"
+#include "largo/concentration/exact_errors.hpp"
+#include "largo/measures/empirical.hpp"
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "studies/quantity.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "concentration";
+
+AttentionLayer layer_of(const UnitInputs& inputs) {
+  AttentionLayer layer;
+  const std::string precision = inputs.text("precision");
+  const Arithmetic arithmetic = precision == "float32"   ? Arithmetic::float32
+                                : precision == "float64" ? Arithmetic::float64
+                                                         : Arithmetic::of_tokens;
+  layer.tokens = named_law(inputs.text("law"), inputs.given_size("d"), arithmetic);
+  const std::ptrdiff_t d = layer.tokens->dimension();
+  layer.U = named_matrix("U", inputs.text("U"), d);
+  layer.V = named_matrix("V", inputs.text("V"), std::nullopt, d);
+  const std::string query = inputs.text("query"), law = inputs.text("query-law");
+  if (query.empty() == law.empty()) fail(kName, "give either query or query-law");
+  if (query.empty()) {
+    layer.queries = named_law(law, layer.U.cols());
+    return layer;
+  }
+  const RowMatrix rows = named_queries(kName, "query", query, layer.U.cols());
+  if (rows.rows() == 1) {
+    layer.queries = Vector(rows.row(0).transpose());
+  } else {
+    layer.queries = std::make_shared<const EmpiricalMeasure>(rows);
+  }
+  return layer;
+}
+
+UnitResult to_result(const ErrorBar& bar) { return UnitResult(bar.value, bar.error); }
+
+class Concentration final : public Quantity {
+ public:
+  Concentration()
+      : Quantity(kName,
+                 {{.name = "law", .kind = ParameterKind::text, .required = true},
+                  {.name = "d", .kind = ParameterKind::whole},
+                  {.name = "U", .kind = ParameterKind::text, .otherwise = "identity"},
+                  {.name = "V", .kind = ParameterKind::text, .otherwise = "identity"},
+                  {.name = "query", .kind = ParameterKind::text},
+                  {.name = "query-law", .kind = ParameterKind::text},
+                  {.name = "sigma", .otherwise = 1.0},
+                  {.name = "L", .kind = ParameterKind::length, .required = true},
+                  {.name = "method",
+                   .kind = ParameterKind::text,
+                   .otherwise = "auto",
+                   .choices = {"auto", "exact", "sampled"}},
+                  {.name = "prompts", .kind = ParameterKind::whole, .otherwise = 10000.0},
+              {.name = "precision",
+               .kind = ParameterKind::text,
+               .otherwise = "auto",
+               .choices = {"auto", "float32", "float64"}}},
+                 {"output", "gradient_V", "gradient_U"}) {}
+
+ protected:
+  std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
+    const AttentionLayer layer = layer_of(inputs);
+    ConcentrationPlan plan;
+    plan.scales = {inputs.number("sigma")};
+    plan.lengths = {inputs.number("L")};
+    const std::string method = inputs.text("method");
+    plan.exact = method == "exact" || (method == "auto" && !missing_formula(layer));
+    plan.sampled = !plan.exact;
+    plan.exponents = false;
+    plan.sampling.samples = static_cast<std::int64_t>(inputs.number("prompts"));
+    plan.sampling.relative_error = inputs.tolerance().value_or(0);
+    plan.seed = inputs.seed();
+    if (inputs.text("precision") == "float64") plan.precision = TokenPrecision::float64;
+    const ConcentrationRow row = concentration_grid(layer, plan, execution).at(0);
+    return {to_result(row.output), to_result(row.gradient_V),
+            row.gradient_U ? to_result(*row.gradient_U) : UnitResult()};
+  }
+  // Sampling stops at the tolerance, or at the number of prompts.
+  bool bounds_errors(const UnitInputs& inputs) const override { return inputs.text("method") == "exact"; }
+};
+
+}  // namespace
+
+const Quantity& concentration_quantity() {
+  static const Concentration quantity;
+  return quantity;
+}
+
+}  // namespace largo

@@ -1,0 +1,48 @@
+// Training by gradient flow on the invariant set: where it ends, and how far it is from the infinite
+// prompt's.
+#include "largo/icl/regression_training.hpp"
+#include "largo/numerics/check.hpp"
+#include "studies/quantities/icl_parameters.hpp"
+
+namespace largo {
+namespace {
+
+class IclFlow final : public Quantity {
+ public:
+  IclFlow()
+      : Quantity(
+            "icl-flow",
+            with_training({{.name = "L", .kind = ParameterKind::length, .required = true}, {.name = "time"}}),
+            {"final_risk", "distance_to_limit_flow", "b"}) {}
+
+ protected:
+  std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
+    TrainingPlan plan;
+    plan.problem = problem_of(inputs);
+    const InvariantPoint start = start_of(inputs, plan.problem);
+    plan.start = Vector(start.A.size() + 1);
+    plan.start << start.A.reshaped(), start.b;
+    plan.attention = {attention_of(inputs)};
+    plan.lengths = {inputs.number("L")};
+    plan.flow.relative_tolerance = flow_tolerance(inputs, 1e-9);
+    plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+    if (const auto time = inputs.given_number("time")) {
+      check_positive("icl-flow", "time", *time);
+      plan.flow.end = *time;
+    }
+    const TrainingRun run = train(plan, execution).at(0);
+    return {UnitResult(run.final_risk),
+            run.to_limit_flow ? UnitResult(run.to_limit_flow->parameters.value) : UnitResult(),
+            UnitResult(run.last.v[plan.problem.dimension()])};
+  }
+  bool bounds_errors(const UnitInputs&) const override { return false; }  // it is that of a step
+};
+
+}  // namespace
+
+const Quantity& icl_flow_quantity() {
+  static const IclFlow quantity;
+  return quantity;
+}
+
+}  // namespace largo

@@ -1,0 +1,37 @@
+// L(ε): the smallest prompt length whose trained risk is within ε of the limit.
+#include "largo/icl/threshold.hpp"
+#include "largo/numerics/check.hpp"
+#include "studies/quantities/icl_parameters.hpp"
+
+namespace largo {
+namespace {
+
+class IclThreshold final : public Quantity {
+ public:
+  IclThreshold()
+      : Quantity("icl-threshold",
+                 with_training({{.name = "epsilon", .required = true, .spacing = Spacing::kLog}}),
+                 {"L", "risk", "limit"}) {}
+
+ protected:
+  std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
+    const RegressionProblem problem = problem_of(inputs);
+    ThresholdPlan plan;
+    plan.attention = attention_of(inputs);
+    plan.flow.relative_tolerance = flow_tolerance(inputs, plan.flow.relative_tolerance);
+    const double epsilon = inputs.number("epsilon");
+    check_positive("icl-threshold", "epsilon", epsilon);
+    const Threshold found = threshold(problem, epsilon, start_of(inputs, problem), plan, execution);
+    return {UnitResult(found.L), UnitResult(found.risk), UnitResult(found.limit)};
+  }
+  bool bounds_errors(const UnitInputs&) const override { return false; }  // it is that of a step
+};
+
+}  // namespace
+
+const Quantity& icl_threshold_quantity() {
+  static const IclThreshold quantity;
+  return quantity;
+}
+
+}  // namespace largo

@@ -1,0 +1,106 @@
+// What a study can compute: a quantity has named parameters and named results, and evaluates one unit.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "largo/numerics/estimate.hpp"
+#include "largo/numerics/execution.hpp"
+#include "largo/numerics/parse_numbers.hpp"
+#include "largo/studies/study.hpp"
+
+namespace largo {
+
+enum class ParameterKind : std::uint8_t {
+  number,  ///< finite
+  length,  ///< at least 1, or infinite
+  whole,   ///< 0, 1, … 2^53
+  text,
+};
+
+struct Parameter {
+  std::string name;
+  ParameterKind kind = ParameterKind::number;
+  StudyValue otherwise = {};  ///< where it is not given; nothing: see `required`
+  bool required = false;
+  Spacing spacing = Spacing::kEven;       ///< of "first:last:count"
+  std::vector<std::string> choices = {};  ///< of a text; none: any
+};
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+/// One number of a unit. A value of kUnknown: the unit has none (no formula is known, say); an error of
+/// kUnknown: nothing is known of it.
+struct UnitResult {
+  double value = kUnknown;
+  double error = kUnknown;
+  bool given = false;  ///< false for none; a value that came out as NaN is a failure
+
+  UnitResult() = default;
+  explicit UnitResult(double number, double bound = kUnknown) : value(number), error(bound), given(true) {}
+  explicit UnitResult(const Estimate& estimate) : UnitResult(estimate.value, estimate.error) {}
+};
+
+/// The values of one unit, by name.
+class UnitInputs {
+ public:
+  UnitInputs(const Quantity& quantity, const std::vector<StudyValue>& values)
+      : quantity_(quantity), values_(values) {}
+
+  double number(std::string_view name) const;
+  std::optional<double> given_number(std::string_view name) const;
+  std::optional<std::ptrdiff_t> given_size(std::string_view name) const;
+  std::string text(std::string_view name) const;  ///< empty where it is not given
+  std::uint64_t seed() const { return static_cast<std::uint64_t>(number("seed")); }
+  std::optional<double> tolerance() const { return given_number("tolerance"); }
+
+ private:
+  const StudyValue& at(std::string_view name) const;
+
+  const Quantity& quantity_;
+  const std::vector<StudyValue>& values_;
+};
+
+class Quantity {
+ public:
+  virtual ~Quantity() = default;
+
+  const std::string& name() const { return name_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const std::vector<std::string>& results() const { return results_; }
+  std::optional<std::size_t> find(std::string_view parameter) const;
+
+  /// One number for each of results(), a function of the inputs alone. Throws InputError, also where an error
+  /// estimate is above the tolerance, and Stopped.
+  std::vector<UnitResult> evaluate(const UnitInputs& inputs, const Execution& execution) const;
+
+ protected:
+  /// Adds the parameters that all have: seed and tolerance.
+  Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results);
+
+  virtual std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const = 0;
+  /// Whether the tolerance is a bound on the relative errors of results, to be checked afterwards.
+  virtual bool bounds_errors(const UnitInputs&) const { return true; }
+
+ private:
+  std::string name_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::string> results_;
+};
+
+std::span<const Quantity* const> all_quantities();
+const Quantity* find_quantity(std::string_view name);  ///< null where there is none
+
+/// In quantities/.
+const Quantity& moments_quantity();
+const Quantity& concentration_quantity();
+const Quantity& icl_risk_quantity();
+const Quantity& icl_flow_quantity();
+const Quantity& icl_threshold_quantity();
+
+}  // namespace largo

@@ -1,0 +1,207 @@
+#include "largo/studies/run_study.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+
+#include "numerics/parallel.hpp"
+#include "studies/store.hpp"
+#include "studies/unit_exchange.hpp"
+#include "studies/unit_pool.hpp"
+
+namespace largo {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Duration = std::chrono::nanoseconds;
+using std::chrono::milliseconds;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+bool first_rank(const Execution& execution) {
+  return execution.ranks == nullptr || execution.ranks->rank() == 0;
+}
+
+// Finished units on their way into the store: many in a transaction, none for long.
+class Writer {
+ public:
+  explicit Writer(StudyStore& store) : store_(store) {}
+
+  void add(std::vector<FinishedUnit> units) {
+    std::move(units.begin(), units.end(), std::back_inserter(held_));
+  }
+
+  /// Writes what has been held for long enough, ten times as long as the last transaction took, or is much.
+  void write_some() {
+    if (held_.empty() || (std::ssize(held_) < kMost && Clock::now() < due_)) return;
+    write();
+  }
+
+  void write_all() {
+    const auto start = Clock::now();
+    while (!held_.empty()) {
+      write();
+      if (!held_.empty() && Clock::now() - start > kPatience) {
+        throw std::runtime_error("the store is being read by another program, which does not let go of it");
+      }
+    }
+  }
+
+ private:
+  static constexpr std::ptrdiff_t kMost = 20000;
+  static constexpr Duration kLongest = milliseconds(250);
+  static constexpr Duration kPatience = std::chrono::seconds(60);
+
+  void write() {
+    const auto start = Clock::now();
+    if (store_.write(held_)) held_.clear();
+    const auto end = Clock::now();
+    due_ = end + std::max<Duration>(kLongest, 10 * (end - start));
+  }
+
+  StudyStore& store_;
+  std::vector<FinishedUnit> held_;
+  Clock::time_point due_ = Clock::now();
+};
+
+// Who gets which units: a function of what all processes know, so each of them computes the whole of it.
+class Dealer {
+ public:
+  Dealer(std::vector<std::int64_t> units, int processes)
+      : units_(std::move(units)), out_(static_cast<std::size_t>(processes)) {}
+
+  void note(const std::vector<UnitReport>& reports) {
+    for (std::size_t r = 0; r < reports.size(); ++r) out_[r] -= std::ssize(reports[r].finished);
+  }
+
+  /// Each process has work for some four times as long as the last exchange took. Those of rank `mine`.
+  std::vector<std::int64_t> deal(const std::vector<UnitReport>& reports, std::size_t mine) {
+    std::vector<std::int64_t> dealt;
+    for (std::size_t r = 0; r < reports.size(); ++r) {
+      const std::int64_t wanted =
+          reports[r].threads + 4 * std::ssize(reports[r].finished) - reports[r].waiting;
+      const std::int64_t count = std::clamp<std::int64_t>(wanted, 0, std::ssize(units_) - next_);
+      const auto from = units_.begin() + next_;
+      if (r == mine) dealt.assign(from, from + count);
+      next_ += count;
+      out_[r] += count;
+    }
+    return dealt;
+  }
+
+  bool are_more() const { return next_ < std::ssize(units_); }
+  bool finished() const {
+    return !are_more() && std::all_of(out_.begin(), out_.end(), [](std::int64_t n) { return n == 0; });
+  }
+
+ private:
+  std::vector<std::int64_t> units_;
+  std::ptrdiff_t next_ = 0;
+  std::vector<std::int64_t> out_;  // dealt and not finished, of each process
+};
+
+bool asked_to_stop(const Execution& execution) {
+  return execution.stop != nullptr && execution.stop->load(std::memory_order_relaxed);
+}
+
+// Exchanges are frequent at first, when nobody knows how long a unit takes.
+Duration time_between(Clock::time_point start) {
+  return std::min<Duration>(milliseconds(50), milliseconds(1) + (Clock::now() - start) / 8);
+}
+
+// Returns whether it was stopped.
+bool run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore* store,
+               const StudyRunPlan& plan, const Execution& execution, std::int64_t before) {
+  const int processes = execution.ranks == nullptr ? 1 : execution.ranks->size();
+  const auto mine = static_cast<std::size_t>(execution.ranks == nullptr ? 0 : execution.ranks->rank());
+  const auto share = (std::ssize(pending) + processes - 1) / processes;
+  const int threads = thread_count(execution);
+  const int workers = static_cast<int>(std::min<std::ptrdiff_t>(threads, std::max<std::ptrdiff_t>(1, share)));
+  const std::size_t names = study.quantity().results().size();
+  Dealer dealer(std::move(pending), processes);
+  std::optional<Writer> writer;
+  if (store != nullptr) writer.emplace(*store);
+  UnitPool pool(study, workers, std::max(1, threads / workers));
+  const auto start = Clock::now();
+  bool stopped = false;
+  std::int64_t finished = 0;
+  while (!dealer.finished() && !stopped) {
+    pool.wait(dealer.are_more(), time_between(start));
+    std::vector<UnitReport> reports =
+        exchange({asked_to_stop(execution), pool.waiting(), workers, pool.take()}, names, execution);
+    dealer.note(reports);
+    if (dealer.are_more()) pool.add(dealer.deal(reports, mine));
+    for (UnitReport& report : reports) {
+      stopped = stopped || report.stop;
+      finished += std::ssize(report.finished);
+      if (writer) writer->add(std::move(report.finished));
+    }
+    if (writer) {
+      stopped || dealer.finished() ? writer->write_all() : writer->write_some();
+      if (plan.progress) plan.progress(before + finished, study.size());
+    }
+  }
+  return stopped;
+}
+
+}  // namespace
+
+StudyRun run_study(const Study& study, const std::filesystem::path& path, const StudyRunPlan& plan,
+                   const Execution& execution) {
+  const auto start = Clock::now();
+  StudyRun run;
+  run.units = study.size();
+  try {
+    std::unique_ptr<StudyStore> store;
+    std::vector<std::int64_t> pending;
+    if (first_rank(execution)) {
+      store = std::make_unique<StudyStore>(path, study, thread_count(execution),
+                                           execution.ranks == nullptr ? 1 : execution.ranks->size());
+      pending = store->pending(plan.retry);
+    }
+    pending = share_list(std::move(pending), execution);
+    run.before = study.size() - std::ssize(pending);
+    run.stopped = run_units(study, std::move(pending), store.get(), plan, execution, run.before);
+    if (store) {
+      run.failed = store->failed();
+      run.ran = store->done() + run.failed - run.before;
+    }
+  } catch (const OtherProcessFailed&) {
+    throw;
+  } catch (...) {
+    give_up(execution);
+    throw;
+  }
+  run.seconds = seconds_since(start);
+  return run;
+}
+
+StudyEstimate estimate_study(const Study& study, const std::filesystem::path& path, bool retry,
+                             const Execution& execution) {
+  constexpr double kLongest = 2;
+  StudyEstimate estimate;
+  estimate.units = study.size();
+  std::vector<std::int64_t> pending = pending_units(study, path, retry);
+  estimate.pending = std::ssize(pending);
+  estimate.memory = 1e8 + 100 * static_cast<double>(study.size());
+  const auto start = Clock::now();
+  double spent = 0;
+  for (const std::ptrdiff_t at : {std::ssize(pending) / 2, std::ptrdiff_t{0}, std::ssize(pending) - 1}) {
+    if (estimate.tried >= estimate.pending || seconds_since(start) > kLongest) break;
+    const Execution one{.threads = 1, .stop = execution.stop};
+    spent += evaluate_unit(study, pending[static_cast<std::size_t>(at)], one).seconds;
+    ++estimate.tried;
+  }
+  if (estimate.tried > 0) {
+    estimate.core_seconds =
+        spent / static_cast<double>(estimate.tried) * static_cast<double>(estimate.pending);
+  }
+  return estimate;
+}
+
+}  // namespace largo

@@ -1,0 +1,284 @@
+#include "studies/store.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "largo/version.hpp"
+#include "studies/store_schema.hpp"
+#include "studies/study_json.hpp"
+
+namespace largo {
+namespace {
+
+constexpr int kPatience = 100;  // ms that a commit waits for readers before it is put off
+
+double now() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+}  // namespace
+
+void rethrow(const std::filesystem::path& path, const SqliteError& error) {
+  if (error.not_a_database()) {
+    fail(path.string(), fmt::format("this is not a store of largo, or it is damaged ({})", error.what()));
+  }
+  if (error.cannot_open())
+    fail(path.string(), fmt::format("this store cannot be written ({})", error.what()));
+  if (error.busy()) {
+    throw std::runtime_error(fmt::format("{}: another program holds a lock on the store", path.string()));
+  }
+  if (error.full()) {
+    throw std::runtime_error(fmt::format(
+        "{}: the store cannot be written: is the disk full? ({}) What was finished before is kept",
+        path.string(), error.what()));
+  }
+  throw std::runtime_error(fmt::format("{}: {}", path.string(), error.what()));
+}
+
+namespace {
+
+// A new file, or what is left of a process that was killed in its first transaction.
+bool is_empty(Database& database) {
+  return database.number("SELECT count(*) FROM sqlite_master") == 0 &&
+         database.number("PRAGMA application_id") == 0;
+}
+
+void check_store(Database& database, const std::string& name) {
+  if (database.number("PRAGMA application_id") != kApplicationId) {
+    fail(name, "this is a database, but not a store of largo");
+  }
+  const std::int64_t version = database.number("PRAGMA user_version");
+  if (version != kSchemaVersion) {
+    fail(name, fmt::format("this store has version {}, and largo {} reads version {}", version, kVersion,
+                           kSchemaVersion));
+  }
+}
+
+void check_study(Database& database, const std::filesystem::path& path, const Study& study) {
+  Statement read(database, "SELECT configuration FROM study");
+  if (!read.step()) fail(path.string(), "this store is damaged: it is about no study");
+  try {
+    const std::string other = study_difference(read.text(0), study.configuration());
+    if (!other.empty()) {
+      fail(path.string(), fmt::format("this store is of another study: {}; give another --store", other));
+    }
+  } catch (const StudyJson::exception& error) {
+    fail(path.string(), fmt::format("this store is damaged ({})", error.what()));
+  }
+}
+
+// The finished units by their ids, at the places that the study has for them now.
+struct Places {
+  std::vector<char> state;  // of each unit of the study
+  struct Move {
+    std::int64_t unit, ordinal;  // -1: none
+  };
+  std::vector<Move> moves;  // rows that are not at their place
+};
+
+Places find_places(Database& database, const std::filesystem::path& path, const Study& study) {
+  Places places;
+  places.state.assign(static_cast<std::size_t>(study.size()), ' ');
+  std::vector<std::int64_t> order(places.state.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return study.id(a) < study.id(b); });
+  Statement read(database, "SELECT unit, id, ordinal, state FROM units");
+  while (read.step()) {
+    const std::string_view bytes = read.bytes(1);
+    UnitId id;
+    if (bytes.size() != id.bytes.size()) fail(path.string(), "this store is damaged: a unit has no name");
+    std::memcpy(id.bytes.data(), bytes.data(), id.bytes.size());
+    const auto at =
+        std::lower_bound(order.begin(), order.end(), id,
+                         [&](std::int64_t a, const UnitId& wanted) { return study.id(a) < wanted; });
+    const std::int64_t place = at != order.end() && study.id(*at) == id ? *at : -1;
+    if (place >= 0) places.state[static_cast<std::size_t>(place)] = read.bytes(3) == "done" ? 'd' : 'f';
+    if (place != (read.null(2) ? -1 : read.integer(2))) places.moves.push_back({read.integer(0), place});
+  }
+  return places;
+}
+
+std::vector<std::int64_t> units_to_run(const std::vector<char>& state, bool retry) {
+  std::vector<std::int64_t> units;
+  for (std::size_t i = 0; i < state.size(); ++i) {
+    if (state[i] == ' ' || (retry && state[i] == 'f')) units.push_back(static_cast<std::int64_t>(i));
+  }
+  return units;
+}
+
+void check_file(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+    fail(path.string(), "this is not a file");
+  }
+}
+
+}  // namespace
+
+std::unique_ptr<Database> read_store(const std::filesystem::path& path) {
+  constexpr int kReaderPatience = 1000;  // ms; commits take less
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored)) fail(path.string(), "there is no such store");
+  check_file(path);
+  try {
+    auto database = std::make_unique<Database>(path, OpenMode::read, kReaderPatience);
+    if (is_empty(*database)) fail(path.string(), "this store is empty: nothing was run");
+    check_store(*database, path.string());
+    return database;
+  } catch (const SqliteError& error) {
+    rethrow(path, error);
+  }
+}
+
+std::vector<std::int64_t> pending_units(const Study& study, const std::filesystem::path& path, bool retry) {
+  std::vector<char> state(static_cast<std::size_t>(study.size()), ' ');
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0) {
+    const auto database = read_store(path);
+    try {
+      check_study(*database, path, study);
+      state = find_places(*database, path, study).state;
+    } catch (const SqliteError& error) {
+      rethrow(path, error);
+    }
+  }
+  return units_to_run(state, retry);
+}
+
+StudyStore::StudyStore(const std::filesystem::path& path, const Study& study, int threads, int processes)
+    : path_(path), study_(study), lock_(path), state_(static_cast<std::size_t>(study.size()), ' ') {
+  check_file(path);
+  try {
+    database_ = std::make_unique<Database>(path, OpenMode::create, kPatience);
+    const bool fresh = is_empty(*database_);
+    if (!fresh) check_store(*database_, path.string());
+    Transaction transaction(*database_, OpenMode::create);
+    fresh ? create() : adopt();
+    Statement insert(
+        *database_,
+        "INSERT INTO runs (version, started, latest, units, threads, processes) VALUES (?1, ?2, ?2, "
+        "0, ?3, ?4)");
+    insert.bind(1, kVersion);
+    insert.bind(2, now());
+    insert.bind(3, std::int64_t{threads});
+    insert.bind(4, std::int64_t{processes});
+    insert.run();
+    run_ = database_->last_row();
+    transaction.commit();
+  } catch (const SqliteError& error) {
+    rethrow(path, error);
+  }
+}
+
+void StudyStore::create() {
+  database_->execute(store_schema(study_));
+  const std::string configuration = study_.configuration();
+  Statement insert(*database_, "INSERT INTO study VALUES (?, ?, ?, ?, ?)");
+  insert.bind(1, study_.plan().title);
+  insert.bind(2, study_.plan().quantity);
+  insert.bind(3, configuration);
+  insert.bind(4, study_.size());
+  insert.bind(5, kVersion);
+  insert.run();
+}
+
+void StudyStore::adopt() {
+  if (database_->number("SELECT count(*) FROM study") != 1) {
+    fail(path_.string(), "this store is damaged: it must be about one study");
+  }
+  {
+    Statement check(*database_, "PRAGMA quick_check(1)");
+    if (!check.step() || check.text(0) != "ok") {
+      fail(path_.string(), fmt::format("this store is damaged ({})", check.text(0)));
+    }
+  }
+  check_study(*database_, path_, study_);
+  Statement update(*database_, "UPDATE study SET title = ?, configuration = ?, units = ?, version = ?");
+  update.bind(1, study_.plan().title);
+  const std::string configuration = study_.configuration();
+  update.bind(2, configuration);
+  update.bind(3, study_.size());
+  update.bind(4, kVersion);
+  update.run();
+  Places places = find_places(*database_, path_, study_);
+  state_ = std::move(places.state);
+  Statement place(*database_, "UPDATE units SET ordinal = ?2 WHERE unit = ?1");
+  for (const auto& [unit, ordinal] : places.moves) {
+    place.bind(1, unit);
+    if (ordinal < 0) {
+      place.bind_null(2);
+    } else {
+      place.bind(2, ordinal);
+    }
+    place.run();
+  }
+}
+
+std::vector<std::int64_t> StudyStore::pending(bool retry) const { return units_to_run(state_, retry); }
+
+std::int64_t StudyStore::done() const { return std::count(state_.begin(), state_.end(), 'd'); }
+std::int64_t StudyStore::failed() const { return std::count(state_.begin(), state_.end(), 'f'); }
+
+bool StudyStore::write(const std::vector<FinishedUnit>& finished) {
+  if (finished.empty()) return true;
+  try {
+    Transaction transaction(*database_, OpenMode::create);
+    const std::size_t names = study_.quantity().results().size();
+    std::string marks = "?";
+    for (std::size_t i = 0; i < 2 * names; ++i) marks += ", ?";
+    // A unit that failed before is tried again, and takes the place of its row.
+    Statement unit(
+        *database_,
+        "INSERT INTO units (id, ordinal, inputs, state, message, seconds, run) VALUES (?, ?, ?, ?, ?, ?, "
+        "?) ON CONFLICT (id) DO UPDATE SET state = excluded.state, message = excluded.message, seconds "
+        "= excluded.seconds, run = excluded.run RETURNING unit");
+    Statement results(*database_, fmt::format("INSERT OR REPLACE INTO results VALUES ({})", marks));
+    for (const FinishedUnit& one : finished) {
+      const UnitId& id = study_.id(one.unit);
+      const std::string inputs = study_.inputs_json(one.unit);
+      const bool good = one.failure.empty();
+      unit.bind_bytes(1, id.bytes.data(), id.bytes.size());
+      unit.bind(2, one.unit);
+      unit.bind(3, inputs);
+      unit.bind(4, good ? "done" : "failed");
+      if (good) {
+        unit.bind_null(5);
+      } else {
+        unit.bind(5, one.failure);
+      }
+      unit.bind(6, one.seconds);
+      unit.bind(7, run_);
+      unit.step();
+      const std::int64_t row = unit.integer(0);
+      unit.reset();
+      results.bind(1, row);
+      for (std::size_t i = 0; i < names; ++i) {
+        const UnitResult result = good ? one.results[i] : UnitResult();
+        results.bind(static_cast<int>(2 * i) + 2, result.value);
+        results.bind(static_cast<int>(2 * i) + 3, result.error);
+      }
+      results.run();
+    }
+    Statement run(*database_, "UPDATE runs SET latest = ?, units = units + ? WHERE run = ?");
+    run.bind(1, now());
+    run.bind(2, static_cast<std::int64_t>(finished.size()));
+    run.bind(3, run_);
+    run.run();
+    transaction.commit();
+  } catch (const SqliteError& error) {
+    if (error.busy()) return false;
+    rethrow(path_, error);
+  }
+  for (const FinishedUnit& one : finished) {
+    state_[static_cast<std::size_t>(one.unit)] = one.failure.empty() ? 'd' : 'f';
+  }
+  return true;
+}
+
+}  // namespace largo

@@ -1,0 +1,82 @@
+#include "studies/store_lock.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo {
+namespace {
+
+std::filesystem::path lock_file(const std::filesystem::path& store) {
+  return std::filesystem::path(store).concat(".lock");
+}
+
+// Of the open file, not of the process: closing another descriptor of the same file does not release it.
+struct flock whole_file() {
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+bool same_file(int file, const std::filesystem::path& path) {
+  struct stat one {
+  }, other{};
+  return ::fstat(file, &one) == 0 && ::stat(path.c_str(), &other) == 0 && one.st_dev == other.st_dev &&
+         one.st_ino == other.st_ino;
+}
+
+}  // namespace
+
+StoreLock::StoreLock(const std::filesystem::path& store) : path_(lock_file(store)) {
+  while (true) {
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (file_ < 0) {
+      fail(store.string(), fmt::format("the folder cannot be written ({})", std::strerror(errno)));
+    }
+    struct flock lock = whole_file();
+    if (::fcntl(file_, F_OFD_SETLK, &lock) != 0) {
+      const int error = errno;
+      char text[32] = {};
+      const ssize_t size = ::read(file_, text, sizeof(text) - 1);
+      ::close(file_);
+      if (error != EAGAIN && error != EACCES) {
+        fail(store.string(), fmt::format("{} cannot be locked ({})", path_.string(), std::strerror(error)));
+      }
+      const std::string holder(text, size > 0 ? std::string(text).find_first_not_of("0123456789") : 0);
+      fail(store.string(), fmt::format("another largo is running this study{}",
+                                       holder.empty() ? "" : fmt::format(" (process {})", holder)));
+    }
+    // The one before us may have removed the file between our opening and locking it.
+    if (same_file(file_, path_)) break;
+    ::close(file_);
+  }
+  const std::string process = fmt::format("{}\n", ::getpid());
+  if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, process.data(), process.size(), 0) < 0) {
+    return;  // only for people to read
+  }
+}
+
+StoreLock::~StoreLock() {
+  ::unlink(path_.c_str());
+  ::close(file_);
+}
+
+bool is_locked(const std::filesystem::path& store) {
+  const int file = ::open(lock_file(store).c_str(), O_RDWR | O_CLOEXEC);
+  if (file < 0) return false;
+  struct flock lock = whole_file();
+  const bool locked = ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(file);
+  return locked;
+}
+
+}  // namespace largo

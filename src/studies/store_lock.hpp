@@ -1,0 +1,26 @@
+// One process at a time on a store: a lock on FILE.lock beside it, which the kernel takes away when its
+// process ends, however it ends.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+
+namespace largo {
+
+class StoreLock {
+ public:
+  /// InputError where another process has it, or the folder cannot be written.
+  explicit StoreLock(const std::filesystem::path& store);
+  StoreLock(const StoreLock&) = delete;
+  StoreLock& operator=(const StoreLock&) = delete;
+  ~StoreLock();  ///< removes the file
+
+ private:
+  std::filesystem::path path_;
+  int file_ = -1;
+};
+
+/// Whether a process has the lock. Takes none itself.
+bool is_locked(const std::filesystem::path& store);
+
+}  // namespace largo

@@ -1,0 +1,18 @@
+// The tables of a store, and whether a store is that of a study.
+#pragma once
+
+#include <string>
+
+#include "largo/studies/study.hpp"
+
+namespace largo {
+
+/// SQL that makes the tables.
+std::string store_schema(const Study& study);
+
+/// Why the study with the configuration `stored` is another one than that with the configuration `wanted`;
+/// empty where it is the same. Grids and points may differ, and a parameter that was fixed may vary; one that
+/// is fixed in both must be the same.
+std::string study_difference(const std::string& stored, const std::string& wanted);
+
+}  // namespace largo

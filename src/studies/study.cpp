@@ -1,0 +1,180 @@
+#include "largo/studies/study.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "studies/quantity.hpp"
+#include "studies/sha256.hpp"
+#include "studies/study_json.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "study";
+// Begins the text whose hash is a unit's name: another number for another meaning of the same parameters.
+constexpr const char* kUnitText = "largo unit 1";
+
+const Quantity* quantity_of(const StudyPlan& plan) {
+  const Quantity* quantity = find_quantity(plan.quantity);
+  if (quantity == nullptr) fail(kName, "quantity", fmt::format("'{}'", plan.quantity), "a known one");
+  return quantity;
+}
+
+std::string digest_of_file(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  Sha256 hash;
+  std::vector<char> buffer(1 << 16);
+  while (file.read(buffer.data(), std::ssize(buffer)) || file.gcount() > 0) {
+    hash.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
+  }
+  const auto digest = hash.finish();
+  return to_hex(digest.data(), digest.size());
+}
+
+}  // namespace
+
+Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(plan_)) {
+  if (plan_.settings.size() != quantity_->parameters().size()) {
+    fail(kName, "there must be a value, or nothing, for each parameter of the quantity");
+  }
+  for (const Parameter& parameter : quantity_->parameters()) {
+    keys_.push_back(fmt::format("\"{}\":", parameter.name));
+  }
+  double count = plan_.axes.empty() ? 0 : 1;
+  for (StudyAxis& axis : plan_.axes) {
+    std::vector<StudyValue> once;
+    std::set<StudyValue> seen;
+    for (StudyValue& value : axis.values) {
+      if (seen.insert(value).second) once.push_back(std::move(value));
+    }
+    axis.values = std::move(once);
+    count *= static_cast<double>(axis.values.size());
+  }
+  if (const double all = count + static_cast<double>(plan_.points.size());
+      all > static_cast<double>(kMostUnits)) {
+    fail(kName, fmt::format("this would be {:.15g} units, and at most {} are allowed", all, kMostUnits));
+  }
+  grid_size_ = static_cast<std::int64_t>(count);
+  hash_files();
+  ids_.reserve(static_cast<std::size_t>(grid_size_));
+  for (std::int64_t i = 0; i < grid_size_; ++i) ids_.push_back(id_of(place(i)));
+  if (plan_.points.empty()) return;
+  std::vector<UnitId> grid = ids_;
+  std::sort(grid.begin(), grid.end());
+  std::set<UnitId> seen;
+  for (std::int64_t i = 0; i < std::ssize(plan_.points); ++i) {
+    const UnitId id = id_of(place(grid_size_ + i));
+    if (std::binary_search(grid.begin(), grid.end(), id) || !seen.insert(id).second) continue;
+    ids_.push_back(id);
+    points_.push_back(i);
+  }
+}
+
+std::vector<std::string> Study::parameters() const {
+  std::vector<std::string> names;
+  for (const Parameter& one : quantity_->parameters()) names.push_back(one.name);
+  return names;
+}
+
+std::vector<std::string> Study::results() const { return quantity_->results(); }
+
+// A text may hold the names of files: "0.5*U.npy", "tokens:prompt.npy,weights=w.npy". What they hold is part
+// of the unit's name, so that a changed file is another unit.
+void Study::hash_files() {
+  const auto look_at = [&](const StudyValue& value) {
+    const std::string* text = std::get_if<std::string>(&value);
+    if (text == nullptr || files_.contains(*text)) return;
+    std::string digests;
+    for (std::size_t from = 0; from <= text->size();) {
+      const std::size_t to = std::min(text->find_first_of(":=*,;", from), text->size());
+      const std::string piece = text->substr(from, to - from);
+      std::error_code ignored;
+      if (!piece.empty() && std::filesystem::is_regular_file(piece, ignored))
+        digests += digest_of_file(piece);
+      from = to + 1;
+    }
+    if (!digests.empty()) files_.emplace(*text, digests);
+  };
+  for (const StudyValue& value : plan_.settings) look_at(value);
+  for (const StudyAxis& axis : plan_.axes) {
+    for (const StudyValue& value : axis.values) look_at(value);
+  }
+  for (const auto& point : plan_.points) {
+    for (const auto& [parameter, value] : point) look_at(value);
+  }
+}
+
+// `number` counts all points, also those that repeat a unit.
+std::vector<StudyValue> Study::place(std::int64_t number) const {
+  std::vector<StudyValue> values = plan_.settings;
+  if (number >= grid_size_) {
+    for (const auto& [parameter, value] : plan_.points[static_cast<std::size_t>(number - grid_size_)]) {
+      values[parameter] = value;
+    }
+    return values;
+  }
+  for (std::size_t k = plan_.axes.size(); k-- > 0;) {
+    const StudyAxis& axis = plan_.axes[k];
+    const std::int64_t size = std::ssize(axis.values);
+    values[axis.parameter] = axis.values[static_cast<std::size_t>(number % size)];
+    number /= size;
+  }
+  return values;
+}
+
+std::vector<StudyValue> Study::inputs(std::int64_t unit) const {
+  if (unit < grid_size_) return place(unit);
+  return place(grid_size_ + points_[static_cast<std::size_t>(unit - grid_size_)]);
+}
+
+std::string Study::inputs_json(std::int64_t unit) const { return values_json(keys_, inputs(unit)); }
+
+UnitId Study::id_of(const std::vector<StudyValue>& inputs) const {
+  Sha256 hash;
+  hash.add(fmt::format("{}\n{}\n{}\n", kUnitText, plan_.quantity, values_json(keys_, inputs)));
+  for (const StudyValue& value : inputs) {
+    const std::string* text = files_.empty() ? nullptr : std::get_if<std::string>(&value);
+    if (text == nullptr) continue;
+    const auto file = files_.find(*text);
+    if (file != files_.end()) hash.add(file->second);
+  }
+  const Sha256::Digest digest = hash.finish();
+  UnitId id;
+  std::memcpy(id.bytes.data(), digest.data(), id.bytes.size());
+  return id;
+}
+
+std::string Study::configuration() const {
+  StudyJson json;
+  json["title"] = plan_.title;
+  json["quantity"] = plan_.quantity;
+  const auto names = parameters();
+  json["settings"] = StudyJson::object();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (plan_.settings[i].index() != 0) json["settings"][names[i]] = value_json(plan_.settings[i]);
+  }
+  json["grid"] = StudyJson::object();
+  for (const StudyAxis& axis : plan_.axes) {
+    json["settings"].erase(names[axis.parameter]);
+    StudyJson& values = json["grid"][names[axis.parameter]] = StudyJson::array();
+    for (const StudyValue& value : axis.values) values.push_back(value_json(value));
+  }
+  json["points"] = StudyJson::array();
+  for (const auto& point : plan_.points) {
+    StudyJson one = StudyJson::object();
+    for (const auto& [parameter, value] : point) one[names[parameter]] = value_json(value);
+    json["points"].push_back(std::move(one));
+  }
+  json["parameters"] = names;
+  json["results"] = results();
+  return to_text(json);
+}
+
+}  // namespace largo

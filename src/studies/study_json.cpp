@@ -1,0 +1,63 @@
+#include "studies/study_json.hpp"
+
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+namespace largo {
+
+std::string number_text(double value) {
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  return fmt::format("{}", value == 0 ? 0.0 : value);  // no -0
+}
+
+std::string value_text(const StudyValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return number_text(*number);
+  if (const std::string* text = std::get_if<std::string>(&value)) return *text;
+  return {};
+}
+
+std::string to_text(const StudyJson& json) {
+  return json.dump(-1, ' ', false, StudyJson::error_handler_t::replace);
+}
+
+StudyJson number_value_json(double value) {
+  constexpr double kWhole = 0x1p53;
+  if (std::isnan(value)) return nullptr;
+  if (std::isinf(value)) return number_text(value);
+  if (value == std::floor(value) && std::abs(value) < kWhole) return static_cast<std::int64_t>(value);
+  return value;
+}
+
+StudyJson value_json(const StudyValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return number_value_json(*number);
+  if (const std::string* text = std::get_if<std::string>(&value)) return *text;
+  return nullptr;
+}
+
+StudyValue value_of(const StudyJson& json) {
+  if (json.is_number()) return json.get<double>();
+  if (!json.is_string()) return {};
+  const auto& text = json.get_ref<const std::string&>();
+  if (text == "inf") return std::numeric_limits<double>::infinity();
+  return text;
+}
+
+std::string values_json(const std::vector<std::string>& keys, const std::vector<StudyValue>& values) {
+  std::string text = "{";
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (values[i].index() == 0) continue;
+    if (text.size() > 1) text += ',';
+    text += keys[i];
+    const double* number = std::get_if<double>(&values[i]);
+    if (number != nullptr && std::isfinite(*number)) {
+      text += number_text(*number);
+    } else {
+      text += to_text(StudyJson(value_text(values[i])));
+    }
+  }
+  return text + "}";
+}
+
+}  // namespace largo

@@ -1,0 +1,33 @@
+// Values of studies as JSON, and back.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "largo/studies/study.hpp"
+
+namespace largo {
+
+/// Keys in the order they were added.
+using StudyJson = nlohmann::ordered_json;
+
+/// A number that is infinite is "inf" or "-inf"; NaN and nothing are null.
+StudyJson number_value_json(double value);
+StudyJson value_json(const StudyValue& value);
+/// Of a parameter's value: "inf" is a number.
+StudyValue value_of(const StudyJson& json);
+
+/// {"s":1,"L":100} from `keys` such as "\"s\":"; what is nothing is left out. The same value is always the
+/// same text, for it is hashed.
+std::string values_json(const std::vector<std::string>& keys, const std::vector<StudyValue>& values);
+
+/// "100", "0.1", "inf": the fewest digits that read back as the same number.
+std::string number_text(double value);
+std::string value_text(const StudyValue& value);  ///< empty for nothing
+
+/// Bytes that are not UTF-8 become U+FFFD.
+std::string to_text(const StudyJson& json);
+
+}  // namespace largo

@@ -1,0 +1,92 @@
+#include "studies/unit_exchange.hpp"
+
+#include <utility>
+
+#include "numerics/distribute.hpp"
+
+namespace largo {
+namespace {
+
+using Numbers = AlignedVector<double>;
+
+bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
+
+// Everything as doubles, which is what ranks gather; a message letter by letter.
+void append(Numbers& numbers, const FinishedUnit& unit) {
+  numbers.push_back(static_cast<double>(unit.unit));
+  numbers.push_back(unit.seconds);
+  numbers.push_back(static_cast<double>(unit.failure.size()));
+  for (const char c : unit.failure) numbers.push_back(static_cast<unsigned char>(c));
+  for (const UnitResult& result : unit.results) {
+    numbers.insert(numbers.end(), {result.value, result.error, result.given ? 1.0 : 0.0});
+  }
+}
+
+FinishedUnit read_unit(const double*& next, std::size_t names) {
+  FinishedUnit unit;
+  unit.unit = static_cast<std::int64_t>(*next++);
+  unit.seconds = *next++;
+  unit.failure.resize(static_cast<std::size_t>(*next++));
+  for (char& c : unit.failure) c = static_cast<char>(static_cast<unsigned char>(*next++));
+  if (!unit.failure.empty()) return unit;
+  unit.results.resize(names);
+  for (UnitResult& result : unit.results) {
+    result.value = next[0];
+    result.error = next[1];
+    result.given = next[2] != 0;
+    next += 3;
+  }
+  return unit;
+}
+
+}  // namespace
+
+std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execution& execution) {
+  std::vector<UnitReport> reports;
+  if (alone(execution)) {
+    reports.push_back(std::move(mine));
+    return reports;
+  }
+  Numbers numbers = {mine.stop ? 1.0 : 0.0, static_cast<double>(mine.waiting),
+                     static_cast<double>(mine.threads), static_cast<double>(mine.finished.size())};
+  for (const FinishedUnit& unit : mine.finished) append(numbers, unit);
+  const Numbers all = gather_rows(std::move(numbers), false, execution);
+  const double* next = all.data();
+  for (int rank = 0; rank < execution.ranks->size(); ++rank) {
+    UnitReport report;
+    report.stop = *next++ != 0;
+    report.waiting = static_cast<std::int64_t>(*next++);
+    report.threads = static_cast<int>(*next++);
+    report.finished.resize(static_cast<std::size_t>(*next++));
+    for (FinishedUnit& unit : report.finished) unit = read_unit(next, names);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution) {
+  if (alone(execution)) return list;
+  Numbers runs;  // first, count: a study that goes on is a few of them
+  if (execution.ranks->rank() == 0) {
+    for (const std::int64_t i : list) {
+      if (!runs.empty() && runs[runs.size() - 2] + runs.back() == static_cast<double>(i)) {
+        ++runs.back();
+      } else {
+        runs.insert(runs.end(), {static_cast<double>(i), 1.0});
+      }
+    }
+  }
+  const Numbers all = gather_rows(std::move(runs), false, execution);
+  list.clear();
+  for (std::size_t k = 0; k < all.size(); k += 2) {
+    const auto first = static_cast<std::int64_t>(all[k]), count = static_cast<std::int64_t>(all[k + 1]);
+    for (std::int64_t i = 0; i < count; ++i) list.push_back(first + i);
+  }
+  return list;
+}
+
+void give_up(const Execution& execution) {
+  if (!alone(execution)) gather_rows({}, true, execution);
+}
+
+}  // namespace largo
