@@ -74,18 +74,19 @@ void describe(const RunOptions& options, const Study& study, const std::string& 
 }
 
 void print_run(const RunOptions& options, const StudyRun& run, const std::string& store) {
-  const StudyStatus status = study_status(store);
+  const std::int64_t done = run.before + run.ran - run.failed;
   if (options.json) {
-    Json json{{"store", store},          {"units", run.units},       {"done", status.done},
-              {"failed", status.failed}, {"ran", run.ran},           {"stopped", run.stopped},
-              {"seconds", run.seconds},  {"content", status.content}};
+    Json json{{"store", store}, {"units", run.units},     {"done", done},          {"failed", run.failed},
+              {"ran", run.ran}, {"stopped", run.stopped}, {"seconds", run.seconds}};
+    json["content"] = study_status(store).content;
     return print_json(json);
   }
-  fmt::print("{}: {} of {} units done, {} of them now\n", store, status.done, run.units, run.ran);
+  fmt::print("{}: {} of {} units done, {} run now\n", store, done, run.units, run.ran);
   if (run.stopped) fmt::print("stopped; run it again to go on\n");
-  if (status.failed == 0) return;
-  fmt::print("{} {} failed, the first one:\n  {}\n  {}\n", status.failed,
-             status.failed == 1 ? "unit" : "units", status.failures[0].inputs, status.failures[0].message);
+  if (run.failed == 0) return;
+  const FailedUnit first = study_status(store).failures.at(0);
+  fmt::print("{} {} failed, the first one:\n  {}\n  {}\n", run.failed, run.failed == 1 ? "unit" : "units",
+             first.inputs, first.message);
 }
 
 void run_run(const RunOptions& options) {

@@ -8,6 +8,9 @@
 namespace largo {
 namespace {
 
+// A connection belongs to one thread at a time.
+constexpr int kOpenFlags = SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_NOMUTEX;
+
 [[noreturn]] void raise(sqlite3* db, int code) {
   const std::string message = db != nullptr ? sqlite3_errmsg(db) : sqlite3_errstr(code);
   throw SqliteError(code & 0xff, message);
@@ -24,12 +27,12 @@ bool SqliteError::full() const { return code_ == SQLITE_FULL || code_ == SQLITE_
 
 Database::Database(const std::filesystem::path& path, OpenMode mode, int patience) {
   // Also for reading: only who may write can roll back the journal of a process that was killed.
-  int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE;
+  int flags = SQLITE_OPEN_READWRITE | kOpenFlags;
   if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
   int code = sqlite3_open_v2(path.c_str(), &db_, flags, nullptr);
   if (code != SQLITE_OK && mode == OpenMode::read) {
     sqlite3_close(db_);
-    code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, nullptr);
+    code = sqlite3_open_v2(path.c_str(), &db_, SQLITE_OPEN_READONLY | kOpenFlags, nullptr);
   }
   try {
     if (code != SQLITE_OK) raise(db_, code);

@@ -79,7 +79,8 @@ struct Places {
   struct Move {
     std::int64_t unit, ordinal;  // -1: none
   };
-  std::vector<Move> moves;  // rows that are not at their place
+  std::vector<Move> moves;                      // rows that are not at their place
+  std::map<std::int64_t, std::int64_t> failed;  // rows of units that failed
 };
 
 Places find_places(Database& database, const std::filesystem::path& path, const Study& study) {
@@ -98,7 +99,12 @@ Places find_places(Database& database, const std::filesystem::path& path, const 
         std::lower_bound(order.begin(), order.end(), id,
                          [&](std::int64_t a, const UnitId& wanted) { return study.id(a) < wanted; });
     const std::int64_t place = at != order.end() && study.id(*at) == id ? *at : -1;
-    if (place >= 0) places.state[static_cast<std::size_t>(place)] = read.bytes(3) == "done" ? 'd' : 'f';
+    if (place >= 0) {
+      char& state = places.state[static_cast<std::size_t>(place)];
+      if (state != ' ') fail(path.string(), "this store is damaged: a unit is there twice");
+      state = read.bytes(3) == "done" ? 'd' : 'f';
+      if (state == 'f') places.failed[place] = read.integer(0);
+    }
     if (place != (read.null(2) ? -1 : read.integer(2))) places.moves.push_back({read.integer(0), place});
   }
   return places;
@@ -208,6 +214,7 @@ void StudyStore::adopt() {
   update.run();
   Places places = find_places(*database_, path_, study_);
   state_ = std::move(places.state);
+  failed_ = std::move(places.failed);
   Statement place(*database_, "UPDATE units SET ordinal = ?2 WHERE unit = ?1");
   for (const auto& [unit, ordinal] : places.moves) {
     place.bind(1, unit);
@@ -231,39 +238,35 @@ bool StudyStore::write(const std::vector<FinishedUnit>& finished) {
     Transaction transaction(*database_, OpenMode::create);
     const std::size_t names = study_.quantity().results().size();
     std::string marks = "?";
-    for (std::size_t i = 0; i < 2 * names; ++i) marks += ", ?";
-    // A unit that failed before is tried again, and takes the place of its row.
-    Statement unit(
-        *database_,
-        "INSERT INTO units (id, ordinal, inputs, state, message, seconds, run) VALUES (?, ?, ?, ?, ?, ?, "
-        "?) ON CONFLICT (id) DO UPDATE SET state = excluded.state, message = excluded.message, seconds "
-        "= excluded.seconds, run = excluded.run RETURNING unit");
-    Statement results(*database_, fmt::format("INSERT OR REPLACE INTO results VALUES ({})", marks));
+    for (std::size_t i = 0; i < 7 + 2 * names; ++i) marks += ", ?";
+    Statement insert(*database_, fmt::format("INSERT OR REPLACE INTO units VALUES ({})", marks));
     for (const FinishedUnit& one : finished) {
       const UnitId& id = study_.id(one.unit);
       const std::string inputs = study_.inputs_json(one.unit);
       const bool good = one.failure.empty();
-      unit.bind_bytes(1, id.bytes.data(), id.bytes.size());
-      unit.bind(2, one.unit);
-      unit.bind(3, inputs);
-      unit.bind(4, good ? "done" : "failed");
-      if (good) {
-        unit.bind_null(5);
+      const auto before = failed_.find(one.unit);  // tried again, it takes the place of its row
+      if (before == failed_.end()) {
+        insert.bind_null(1);
       } else {
-        unit.bind(5, one.failure);
+        insert.bind(1, before->second);
       }
-      unit.bind(6, one.seconds);
-      unit.bind(7, run_);
-      unit.step();
-      const std::int64_t row = unit.integer(0);
-      unit.reset();
-      results.bind(1, row);
+      insert.bind_bytes(2, id.bytes.data(), id.bytes.size());
+      insert.bind(3, one.unit);
+      insert.bind(4, inputs);
+      insert.bind(5, good ? "done" : "failed");
+      if (good) {
+        insert.bind_null(6);
+      } else {
+        insert.bind(6, one.failure);
+      }
+      insert.bind(7, one.seconds);
+      insert.bind(8, run_);
       for (std::size_t i = 0; i < names; ++i) {
         const UnitResult result = good ? one.results[i] : UnitResult();
-        results.bind(static_cast<int>(2 * i) + 2, result.value);
-        results.bind(static_cast<int>(2 * i) + 3, result.error);
+        insert.bind(static_cast<int>(2 * i) + 9, result.value);
+        insert.bind(static_cast<int>(2 * i) + 10, result.error);
       }
-      results.run();
+      insert.run();
     }
     Statement run(*database_, "UPDATE runs SET latest = ?, units = units + ? WHERE run = ?");
     run.bind(1, now());

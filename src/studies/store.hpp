@@ -4,9 +4,10 @@
 //   runs     one row for each time it was run: version, when, how many units
 //   units    one row for each finished unit: id (hash), ordinal (place in the study, NULL when the study no
 //   longer
-//            has it), inputs (JSON), state (done, failed), message, seconds, run
-//   results  one row for each finished unit: NAME and NAME_error of each result
-//   points   a view of the study as one table: its inputs and results, in its order
+//            has it), inputs (JSON), state (done, failed), message, seconds, run, and NAME and NAME_error of
+//            each result
+//   results  a view of it: unit, name, value, error
+//   points   and another one: the study as a table, inputs and results in its order
 //
 // One connection, a rollback journal and synchronous = FULL: what was committed survives a kill at any
 // moment, and what was not never was.
@@ -15,6 +16,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -61,7 +63,8 @@ class StudyStore {
   StoreLock lock_;
   std::unique_ptr<Database> database_;
   std::int64_t run_ = 0;
-  std::vector<char> state_;  // of each unit: ' ' not run, 'd' done, 'f' failed
+  std::vector<char> state_;                      // of each unit: ' ' not run, 'd' done, 'f' failed
+  std::map<std::int64_t, std::int64_t> failed_;  // rows of units that failed before
 };
 
 /// Numbers of the units of a study that its store does not have; all where there is no store. Changes

@@ -15,28 +15,32 @@ std::string quoted(const std::string& name) { return fmt::format("\"{}\"", name)
 
 }  // namespace
 
+// All of a unit in one row, written once and at the end of the table: a second table and an index on the
+// names would take as long as a small unit does.
 std::string store_schema(const Study& study) {
   std::string sql = fmt::format(
       "PRAGMA application_id = {}; PRAGMA user_version = {};"
       "CREATE TABLE study (title TEXT, quantity TEXT, configuration TEXT, units INTEGER, version TEXT);"
       "CREATE TABLE runs (run INTEGER PRIMARY KEY, version TEXT, started REAL, latest REAL, units INTEGER,"
       " threads INTEGER, processes INTEGER);"
-      "CREATE TABLE units (unit INTEGER PRIMARY KEY, id BLOB NOT NULL UNIQUE, ordinal INTEGER, inputs TEXT "
-      "NOT "
-      "NULL, state TEXT NOT NULL, message TEXT, seconds REAL, run INTEGER REFERENCES runs);"
-      "CREATE TABLE results (unit INTEGER PRIMARY KEY REFERENCES units",
+      "CREATE TABLE units (unit INTEGER PRIMARY KEY, id BLOB NOT NULL, ordinal INTEGER, inputs TEXT NOT NULL,"
+      " state TEXT NOT NULL, message TEXT, seconds REAL, run INTEGER REFERENCES runs",
       kApplicationId, kSchemaVersion);
-  for (const std::string& name : study.results()) {
-    sql += fmt::format(", {} REAL, {} REAL", quoted(name), quoted(name + "_error"));
-  }
-  sql += "); CREATE VIEW points AS SELECT units.ordinal";
+  std::string results, points = "SELECT ordinal";
   for (const std::string& name : study.parameters()) {
-    sql += fmt::format(", json_extract(units.inputs, '$.\"{}\"') AS {}", name, quoted(name));
+    points += fmt::format(", json_extract(inputs, '$.\"{}\"') AS {}", name, quoted(name));
   }
   for (const std::string& name : study.results()) {
-    sql += fmt::format(", results.{0} AS {0}, results.{1} AS {1}", quoted(name), quoted(name + "_error"));
+    const std::string columns = fmt::format("{}, {}", quoted(name), quoted(name + "_error"));
+    sql += fmt::format(", {} REAL, {} REAL", quoted(name), quoted(name + "_error"));
+    points += fmt::format(", {}", columns);
+    results += fmt::format("{}SELECT unit, '{}' AS name, {} AS value, {} AS error FROM units",
+                           results.empty() ? "" : " UNION ALL ", name, quoted(name), quoted(name + "_error"));
   }
-  return sql + " FROM units JOIN results USING (unit) WHERE units.ordinal IS NOT NULL ORDER BY units.ordinal";
+  return fmt::format(
+      "{}); CREATE VIEW results AS {}; CREATE VIEW points AS {} FROM units WHERE ordinal IS NOT NULL "
+      "ORDER BY ordinal",
+      sql, results, points);
 }
 
 namespace {

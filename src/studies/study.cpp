@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kName = "study";
 // Begins the text whose hash is a unit's name: another number for another meaning of the same parameters.
-constexpr const char* kUnitText = "largo unit 1";
+constexpr const char* kUnitText = "largo unit 1\n";
 
 const Quantity* quantity_of(const StudyPlan& plan) {
   const Quantity* quantity = find_quantity(plan.quantity);
@@ -44,9 +44,6 @@ Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(pla
   if (plan_.settings.size() != quantity_->parameters().size()) {
     fail(kName, "there must be a value, or nothing, for each parameter of the quantity");
   }
-  for (const Parameter& parameter : quantity_->parameters()) {
-    keys_.push_back(fmt::format("\"{}\":", parameter.name));
-  }
   double count = plan_.axes.empty() ? 0 : 1;
   for (StudyAxis& axis : plan_.axes) {
     std::vector<StudyValue> once;
@@ -63,14 +60,15 @@ Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(pla
   }
   grid_size_ = static_cast<std::int64_t>(count);
   hash_files();
+  make_fragments();
   ids_.reserve(static_cast<std::size_t>(grid_size_));
-  for (std::int64_t i = 0; i < grid_size_; ++i) ids_.push_back(id_of(place(i)));
+  for (std::int64_t i = 0; i < grid_size_; ++i) ids_.push_back(id_of(grid_text(i)));
   if (plan_.points.empty()) return;
   std::vector<UnitId> grid = ids_;
   std::sort(grid.begin(), grid.end());
   std::set<UnitId> seen;
   for (std::int64_t i = 0; i < std::ssize(plan_.points); ++i) {
-    const UnitId id = id_of(place(grid_size_ + i));
+    const UnitId id = id_of(point_text(place(grid_size_ + i)));
     if (std::binary_search(grid.begin(), grid.end(), id) || !seen.insert(id).second) continue;
     ids_.push_back(id);
     points_.push_back(i);
@@ -134,17 +132,75 @@ std::vector<StudyValue> Study::inputs(std::int64_t unit) const {
   return place(grid_size_ + points_[static_cast<std::size_t>(unit - grid_size_)]);
 }
 
-std::string Study::inputs_json(std::int64_t unit) const { return values_json(keys_, inputs(unit)); }
+// What a value is in the text of its unit. Files add what they hold, after a character that no JSON text has.
+Study::Fragment Study::fragment_of(std::size_t parameter, const StudyValue& value) const {
+  if (value.index() == 0) return {};
+  Fragment fragment{fmt::format("\"{}\":{}", quantity_->parameters()[parameter].name, json_text(value)), {}};
+  const std::string* text = std::get_if<std::string>(&value);
+  const auto file = text == nullptr ? files_.end() : files_.find(*text);
+  if (file != files_.end()) fragment.files = fmt::format("\n{}", file->second);
+  return fragment;
+}
 
-UnitId Study::id_of(const std::vector<StudyValue>& inputs) const {
-  Sha256 hash;
-  hash.add(fmt::format("{}\n{}\n{}\n", kUnitText, plan_.quantity, values_json(keys_, inputs)));
-  for (const StudyValue& value : inputs) {
-    const std::string* text = files_.empty() ? nullptr : std::get_if<std::string>(&value);
-    if (text == nullptr) continue;
-    const auto file = files_.find(*text);
-    if (file != files_.end()) hash.add(file->second);
+std::vector<Study::Fragment> Study::fragments_of(const std::vector<StudyValue>& inputs) const {
+  std::vector<Fragment> fragments;
+  for (std::size_t i = 0; i < inputs.size(); ++i) fragments.push_back(fragment_of(i, inputs[i]));
+  return fragments;
+}
+
+void Study::make_fragments() {
+  fixed_ = fragments_of(plan_.settings);
+  for (const StudyAxis& axis : plan_.axes) {
+    for (const StudyValue& value : axis.values) fragments_.push_back(fragment_of(axis.parameter, value));
   }
+}
+
+Study::UnitText Study::text_of(const std::vector<const Fragment*>& fragments) {
+  UnitText text{"{", {}};
+  for (const Fragment* fragment : fragments) {
+    if (fragment->json.empty()) continue;
+    if (text.json.size() > 1) text.json += ',';
+    text.json += fragment->json;
+    text.files += fragment->files;
+  }
+  text.json += '}';
+  return text;
+}
+
+// From fragments that are there already: there are many units.
+Study::UnitText Study::grid_text(std::int64_t number) const {
+  std::vector<const Fragment*> at(fixed_.size());
+  for (std::size_t i = 0; i < fixed_.size(); ++i) at[i] = &fixed_[i];
+  std::size_t begin = fragments_.size();
+  for (std::size_t k = plan_.axes.size(); k-- > 0;) {
+    const StudyAxis& axis = plan_.axes[k];
+    const std::int64_t size = std::ssize(axis.values);
+    begin -= axis.values.size();
+    at[axis.parameter] = &fragments_[begin + static_cast<std::size_t>(number % size)];
+    number /= size;
+  }
+  return text_of(at);
+}
+
+Study::UnitText Study::point_text(const std::vector<StudyValue>& inputs) const {
+  const std::vector<Fragment> fragments = fragments_of(inputs);
+  std::vector<const Fragment*> at;
+  for (const Fragment& fragment : fragments) at.push_back(&fragment);
+  return text_of(at);
+}
+
+std::string Study::inputs_json(std::int64_t unit) const {
+  if (unit < grid_size_) return grid_text(unit).json;
+  return point_text(inputs(unit)).json;
+}
+
+UnitId Study::id_of(const UnitText& text) const {
+  Sha256 hash;
+  hash.add(kUnitText);
+  hash.add(plan_.quantity);
+  hash.add("\n");
+  hash.add(text.json);
+  hash.add(text.files);
   const Sha256::Digest digest = hash.finish();
   UnitId id;
   std::memcpy(id.bytes.data(), digest.data(), id.bytes.size());

@@ -44,20 +44,10 @@ StudyValue value_of(const StudyJson& json) {
   return text;
 }
 
-std::string values_json(const std::vector<std::string>& keys, const std::vector<StudyValue>& values) {
-  std::string text = "{";
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (values[i].index() == 0) continue;
-    if (text.size() > 1) text += ',';
-    text += keys[i];
-    const double* number = std::get_if<double>(&values[i]);
-    if (number != nullptr && std::isfinite(*number)) {
-      text += number_text(*number);
-    } else {
-      text += to_text(StudyJson(value_text(values[i])));
-    }
-  }
-  return text + "}";
+std::string json_text(const StudyValue& value) {
+  const double* number = std::get_if<double>(&value);
+  if (number != nullptr && std::isfinite(*number)) return number_text(*number);
+  return to_text(StudyJson(value_text(value)));
 }
 
 }  // namespace largo

@@ -19,9 +19,8 @@ StudyJson value_json(const StudyValue& value);
 /// Of a parameter's value: "inf" is a number.
 StudyValue value_of(const StudyJson& json);
 
-/// {"s":1,"L":100} from `keys` such as "\"s\":"; what is nothing is left out. The same value is always the
-/// same text, for it is hashed.
-std::string values_json(const std::vector<std::string>& keys, const std::vector<StudyValue>& values);
+/// The JSON text of a value that is given: always the same for the same value, for it is hashed.
+std::string json_text(const StudyValue& value);
 
 /// "100", "0.1", "inf": the fewest digits that read back as the same number.
 std::string number_text(double value);

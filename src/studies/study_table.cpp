@@ -34,12 +34,9 @@ class Rows {
 
  private:
   static std::string query(const std::vector<std::string>& results) {
-    std::string sql = "SELECT units.id, units.inputs, units.state, units.message";
-    for (const std::string& name : results) {
-      sql += fmt::format(", results.\"{0}\", results.\"{0}_error\"", name);
-    }
-    return sql +
-           " FROM units JOIN results USING (unit) WHERE units.ordinal IS NOT NULL ORDER BY units.ordinal";
+    std::string sql = "SELECT id, inputs, state, message";
+    for (const std::string& name : results) sql += fmt::format(", \"{0}\", \"{0}_error\"", name);
+    return sql + " FROM units WHERE ordinal IS NOT NULL ORDER BY ordinal";
   }
 
   std::size_t size_;
@@ -144,7 +141,8 @@ StudyStatus study_status(const std::filesystem::path& store) {
       }
     }
     status.content = content.finish();
-    Statement runs(database, "SELECT started, latest, units FROM runs ORDER BY run DESC LIMIT 1");
+    Statement runs(database,
+                   "SELECT started, latest, units FROM runs WHERE units > 0 ORDER BY run DESC LIMIT 1");
     if (runs.step() && runs.real(1) > runs.real(0))
       status.rate = runs.real(2) / (runs.real(1) - runs.real(0));
     Statement seconds(database, "SELECT total(seconds) FROM units WHERE ordinal IS NOT NULL");

@@ -84,13 +84,24 @@ class Study {
 
  private:
   std::vector<StudyValue> place(std::int64_t number) const;
-  UnitId id_of(const std::vector<StudyValue>& inputs) const;
+  struct Fragment {
+    std::string json;   // "\"s\":1", or empty
+    std::string files;  // digest of the files it names
+  };
+  using UnitText = Fragment;
+  Fragment fragment_of(std::size_t parameter, const StudyValue& value) const;
+  std::vector<Fragment> fragments_of(const std::vector<StudyValue>& inputs) const;
+  static UnitText text_of(const std::vector<const Fragment*>& fragments);
+  UnitText grid_text(std::int64_t number) const;
+  UnitText point_text(const std::vector<StudyValue>& inputs) const;
+  UnitId id_of(const UnitText& text) const;
   void hash_files();
+  void make_fragments();
 
   StudyPlan plan_;
   const Quantity* quantity_;
   std::int64_t grid_size_ = 0;
-  std::vector<std::string> keys_;             // "\"s\":" for each parameter
+  std::vector<Fragment> fixed_, fragments_;   // of the settings; of the values of all axes
   std::map<std::string, std::string> files_;  // text that names files -> digest of what they hold
   std::vector<UnitId> ids_;
   std::vector<std::int64_t> points_;  // the points that are no repetition

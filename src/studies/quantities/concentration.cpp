@@ -58,10 +58,10 @@ class Concentration final : public Quantity {
                    .otherwise = "auto",
                    .choices = {"auto", "exact", "sampled"}},
                   {.name = "prompts", .kind = ParameterKind::whole, .otherwise = 10000.0},
-              {.name = "precision",
-               .kind = ParameterKind::text,
-               .otherwise = "auto",
-               .choices = {"auto", "float32", "float64"}}},
+                  {.name = "precision",
+                   .kind = ParameterKind::text,
+                   .otherwise = "auto",
+                   .choices = {"auto", "float32", "float64"}}},
                  {"output", "gradient_V", "gradient_U"}) {}
 
  protected:

@@ -1,0 +1,327 @@
+"""largo run, status and report from outside: kills at random moments, two processes, full disks, bad files.
+
+Every resumed study must end with the content hash of the uninterrupted run. LARGO_LONG_TESTS=1 kills 200 times (and
+200 times under mpirun) instead of 15 (and 3), and measures a study of 100,000 units.
+"""
+
+import csv
+import json
+import os
+import random
+import resource
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+import unittest
+
+import largo_cli
+
+LONG = os.environ.get("LARGO_LONG_TESTS") == "1"
+SEED = int(os.environ.get("LARGO_TEST_SEED", "1"))  # of the moments of the kills
+MPIRUN = os.environ.get("MPIRUN", "").split()
+
+MOMENTS = 'title = "Moments"\nquantity = "moments"\n[grid]\ns = "0.1:3:{}"\nL = "1e1:1e6:{}"\n'
+ICL_FLOW = 'quantity = "icl-flow"\n[settings]\nd = 3\ncov = "toeplitz:0.5"\n[grid]\nL = "10:1e6:200"\n'
+
+
+class StudyTest(largo_cli.CliTest):
+    def start(self, *arguments, launcher=(), **options):
+        environment = {name: value for name, value in os.environ.items() if name != "LARGO_SIMD"}
+        return subprocess.Popen([*launcher, largo_cli.BINARY, *arguments], cwd=self.folder, env=environment,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+
+    def check_store(self, store, units=None):
+        """Intact, and no unit twice."""
+        if os.path.getsize(self.path(store)) == 0:
+            return
+        connection = sqlite3.connect(self.path(store), timeout=10)
+        try:
+            self.assertEqual(connection.execute("PRAGMA integrity_check").fetchall(), [("ok",)])
+            if connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0] == 0:
+                return
+            rows, names = connection.execute("SELECT count(*), count(DISTINCT id) FROM units").fetchone()
+            self.assertEqual(rows, names)
+            if units is not None:
+                self.assertEqual(rows, units)
+        finally:
+            connection.close()
+
+    def content(self, store):
+        return self.json("status", store)["content"]
+
+
+class Commands(StudyTest):
+    def test_run_status_report(self):
+        self.write("m.toml", MOMENTS.format(3, 4))
+        planned = self.json("run", "m.toml", "--dry-run")
+        self.assertEqual((planned["units"], planned["pending"]), (12, 12))
+        self.assertEqual(os.listdir(self.folder), ["m.toml"])
+        run = self.json("run", "m.toml")
+        self.assertEqual((run["units"], run["done"], run["ran"], run["failed"]), (12, 12, 12, 0))
+        self.assertEqual(sorted(os.listdir(self.folder)), ["m.sqlite", "m.toml"])
+        status = self.json("status", "m.sqlite")
+        self.assertEqual((status["units"], status["done"], status["running"]), (12, 12, False))
+        self.assertEqual(status["content"], run["content"])
+        self.assertEqual(self.json("run", "m.toml")["ran"], 0)
+        self.succeed("report", "m.sqlite", "--csv", "m.csv", "--json", "m.json")
+        with open(self.path("m.csv"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual(len(rows), 12)
+        exact = self.json("moments", "--s", "0.1", "--L", "10")
+        self.assertEqual(float(rows[0]["P2"]), exact["P2"])
+        self.assertEqual(float(rows[0]["effective_tokens"]), exact["effective_tokens"])
+        with open(self.path("m.json"), encoding="utf-8") as file:
+            exported = json.load(file)
+        self.assertEqual(exported["rows"][0]["results"]["mse"]["value"], exact["mse"])
+        self.assertEqual(exported["configuration"]["grid"]["s"], [0.1, 1.55, 3])
+        self.check_store("m.sqlite", 12)
+
+    def test_set(self):
+        self.write("m.toml", MOMENTS.format(3, 4))
+        self.assertEqual(self.json("run", "m.toml", "--set", "L=10,100", "--set", "s=1", "--store", "a.sqlite")["units"], 2)
+        self.assertEqual(self.json("run", "m.toml", "--set", "L=10,100,1000", "--set", "s=1", "--store", "a.sqlite")["ran"], 1)
+        self.assertEqual(self.json("run", "m.toml", "--seed", "7", "--store", "b.sqlite")["units"], 12)
+        self.succeed("report", "b.sqlite", "--csv", "b.csv")
+        with open(self.path("b.csv"), encoding="utf-8") as file:
+            self.assertEqual({row["seed"] for row in csv.DictReader(file)}, {"7"})
+        self.refuse("run", "m.toml", "--set", "L", fragment="KEY=VALUE")
+        self.refuse("run", "m.toml", "--set", "l=3", fragment="did you mean 'L'?")
+        self.refuse("run", "m.toml", "--set", "L=none", fragment="--set L")
+
+    def test_failures(self):
+        self.write("f.toml", 'quantity = "moments"\n[grid]\ns = [1, -1]\nL = [10]\n')
+        for _ in range(2):
+            result = self.run_largo("run", "f.toml")
+            self.assertEqual((result.code, result.err), (1, ""), result)
+            self.assertIn("1 unit failed", result.out)
+            self.assertIn("-1", result.out)
+        self.assertEqual(self.json("status", "f.sqlite")["failures"][0]["inputs"]["s"], -1)
+
+    def test_bad_files(self):
+        cases = {
+            'quantity = "moments"\n[grid]\nL = [10]\nsgima = [1]\n': ":4: ",
+            'quantity = "concentration"\n[settings]\nsgima = 1\n[grid]\nL = [10]\n': ":3: concentration has no parameter "
+                                                                                   "'sgima' (did you mean 'sigma'?)",
+            'quantity = "moments"\n[grid]\nL = [10]\ns = "wide"\n': ":4: ",
+            'quantity = "moments"\n[grid]\nL = []\ns = [1]\n': ":3: ",
+            'quantity = "moments"\n[grid]\nL = [nan]\ns = [1]\n': ":3: ",
+            'quantity = "moments"\nseed = 1\nseed = 2\n': ":3: ",
+            'quantity = "moments"\n[grid]\nL = "1:1e6:1000"\ns = "1:2:1000"\nseed = "0:999:1000"\n': "1000000000 units",
+            'quantity = "moment"\n': "did you mean 'moments'?",
+            "quantity = ": ":1: ",
+        }
+        for text, fragment in cases.items():
+            self.write("bad.toml", text)
+            self.refuse("run", "bad.toml", fragment=fragment)
+            self.refuse("run", "bad.toml", "--dry-run", fragment="bad.toml")
+        self.refuse("run", "none.toml", fragment="none.toml")
+        self.refuse("run", ".", fragment="not a file")
+
+    def test_bad_stores(self):
+        self.write("m.toml", MOMENTS.format(2, 2))
+        self.write("text.sqlite", "a,b\n1,2\n" * 100)
+        for command in (("run", "m.toml", "--store"), ("status",), ("report", "--csv", "x.csv")):
+            self.refuse(*command, "text.sqlite", fragment="not a store")
+            self.refuse(*command, ".", fragment="not a file")
+        self.refuse("status", "none.sqlite", fragment="no such store")
+        self.succeed("run", "m.toml")
+        self.refuse("run", "m.toml", "--seed", "2", fragment="another study")
+        connection = sqlite3.connect(self.path("m.sqlite"))
+        connection.execute("PRAGMA user_version = 7")
+        connection.close()
+        for command in (("run", "m.toml"), ("status", "m.sqlite"), ("report", "m.sqlite", "--csv", "x.csv")):
+            self.refuse(*command, fragment="version 7")
+        self.refuse("report", "m.sqlite", fragment="--csv")
+
+    def test_folder_that_cannot_be_written(self):
+        self.write("m.toml", MOMENTS.format(2, 2))
+        self.refuse("run", "m.toml", "--store", "nowhere/m.sqlite", fragment="cannot be written")
+        self.refuse("run", "m.toml", "--store", "/proc/m.sqlite", fragment="cannot be written")
+
+
+class Interrupted(StudyTest):
+    def test_kills(self):
+        self.write("m.toml", MOMENTS.format(60, 200))
+        started = time.monotonic()
+        whole = self.json("run", "m.toml", "--store", "whole.sqlite")
+        self.kill_often("m.toml", 12000, whole["content"], time.monotonic() - started, 200 if LONG else 15, ())
+
+    def test_kills_of_long_units(self):
+        self.write("f.toml", ICL_FLOW.replace("200", "12"))
+        started = time.monotonic()
+        whole = self.json("run", "f.toml", "--store", "whole.sqlite")
+        self.kill_often("f.toml", 12, whole["content"], time.monotonic() - started, 4, ())
+
+    @unittest.skipUnless(MPIRUN, "this build has no MPI")
+    def test_kills_of_mpi(self):
+        self.write("m.toml", MOMENTS.format(60, 200))
+        whole = self.json("run", "m.toml", "--store", "whole.sqlite")
+        started = time.monotonic()
+        launcher = (*MPIRUN, "-n", "3")
+        code = self.start("run", "m.toml", "--store", "mpi.sqlite", "--threads", "1", launcher=launcher)
+        code.communicate(timeout=600)
+        self.assertEqual(code.returncode, 0)
+        self.assertEqual(self.content("mpi.sqlite"), whole["content"])
+        self.kill_often("m.toml", 12000, whole["content"], time.monotonic() - started, 200 if LONG else 3, launcher)
+
+    def kill_often(self, study, units, expected, seconds, kills, launcher):
+        """A study, killed at random moments until it is through, again and again."""
+        moments = random.Random(SEED)
+        done, rounds = 0, 0
+        while done < kills:
+            rounds += 1
+            store = f"kill{rounds}.sqlite"
+            before = 0
+            while True:
+                process = self.start("run", study, "--store", store, "--threads", "1" if launcher else "2",
+                                     launcher=launcher, start_new_session=True)
+                try:
+                    process.wait(timeout=moments.uniform(0, 0.6 * seconds) if done < kills else None)
+                except subprocess.TimeoutExpired:
+                    self.kill(process, store, moments.random() < 0.5 if launcher else False)
+                    done += 1
+                out, err = process.communicate(timeout=60)
+                if process.returncode == 0:
+                    break
+                if process.returncode > 0 and not launcher:
+                    self.fail(f"exit code {process.returncode}: {out} {err}")
+                if os.path.exists(self.path(store)):
+                    self.check_store(store)
+                    if not launcher:
+                        before = self.check_progress(store, before)
+            self.assertEqual(self.content(store), expected)
+            self.check_store(store, units)
+            leftovers = {name for name in os.listdir(self.folder) if name.startswith(store)} - {store}
+            self.assertEqual(leftovers, set())
+        print(f"{study}: {done} kills over {rounds} rounds", file=sys.stderr)
+
+    def kill(self, process, store, launcher_too):
+        """The process itself; under mpirun that which has the store, or mpirun."""
+        if process.args[0] == largo_cli.BINARY:
+            process.kill()
+            return
+        try:
+            with open(self.path(store + ".lock"), encoding="ascii") as file:
+                first = int(file.read() or "0")
+        except (OSError, ValueError):
+            first = 0
+        if first == 0 or launcher_too:
+            process.kill()
+        if first != 0:
+            try:
+                os.kill(first, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        self.wait_for_lock(store)
+
+    def wait_for_lock(self, store):
+        """mpirun's own end takes its processes a moment later."""
+        deadline = time.monotonic() + 30
+        while time.monotonic() < deadline:
+            if not os.path.exists(self.path(store)):
+                time.sleep(0.2)
+                return
+            result = self.run_largo("status", store, "--json")
+            if result.code != 0 or not json.loads(result.out)["running"]:
+                return
+            time.sleep(0.05)
+        self.fail("the processes of mpirun live on")
+
+    def check_progress(self, store, before):
+        """Nothing that was written is lost."""
+        result = self.run_largo("status", store, "--json")
+        if result.code != 0:
+            self.assertIn("empty", result.err)
+            self.assertEqual(before, 0)
+            return 0
+        now = json.loads(result.out)["done"]
+        self.assertGreaterEqual(now, before)
+        return now
+
+    def test_ctrl_c(self):
+        self.write("f.toml", ICL_FLOW)
+        process = self.start("run", "f.toml")
+        self.wait_for_units("f.sqlite", 1)
+        process.send_signal(signal.SIGINT)
+        asked = time.monotonic()
+        out, err = process.communicate(timeout=60)
+        print(f"stopped after {time.monotonic() - asked:.2f} s", file=sys.stderr)
+        self.assertEqual((process.returncode, err), (130, b""))
+        self.assertIn(b"run it again to go on", out)
+        status = self.json("status", "f.sqlite")
+        self.assertGreater(status["done"], 0)
+        self.assertFalse(status["running"])
+        self.assertEqual(sorted(os.listdir(self.folder)), ["f.sqlite", "f.toml"])
+
+    def wait_for_units(self, store, count):
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            result = self.run_largo("status", store, "--json")
+            if result.code == 0 and json.loads(result.out)["done"] >= count:
+                return json.loads(result.out)
+            time.sleep(0.05)
+        return self.fail("no unit is done after a minute")
+
+    def test_two_processes(self):
+        self.write("f.toml", ICL_FLOW)
+        process = self.start("run", "f.toml")
+        try:
+            status = self.wait_for_units("f.sqlite", 1)
+            self.assertTrue(status["running"])
+            result = self.run_largo("run", "f.toml")
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            self.assertIn(f"another largo is running this study (process {process.pid})", result.err)
+            self.assertEqual(result.err.count("\n"), 1)
+        finally:
+            process.kill()
+            process.communicate()
+        # its lock went with it
+        self.assertFalse(self.json("status", "f.sqlite")["running"])
+        self.json("run", "f.toml", "--set", "L=10")
+
+    def test_full_disk(self):
+        """A limit on the size of files stands for a disk that is full."""
+        self.write("m.toml", MOMENTS.format(60, 200))
+        for limit in (4096, 200_000, 1_000_000):
+            shutil.rmtree(self.folder)
+            os.mkdir(self.folder)
+            self.write("m.toml", MOMENTS.format(60, 200))
+            process = self.start("run", "m.toml",
+                                 preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, out), (1, b""), err)
+            self.assertIn(b"is the disk full?", err)
+            self.assertEqual(err.count(b"\n"), 1)
+            self.check_store("m.sqlite")
+            self.assertEqual(self.json("run", "m.toml")["done"], 12000)
+            self.check_store("m.sqlite", 12000)
+
+
+@unittest.skipUnless(LONG, "LARGO_LONG_TESTS is not set")
+class Large(StudyTest):
+    def test_overhead(self):
+        self.write("m.toml", MOMENTS.replace("1e6", "1e9").format(400, 250))
+        for _ in range(3):
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            started = time.monotonic()
+            run = self.json("run", "m.toml")
+            wall = time.monotonic() - started
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+            status = self.json("status", "m.sqlite")
+            started = time.monotonic()
+            self.json("status", "m.sqlite")
+            asked = time.monotonic() - started
+            started = time.monotonic()
+            self.assertEqual(self.json("run", "m.toml")["ran"], 0)
+            resumed = time.monotonic() - started
+            print(f"{run['units']} units: {wall:.1f} s, {spent:.2f} s of CPU, {status['unit_seconds']:.1f} s in units; "
+                  f"status {asked:.2f} s, run again {resumed:.2f} s", file=sys.stderr)
+            os.remove(self.path("m.sqlite"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,206 @@
+// Running: what is finished is kept, nothing is run twice, and no number of threads or processes changes a
+// bit.
+#include "largo/studies/run_study.hpp"
+
+#include <atomic>
+#include <cmath>
+
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/studies/study_table.hpp"
+#include "studies/studies.hpp"
+#include "support/thread_ranks.hpp"
+
+namespace largo::testing {
+namespace {
+
+const std::string kManyMoments = "quantity = 'moments'\n[grid]\ns = '0.1:3:12'\nL = '1e1:1e6:16'\n";
+
+TEST_F(StudyTest, ResultsAreThoseOfTheLibrary) {
+  const Study one = study(kMoments);
+  const StudyRun run = run_study(one, path("s.sqlite"));
+  EXPECT_EQ(run.units, 6);
+  EXPECT_EQ(run.before, 0);
+  EXPECT_EQ(run.ran, 6);
+  EXPECT_EQ(run.failed, 0);
+  EXPECT_FALSE(run.stopped);
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  ASSERT_EQ(table.rows.size(), 6U);
+  EXPECT_EQ(table.axes, (std::vector<std::string>{"s", "L"}));
+  for (const StudyRow& row : table.rows) {
+    const SoftmaxMoments expected =
+        softmax_moments(std::get<double>(row.inputs[0]), std::get<double>(row.inputs[1]));
+    EXPECT_EQ(row.results[0].value, expected.P2.value);
+    EXPECT_EQ(row.results[0].error, expected.P2.error);
+    EXPECT_EQ(row.results[5].value, expected.mse.value);
+    EXPECT_EQ(row.results[6].value, 1 / expected.P2.value);  // infinite, for the infinite prompt
+  }
+}
+
+TEST_F(StudyTest, ASecondRunHasNothingToDo) {
+  const Study one = study(kMoments);
+  run_study(one, path("s.sqlite"));
+  const std::string content = study_status(path("s.sqlite")).content;
+  const StudyRun again = run_study(one, path("s.sqlite"));
+  EXPECT_EQ(again.before, 6);
+  EXPECT_EQ(again.ran, 0);
+  EXPECT_EQ(study_status(path("s.sqlite")).content, content);
+}
+
+TEST_F(StudyTest, MorePointsRunOnlyTheNewOnes) {
+  run_study(study(kMoments), path("s.sqlite"));
+  // in the middle of both axes, so that all places change
+  const Study more =
+      study("quantity = 'moments'\n[grid]\ns = [0.25, 0.5, 0.75, 1]\nL = [10, 30, 100, inf]\n");
+  const StudyRun run = run_study(more, path("s.sqlite"));
+  EXPECT_EQ(run.before, 6);
+  EXPECT_EQ(run.ran, 10);
+  run_study(more, path("fresh.sqlite"));
+  EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("fresh.sqlite")).content);
+  EXPECT_EQ(to_csv(read_study_table(path("s.sqlite"))), to_csv(read_study_table(path("fresh.sqlite"))));
+  // and back: what is not in the study any more is kept, but not shown
+  EXPECT_EQ(run_study(study(kMoments), path("s.sqlite")).ran, 0);
+  const StudyStatus status = study_status(path("s.sqlite"));
+  EXPECT_EQ(status.units, 6);
+  EXPECT_EQ(status.done, 6);
+  EXPECT_EQ(status.others, 10);
+  run_study(study(kMoments), path("small.sqlite"));
+  EXPECT_EQ(status.content, study_status(path("small.sqlite")).content);
+}
+
+TEST_F(StudyTest, ThreadsDoNotMatter) {
+  const Study one = study(kManyMoments);
+  std::string content;
+  for (const int threads : {1, 2, 3}) {
+    const auto store = path(std::to_string(threads) + ".sqlite");
+    EXPECT_EQ(run_study(one, store, {}, {.threads = threads}).ran, one.size());
+    const std::string here = study_status(store).content;
+    if (content.empty()) content = here;
+    EXPECT_EQ(here, content) << threads;
+  }
+}
+
+TEST_F(StudyTest, ProcessesDoNotMatter) {
+  const Study one =
+      study(kManyMoments + "[[points]]\ns = -1\nL = 10\n");  // a failure has a message to be sent
+  run_study(one, path("one.sqlite"), {}, {.threads = 1});
+  for (const int size : {2, 3}) {
+    const auto store = path(std::to_string(size) + ".sqlite");
+    std::vector<StudyRun> runs(static_cast<std::size_t>(size));
+    const auto thrown = run_on(size, [&](const Ranks& ranks) {
+      runs[static_cast<std::size_t>(ranks.rank())] =
+          run_study(one, store, {}, {.threads = 1, .ranks = &ranks});
+    });
+    for (const auto& error : thrown) EXPECT_FALSE(error);
+    EXPECT_EQ(runs[0].ran, one.size());
+    EXPECT_EQ(runs[0].failed, 1);
+    EXPECT_EQ(study_status(store).content, study_status(path("one.sqlite")).content);
+  }
+}
+
+TEST_F(StudyTest, AllProcessesHearOfAFailure) {
+  const Study one = study(kMoments);
+  write("bad.sqlite", "this is no store, but a text that is long enough to be looked at as one");
+  const auto thrown =
+      run_on(3, [&](const Ranks& ranks) { run_study(one, path("bad.sqlite"), {}, {.ranks = &ranks}); });
+  EXPECT_THROW(std::rethrow_exception(thrown[0]), InputError);
+  EXPECT_THROW(std::rethrow_exception(thrown[1]), OtherProcessFailed);
+  EXPECT_THROW(std::rethrow_exception(thrown[2]), OtherProcessFailed);
+}
+
+TEST_F(StudyTest, StoppedRunsGoOn) {
+  const Study one = study(kManyMoments);
+  run_study(one, path("whole.sqlite"));
+  std::atomic<bool> stop = false;
+  const auto until = [&](std::int64_t most) {
+    return StudyRunPlan{
+        .progress = [&stop, most](std::int64_t finished, std::int64_t) { stop = finished >= most; }};
+  };
+  std::int64_t ran = 0;
+  int stops = 0;
+  for (std::int64_t most = 1; ran < one.size(); most += 20) {
+    ASSERT_LT(stops, 100);
+    stop = false;
+    const StudyRun run = run_study(one, path("s.sqlite"), until(most), {.threads = 1, .stop = &stop});
+    EXPECT_EQ(run.before, ran);
+    ran += run.ran;
+    if (run.stopped) ++stops;
+    EXPECT_EQ(study_status(path("s.sqlite")).done, ran);
+  }
+  EXPECT_GT(stops, 0);
+  EXPECT_EQ(ran, one.size());
+  EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("whole.sqlite")).content);
+}
+
+TEST_F(StudyTest, FailuresAreKeptAndTheOthersGoOn) {
+  const Study one = study("quantity = 'moments'\n[grid]\ns = [1, -1, 2]\nL = [10]\n");
+  EXPECT_EQ(run_study(one, path("s.sqlite")).failed, 1);
+  StudyStatus status = study_status(path("s.sqlite"));
+  EXPECT_EQ(status.done, 2);
+  ASSERT_EQ(status.failures.size(), 1U);
+  EXPECT_NE(status.failures[0].message.find("-1"), std::string::npos) << status.failures[0].message;
+  EXPECT_NE(status.failures[0].inputs.find("\"s\":-1"), std::string::npos);
+  EXPECT_EQ(run_study(one, path("s.sqlite")).ran, 0);
+  const std::string content = status.content;
+  EXPECT_EQ(run_study(one, path("s.sqlite"), {.retry = true}).failed, 1);
+  status = study_status(path("s.sqlite"));
+  EXPECT_EQ(status.done + status.failed, 3);
+  EXPECT_EQ(status.content, content);
+}
+
+TEST_F(StudyTest, ToleranceBoundsErrors) {
+  EXPECT_EQ(run_study(study("tolerance = 1e-6\n" + kMoments), path("a.sqlite")).failed, 0);
+  EXPECT_GT(run_study(study("tolerance = 1e-17\n" + kMoments), path("b.sqlite")).failed, 0);
+}
+
+TEST_F(StudyTest, EveryQuantityRuns) {
+  const std::vector<std::string> studies = {
+      "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nmethod = "
+      "['exact', "
+      "'sampled']\nprompts = 500\nL = [20]\n",
+      "quantity = 'concentration'\n[settings]\nlaw = 'rademacher'\nd = 2\nquery-law = 'rademacher'\nprompts "
+      "= "
+      "500\n[grid]\nL = [20]\n",
+      "quantity = 'icl-risk'\n[settings]\nd = 2\nA = '0.5*identity'\nb = 2\n[grid]\nnoise = [0, 0.1]\nL = "
+      "[10, inf]\n",
+      "quantity = 'icl-flow'\n[settings]\nd = 2\n[grid]\nattention = ['softmax', 'linear']\nL = [50, inf]\n",
+      "quantity = 'icl-threshold'\n[settings]\nd = 2\nattention = 'linear'\n[grid]\nepsilon = [0.1]\n",
+  };
+  for (std::size_t i = 0; i < studies.size(); ++i) {
+    const auto store = path(std::to_string(i) + ".sqlite");
+    const StudyRun run = run_study(study(studies[i]), store);
+    EXPECT_EQ(run.failed, 0) << studies[i] << (run.failed > 0 ? study_status(store).failures[0].message : "");
+    EXPECT_EQ(run.ran, run.units);
+    EXPECT_FALSE(to_csv(read_study_table(store)).empty());
+  }
+}
+
+// The best linear predictor of in-context regression with isotropic data has the risk d (d + 1) / (2 (L + d +
+// 1)).
+TEST_F(StudyTest, ThresholdsOfLinearAttention) {
+  run_study(study("quantity = 'icl-threshold'\n[settings]\nd = 2\nattention = 'linear'\n[grid]\nepsilon = "
+                  "[0.1, 0.02]\n"),
+            path("s.sqlite"));
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  ASSERT_EQ(table.rows.size(), 2U);
+  for (const StudyRow& row : table.rows) {
+    const auto at = std::find(table.parameters.begin(), table.parameters.end(), "epsilon");
+    const double epsilon =
+        std::get<double>(row.inputs[static_cast<std::size_t>(at - table.parameters.begin())]);
+    EXPECT_EQ(row.results[0].value, std::ceil(3 / epsilon - 3 - 1e-9));
+  }
+}
+
+TEST_F(StudyTest, EstimatesWriteNothing) {
+  const Study one = study(kManyMoments);
+  const StudyEstimate estimate = estimate_study(one, path("s.sqlite"));
+  EXPECT_EQ(estimate.units, one.size());
+  EXPECT_EQ(estimate.pending, one.size());
+  EXPECT_GT(estimate.core_seconds, 0);
+  EXPECT_FALSE(std::filesystem::exists(path("s.sqlite")));
+  run_study(study(kMoments), path("s.sqlite"));
+  EXPECT_EQ(estimate_study(study(kMoments), path("s.sqlite")).pending, 0);
+}
+
+}  // namespace
+}  // namespace largo::testing

@@ -1,0 +1,201 @@
+// The store: what it refuses, what it survives, and what stands in its reports.
+#include <sqlite3.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "largo/numerics/check.hpp"
+#include "largo/studies/run_study.hpp"
+#include "largo/studies/study_table.hpp"
+#include "studies/store.hpp"
+#include "studies/studies.hpp"
+
+namespace largo::testing {
+namespace {
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void execute(const std::filesystem::path& path, const std::string& sql) {
+  Database(path, OpenMode::create, 1000).execute(sql);
+}
+
+class StudyStoreTest : public StudyTest {
+ protected:
+  // InputError that says so, with nothing changed and nothing left behind.
+  void refuse(const Study& one, const std::string& says) {
+    const std::string before = bytes_of(path("s.sqlite"));
+    try {
+      run_study(one, path("s.sqlite"));
+      ADD_FAILURE() << says;
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+    }
+    EXPECT_EQ(bytes_of(path("s.sqlite")), before);
+    EXPECT_FALSE(std::filesystem::exists(path("s.sqlite.lock")));
+    EXPECT_FALSE(std::filesystem::exists(path("s.sqlite-journal")));
+  }
+};
+
+TEST_F(StudyStoreTest, FilesThatAreNoStore) {
+  const Study one = study(kMoments);
+  write("s.sqlite", "title,value\n1,2\n" + std::string(5000, 'x'));
+  refuse(one, "not a store");
+  EXPECT_THROW(study_status(path("s.sqlite")), InputError);
+  std::filesystem::remove(path("s.sqlite"));
+  execute(path("s.sqlite"), "CREATE TABLE mine (x)");
+  refuse(one, "not a store");
+  EXPECT_THROW(read_study_table(path("s.sqlite")), InputError);
+  EXPECT_THROW(study_status(path("missing.sqlite")), InputError);
+  EXPECT_FALSE(std::filesystem::exists(path("missing.sqlite")));
+  EXPECT_THROW(study_status(path(".")), InputError);
+  EXPECT_THROW(run_study(one, path(".")), InputError);
+  EXPECT_THROW(run_study(one, path("nowhere/s.sqlite")), InputError);
+}
+
+TEST_F(StudyStoreTest, AnEmptyFileIsANewStore) {
+  write("s.sqlite", "");
+  EXPECT_THROW(study_status(path("s.sqlite")), InputError);
+  EXPECT_EQ(run_study(study(kMoments), path("s.sqlite")).ran, 6);
+}
+
+TEST_F(StudyStoreTest, OtherVersions) {
+  const Study one = study(kMoments);
+  run_study(one, path("s.sqlite"));
+  execute(path("s.sqlite"), "PRAGMA user_version = 99");
+  refuse(one, "version 99");
+  EXPECT_THROW(study_status(path("s.sqlite")), InputError);
+}
+
+TEST_F(StudyStoreTest, OtherStudies) {
+  run_study(study(kMoments), path("s.sqlite"));
+  refuse(study("seed = 2\n" + kMoments), "its seed is 1, and here 2");
+  refuse(study("tolerance = 0.1\n" + kMoments), "its tolerance is not given, and here 0.1");
+  refuse(study("quantity = 'icl-risk'\n[grid]\nL = [10]\n"), "its quantity is \"moments\"");
+  // a parameter that was fixed may vary
+  EXPECT_EQ(
+      run_study(study("quantity = 'moments'\n[grid]\nseed = [1, 2]\ns = [0.5, 1]\nL = [10, 100, inf]\n"),
+                path("s.sqlite"))
+          .ran,
+      6);
+}
+
+TEST_F(StudyStoreTest, DamagedStores) {
+  const Study one = study("quantity = 'moments'\n[grid]\ns = '0.1:3:20'\nL = '1e1:1e6:20'\n");
+  run_study(one, path("s.sqlite"));
+  const std::string whole = bytes_of(path("s.sqlite"));
+  ASSERT_GT(whole.size(), 50000U);
+  for (const std::size_t size : {whole.size() / 2, whole.size() - 5000, std::size_t{1000}}) {
+    write("s.sqlite", whole.substr(0, size));
+    EXPECT_THROW(run_study(one, path("s.sqlite")), InputError) << size;
+    EXPECT_EQ(bytes_of(path("s.sqlite")).size(), size);
+  }
+  std::string scribbled = whole;
+  for (std::size_t i = 20000; i < 28000; ++i) scribbled[i] = 'x';
+  write("s.sqlite", scribbled);
+  EXPECT_THROW(run_study(one, path("s.sqlite")), InputError);
+  write("s.sqlite", whole);
+  execute(path("s.sqlite"), "UPDATE study SET configuration = '{'");
+  EXPECT_THROW(run_study(one, path("s.sqlite")), InputError);
+  EXPECT_THROW(study_status(path("s.sqlite")), InputError);
+  write("s.sqlite", whole);
+  execute(path("s.sqlite"), "UPDATE units SET id = (SELECT id FROM units WHERE unit = 1) WHERE unit = 2");
+  EXPECT_THROW(run_study(one, path("s.sqlite")), InputError);
+  write("s.sqlite", whole);
+  EXPECT_EQ(run_study(one, path("s.sqlite")).ran, 0);
+}
+
+TEST_F(StudyStoreTest, OneProcessAtATime) {
+  const Study one = study(kMoments);
+  {
+    const StudyStore first(path("s.sqlite"), one, 1, 1);
+    try {
+      run_study(one, path("s.sqlite"));
+      ADD_FAILURE();
+    } catch (const InputError& error) {
+      EXPECT_NE(std::string(error.what()).find("another largo is running"), std::string::npos)
+          << error.what();
+      EXPECT_NE(std::string(error.what()).find(std::to_string(::getpid())), std::string::npos)
+          << error.what();
+    }
+    EXPECT_TRUE(study_status(path("s.sqlite")).running);
+  }
+  EXPECT_FALSE(study_status(path("s.sqlite")).running);
+  // a lock that was left by a killed process is none
+  write("s.sqlite.lock", "12345\n");
+  EXPECT_EQ(run_study(one, path("s.sqlite")).ran, 6);
+}
+
+TEST_F(StudyStoreTest, AReaderOnlyPutsOffWriting) {
+  const Study one = study(kMoments);
+  StudyStore store(path("s.sqlite"), one, 1, 1);
+  const std::vector<FinishedUnit> finished = {{0, 0.1, std::vector<UnitResult>(7, UnitResult(1.0)), ""}};
+  {
+    Database reader(path("s.sqlite"), OpenMode::read, 1000);
+    Statement read(reader, "SELECT * FROM study");
+    ASSERT_TRUE(read.step());
+    EXPECT_FALSE(store.write(finished));
+  }
+  EXPECT_EQ(store.done(), 0);
+  EXPECT_TRUE(store.write(finished));
+  EXPECT_EQ(store.done(), 1);
+  EXPECT_EQ(store.pending(false).size(), 5U);
+}
+
+TEST_F(StudyStoreTest, ViewsForOtherPrograms) {
+  run_study(study(kMoments), path("s.sqlite"));
+  Database database(path("s.sqlite"), OpenMode::read, 1000);
+  EXPECT_EQ(database.number("SELECT count(*) FROM points"), 6);
+  EXPECT_EQ(database.number("SELECT count(*) FROM results WHERE value IS NOT NULL"), 42);
+  EXPECT_EQ(database.number("SELECT L FROM points WHERE ordinal = 1"), 100);
+  EXPECT_EQ(database.number("SELECT count(*) FROM units WHERE seconds >= 0 AND run = 1"), 6);
+  EXPECT_EQ(database.number("PRAGMA application_id"), kApplicationId);
+}
+
+TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
+  const Study one = study(
+      "title = 'Moments'\nquantity = 'moments'\n[grid]\nL = '1e1:1e6:6'\ns = [1, 2]\nseed = [1, "
+      "2]\n[[points]]\ns = "
+      "-1\nL = 10\n");
+  run_study(one, path("s.sqlite"));
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  const auto data = nlohmann::json::parse(report_data(table, "largo report s.sqlite"));
+  EXPECT_EQ(data.at("kind"), "study");
+  EXPECT_EQ(data.at("title"), "Moments");
+  ASSERT_EQ(data.at("sections").size(), 7U);
+  for (const auto& section : data.at("sections")) {
+    const auto& figure = section.at("figures").at(0);
+    const auto& panel = figure.at("panels").at(0);
+    EXPECT_EQ(panel.at("x_label"), "L");
+    EXPECT_EQ(panel.at("log_x"), true);
+    ASSERT_EQ(panel.at("curves").size(), 2U);  // s; the third one, -1, has no results
+    EXPECT_EQ(panel.at("curves").at(0).at("x").size(), 6U);
+    EXPECT_EQ(panel.at("curves").at(0).at("label"), "s = 1");
+    EXPECT_EQ(figure.at("slider").at("label"), "seed");
+    EXPECT_EQ(figure.at("slider").at("panels").size(), 2U);
+    EXPECT_EQ(section.at("tables").at(0).at("rows").size(), 25U);
+    EXPECT_EQ(section.at("tables").at(0).at("columns").size(), 5U);
+  }
+  EXPECT_EQ(report_data(table, "").find("nan"), std::string::npos);
+}
+
+TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
+  run_study(
+      study(
+          "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = [10, "
+          "inf]\n"),
+      path("s.sqlite"));
+  const std::string csv = to_csv(read_study_table(path("s.sqlite")));
+  EXPECT_NE(csv.find("\ngaussian,2,identity,identity,\"1,0\",,1,10,auto,"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",inf,auto,"), std::string::npos) << csv;
+  const auto json = nlohmann::json::parse(to_json(read_study_table(path("s.sqlite"))));
+  EXPECT_EQ(json.at("rows").at(1).at("inputs").at("L"), "inf");
+  EXPECT_EQ(json.at("rows").at(1).at("results").at("output").at("value"), 0);
+}
+
+}  // namespace
+}  // namespace largo::testing
