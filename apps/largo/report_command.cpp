@@ -1,4 +1,5 @@
 // largo report: the results of a study, as files.
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,8 @@
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
 #include "output_files.hpp"
+#include "processes.hpp"
+#include "report_page.hpp"
 
 namespace largo {
 namespace {
@@ -17,20 +20,31 @@ namespace {
 constexpr const char* kName = "report";
 
 struct ReportOptions {
-  std::string store, csv, json;
+  std::string store, out, csv;
+  bool json = false;
 };
 
-void run_report(const ReportOptions& options) {
-  // CONNECT: --out FILE.html is report_page(Json::parse(report_data(table, command))).
-  if (options.csv.empty() && options.json.empty()) fail(kName, "give --csv or --json, or both");
+// Beside the store, under its name.
+std::string default_page(const std::string& store) {
+  return std::filesystem::path(store).replace_extension(".html").string();
+}
+
+void run_report(ReportOptions options) {
+  if (options.out.empty() && options.csv.empty() && !options.json) options.out = default_page(options.store);
+  if (!options.out.empty() && !options.out.ends_with(".html")) {
+    fail(kName, "--out", fmt::format("'{}'", options.out), "a .html file");
+  }
   check_output_files(kName, options.csv, "");
-  check_output_files(kName, options.json, "");
-  if (options.csv == options.json) fail(kName, "--csv and --json are the same file");
+  check_output_files(kName, options.out, "");
   const StudyTable table = read_study_table(options.store);
   if (first_process() && !options.csv.empty()) write_text(kName, options.csv, to_csv(table));
-  if (first_process() && !options.json.empty()) write_text(kName, options.json, to_json(table));
+  if (first_process() && !options.out.empty()) {
+    const std::string command = fmt::format("largo report {}", options.store);
+    write_text(kName, options.out, report_page(Json::parse(report_data(table, command))));
+  }
+  if (options.json) return print_json(Json::parse(to_json(table)));
   const auto rows = static_cast<std::int64_t>(table.rows.size());
-  for (const std::string& file : {options.csv, options.json}) {
+  for (const std::string& file : {options.csv, options.out}) {
     if (!file.empty()) fmt::print("{} {} in {}\n", rows, rows == 1 ? "unit" : "units", file);
   }
   if (rows < table.units) fmt::print("{} of {} units have not been run\n", table.units - rows, table.units);
@@ -47,9 +61,10 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option("--csv", options->csv, "inputs and results, one row for each unit, in the study's order")
       ->check(check_given, "");
-  command->add_option("--json", options->json, "the same as JSON, with the study's configuration")
+  command->add_option("--out", options->out, "a page with figures, .html (the store's name, if nothing else is asked for)")
       ->check(check_given, "");
-  command->footer("Example: largo report errors.sqlite --csv errors.csv");
+  command->add_flag("--json", options->json, "print one JSON object: configuration, inputs and results");
+  command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");
   command->callback([options] { run_report(*options); });
 }
 
