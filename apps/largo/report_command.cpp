@@ -61,7 +61,9 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option("--csv", options->csv, "inputs and results, one row for each unit, in the study's order")
       ->check(check_given, "");
-  command->add_option("--out", options->out, "a page with figures, .html (the store's name, if nothing else is asked for)")
+  command
+      ->add_option("--out", options->out,
+                   "a page with figures, .html (the store's name, if nothing else is asked for)")
       ->check(check_given, "");
   command->add_flag("--json", options->json, "print one JSON object: configuration, inputs and results");
   command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");

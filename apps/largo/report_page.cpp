@@ -25,9 +25,9 @@ std::string report_page(const Json& data) {
   const std::size_t place = page.find(kPlace);
   if (place == std::string::npos) throw std::logic_error("report_page: the page has no place for data");
   std::string text = to_text(data);
-  // A "</" in a text would end the script.
-  for (std::size_t at = text.find("</"); at != std::string::npos; at = text.find("</", at))
-    text.replace(at, 2, "<\\/");
+  // Nothing in a text may look like the end of the script, or the start of a comment.
+  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
+    text.replace(at, 1, "\\u003c");
   page.replace(place + kPlace.size() - kNothing.size(), 4, text);
   return page;
 }

@@ -8,6 +8,7 @@ import csv
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -66,18 +67,24 @@ class Commands(StudyTest):
         self.assertEqual((status["units"], status["done"], status["running"]), (12, 12, False))
         self.assertEqual(status["content"], run["content"])
         self.assertEqual(self.json("run", "m.toml")["ran"], 0)
-        self.succeed("report", "m.sqlite", "--csv", "m.csv", "--json", "m.json")
+        self.succeed("report", "m.sqlite", "--csv", "m.csv")
         with open(self.path("m.csv"), encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual(len(rows), 12)
         exact = self.json("moments", "--s", "0.1", "--L", "10")
         self.assertEqual(float(rows[0]["P2"]), exact["P2"])
         self.assertEqual(float(rows[0]["effective_tokens"]), exact["effective_tokens"])
-        with open(self.path("m.json"), encoding="utf-8") as file:
-            exported = json.load(file)
+        exported = self.json("report", "m.sqlite")
         self.assertEqual(exported["rows"][0]["results"]["mse"]["value"], exact["mse"])
         self.assertEqual(exported["configuration"]["grid"]["s"], [0.1, 1.55, 3])
         self.check_store("m.sqlite", 12)
+        self.succeed("report", "m.sqlite")
+        with open(self.path("m.html"), encoding="utf-8") as file:
+            page = file.read()
+        data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
+        self.assertEqual((data["kind"], len(data["sections"])), ("study", 7))
+        self.assertEqual(data["sections"][0]["figures"][0]["panels"][0]["curves"][0]["y"][0], exact["P2"])
+        self.refuse("report", "m.sqlite", "--out", "m.txt", fragment=".html")
 
     def test_set(self):
         self.write("m.toml", MOMENTS.format(3, 4))
@@ -134,7 +141,6 @@ class Commands(StudyTest):
         connection.close()
         for command in (("run", "m.toml"), ("status", "m.sqlite"), ("report", "m.sqlite", "--csv", "x.csv")):
             self.refuse(*command, fragment="version 7")
-        self.refuse("report", "m.sqlite", fragment="--csv")
 
     def test_folder_that_cannot_be_written(self):
         self.write("m.toml", MOMENTS.format(2, 2))
@@ -179,7 +185,7 @@ class Interrupted(StudyTest):
                 process = self.start("run", study, "--store", store, "--threads", "1" if launcher else "2",
                                      launcher=launcher, start_new_session=True)
                 try:
-                    process.wait(timeout=moments.uniform(0, 0.6 * seconds) if done < kills else None)
+                    process.wait(timeout=moments.uniform(0, 1.2 * seconds) if done < kills else None)
                 except subprocess.TimeoutExpired:
                     self.kill(process, store, moments.random() < 0.5 if launcher else False)
                     done += 1
