@@ -24,7 +24,7 @@ LONG = os.environ.get("LARGO_LONG_TESTS") == "1"
 SEED = int(os.environ.get("LARGO_TEST_SEED", "1"))  # of the moments of the kills
 MPIRUN = os.environ.get("MPIRUN", "").split()
 
-MOMENTS = 'title = "Moments"\nquantity = "moments"\n[grid]\ns = "0.1:3:{}"\nL = "1e1:1e6:{}"\n'
+MOMENTS = 'title = "Moments"\nquantity = "moments"\n[grid]\ns = "0.1:3:{}"\nL = "1e3:1e6:{}"\n'
 ICL_FLOW = 'quantity = "icl-flow"\n[settings]\nd = 3\ncov = "toeplitz:0.5"\n[grid]\nL = "10:1e6:200"\n'
 
 
@@ -71,7 +71,7 @@ class Commands(StudyTest):
         with open(self.path("m.csv"), encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual(len(rows), 12)
-        exact = self.json("moments", "--s", "0.1", "--L", "10")
+        exact = self.json("moments", "--s", "0.1", "--L", "1000")
         self.assertEqual(float(rows[0]["P2"]), exact["P2"])
         self.assertEqual(float(rows[0]["effective_tokens"]), exact["effective_tokens"])
         exported = self.json("report", "m.sqlite")
@@ -150,10 +150,10 @@ class Commands(StudyTest):
 
 class Interrupted(StudyTest):
     def test_kills(self):
-        self.write("m.toml", MOMENTS.format(60, 200))
+        self.write("m.toml", MOMENTS.format(30, 200))
         started = time.monotonic()
         whole = self.json("run", "m.toml", "--store", "whole.sqlite")
-        self.kill_often("m.toml", 12000, whole["content"], time.monotonic() - started, 200 if LONG else 15, ())
+        self.kill_often("m.toml", 6000, whole["content"], time.monotonic() - started, 200 if LONG else 15, ())
 
     def test_kills_of_long_units(self):
         self.write("f.toml", ICL_FLOW.replace("200", "12"))
@@ -163,7 +163,7 @@ class Interrupted(StudyTest):
 
     @unittest.skipUnless(MPIRUN, "this build has no MPI")
     def test_kills_of_mpi(self):
-        self.write("m.toml", MOMENTS.format(60, 200))
+        self.write("m.toml", MOMENTS.format(30, 200))
         whole = self.json("run", "m.toml", "--store", "whole.sqlite")
         started = time.monotonic()
         launcher = (*MPIRUN, "-n", "3")
@@ -171,7 +171,7 @@ class Interrupted(StudyTest):
         code.communicate(timeout=600)
         self.assertEqual(code.returncode, 0)
         self.assertEqual(self.content("mpi.sqlite"), whole["content"])
-        self.kill_often("m.toml", 12000, whole["content"], time.monotonic() - started, 200 if LONG else 3, launcher)
+        self.kill_often("m.toml", 6000, whole["content"], time.monotonic() - started, 200 if LONG else 3, launcher)
 
     def kill_often(self, study, units, expected, seconds, kills, launcher):
         """A study, killed at random moments until it is through, again and again."""
@@ -290,11 +290,11 @@ class Interrupted(StudyTest):
 
     def test_full_disk(self):
         """A limit on the size of files stands for a disk that is full."""
-        self.write("m.toml", MOMENTS.format(60, 200))
-        for limit in (4096, 200_000, 1_000_000):
+        self.write("m.toml", MOMENTS.format(30, 200))
+        for limit in (4096, 200_000, 800_000):
             shutil.rmtree(self.folder)
             os.mkdir(self.folder)
-            self.write("m.toml", MOMENTS.format(60, 200))
+            self.write("m.toml", MOMENTS.format(30, 200))
             process = self.start("run", "m.toml",
                                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit)))
             out, err = process.communicate(timeout=120)
@@ -302,14 +302,14 @@ class Interrupted(StudyTest):
             self.assertIn(b"is the disk full?", err)
             self.assertEqual(err.count(b"\n"), 1)
             self.check_store("m.sqlite")
-            self.assertEqual(self.json("run", "m.toml")["done"], 12000)
-            self.check_store("m.sqlite", 12000)
+            self.assertEqual(self.json("run", "m.toml")["done"], 6000)
+            self.check_store("m.sqlite", 6000)
 
 
 @unittest.skipUnless(LONG, "LARGO_LONG_TESTS is not set")
 class Large(StudyTest):
     def test_overhead(self):
-        self.write("m.toml", MOMENTS.replace("1e6", "1e9").format(400, 250))
+        self.write("m.toml", MOMENTS.format(400, 250))
         for _ in range(3):
             before = resource.getrusage(resource.RUSAGE_CHILDREN)
             started = time.monotonic()
