@@ -1,108 +1,37 @@
 // The data of a study's report page: for each result a figure and a table.
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "largo/studies/study_table.hpp"
+#include "studies/report_layout.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {
 namespace {
 
-constexpr std::size_t kMostCurves = 8;     // as many as there are colours
-constexpr std::size_t kMostRows = 500;     // of a table; all are in the CSV
-constexpr std::size_t kMostSettings = 40;  // of a slider
-constexpr double kSeenError = 1e-3;        // relative: a smaller one is thinner than its curve
-constexpr double kLogFrom = 20;            // largest over smallest value
+constexpr std::size_t kMostCurves = 8;      // as many as there are colours
+constexpr std::size_t kMostRows = 500;      // of a table; all are in the CSV
+constexpr std::size_t kMostSettings = 40;   // of a slider
+constexpr std::size_t kMostOfCurve = 1000;  // points; more cannot be told apart
+constexpr std::size_t kMostPoints = 50000;  // of all figures, so that the page stays below 3 MB
+constexpr double kSeenError = 1e-3;         // relative: a smaller one is thinner than its curve
+constexpr double kLogFrom = 20;             // largest over smallest value
 
-struct Axis {
-  std::string name;
-  std::size_t parameter = 0;
-  std::vector<StudyValue> values;  // in the study's order
-  bool numeric = true;
-};
-
-// Parameters that have more than one value.
-std::vector<Axis> axes_of(const StudyTable& table) {
-  std::vector<Axis> axes;
-  for (const std::string& name : table.axes) {
-    const auto at = std::find(table.parameters.begin(), table.parameters.end(), name);
-    if (at == table.parameters.end()) continue;
-    Axis axis{name, static_cast<std::size_t>(at - table.parameters.begin()), {}, true};
-    for (const StudyRow& row : table.rows) {
-      const StudyValue& value = row.inputs[axis.parameter];
-      axis.numeric = axis.numeric && std::holds_alternative<double>(value);
-      if (!axis.values.empty() && axis.values.back() == value) continue;
-      if (std::find(axis.values.begin(), axis.values.end(), value) == axis.values.end()) {
-        axis.values.push_back(value);
-      }
-    }
-    if (axis.values.size() > 1) axes.push_back(std::move(axis));
-  }
-  return axes;
-}
-
-// Whether steps in log are more even than steps.
-bool log_spaced(const Axis& axis) {
-  std::vector<double> values;
-  for (const StudyValue& value : axis.values) {
-    const double x = std::get<double>(value);
-    if (!(x > 0)) return false;
-    if (std::isfinite(x)) values.push_back(x);
-  }
-  std::sort(values.begin(), values.end());
-  if (values.size() < 2) return true;
-  if (values.size() == 2) return values[1] / values[0] >= 10;
-  const auto unevenness = [&](auto&& of) {
-    double least = HUGE_VAL, most = 0;
-    for (std::size_t i = 1; i < values.size(); ++i) {
-      const double step = of(values[i]) - of(values[i - 1]);
-      least = std::min(least, step);
-      most = std::max(most, step);
-    }
-    return most / least;
-  };
-  return unevenness([](double x) { return std::log(x); }) < unevenness([](double x) { return x; });
-}
-
-// At most `most`, the ends among them.
-std::vector<StudyValue> spread(const std::vector<StudyValue>& values, std::size_t most) {
-  if (values.size() <= most) return values;
-  std::vector<StudyValue> some;
-  for (std::size_t i = 0; i < most; ++i) some.push_back(values[i * (values.size() - 1) / (most - 1)]);
-  return some;
-}
-
-// Which axis plays which role in the figures.
-struct Layout {
-  std::optional<Axis> x, curves, slider;
-  std::vector<Axis> held;  // at their first value
-};
-
-Layout layout_of(std::vector<Axis> axes) {
-  Layout layout;
-  const auto take = [&](bool numeric) -> std::optional<Axis> {
-    const auto at =
-        std::find_if(axes.begin(), axes.end(), [&](const Axis& a) { return a.numeric || !numeric; });
-    if (at == axes.end()) return std::nullopt;
-    Axis axis = std::move(*at);
-    axes.erase(at);
-    return axis;
-  };
-  layout.x = take(true);
-  layout.curves = take(false);
-  layout.slider = take(true);
-  layout.held = std::move(axes);
-  return layout;
+// As many digits as a figure, or its tip, can show.
+StudyJson drawn(double value) {
+  if (!std::isfinite(value)) return number_value_json(value);
+  return number_value_json(std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr));
 }
 
 class Section {
  public:
-  Section(const StudyTable& table, const Layout& layout, std::size_t result)
-      : table_(table), layout_(layout), result_(result) {}
+  Section(const StudyTable& table, const ReportLayout& layout, std::size_t result)
+      : table_(table), layout_(layout), result_(result), log_y_(log_y()), band_(has_band()) {}
 
   StudyJson json(const std::string& command) const {
     const std::string& name = table_.results[result_];
@@ -123,8 +52,9 @@ class Section {
 
   bool shown(const StudyRow& row) const {
     if (std::isnan(of(row).value)) return false;
-    return std::all_of(layout_.held.begin(), layout_.held.end(),
-                       [&](const Axis& axis) { return row.inputs[axis.parameter] == axis.values.front(); });
+    return std::all_of(layout_.held.begin(), layout_.held.end(), [&](const ReportAxis& axis) {
+      return row.inputs[axis.parameter] == axis.values.front();
+    });
   }
 
   std::string statement() const {
@@ -135,7 +65,7 @@ class Section {
       text += fmt::format(" ({} of its {} values)", kMostCurves, layout_.curves->values.size());
     }
     if (layout_.slider) text += fmt::format(", {} by the slider", layout_.slider->name);
-    for (const Axis& axis : layout_.held) {
+    for (const ReportAxis& axis : layout_.held) {
       text += fmt::format(", {} = {}", axis.name, value_text(axis.values.front()));
     }
     return fmt::format("{}.", text);
@@ -222,14 +152,13 @@ class Section {
         {"label", layout_.curves ? fmt::format("{} = {}", layout_.curves->name, value_text(which)) : ""},
         {"x", StudyJson::array()},
         {"y", StudyJson::array()}};
-    const bool band = has_band();
-    for (const auto& [x, result] : points) {
-      json["x"].push_back(number_value_json(x));
-      json["y"].push_back(number_value_json(result.value));
-      if (!band) continue;
+    for (const auto& [x, result] : spread(points, kMostOfCurve)) {
+      json["x"].push_back(drawn(x));
+      json["y"].push_back(drawn(result.value));
+      if (!band_) continue;
       const double error = std::isnan(result.error) ? 0 : result.error;
-      json["low"].push_back(number_value_json(result.value - error));
-      json["high"].push_back(number_value_json(result.value + error));
+      json["low"].push_back(drawn(result.value - error));
+      json["high"].push_back(drawn(result.value + error));
     }
     json["style"] = "line";
     json["color"] = color;
@@ -242,7 +171,7 @@ class Section {
         {"x_label", layout_.x->name},
         {"y_label", table_.results[result_]},
         {"log_x", log_spaced(*layout_.x)},
-        {"log_y", log_y()},
+        {"log_y", log_y_},
         {"curves", StudyJson::array()},
         {"notes", StudyJson::array()}};
     const std::vector<StudyValue> which =
@@ -260,7 +189,11 @@ class Section {
       json["panels"] = StudyJson::array({panel(std::nullopt)});
       return json;
     }
-    const std::vector<StudyValue> settings = spread(layout_.slider->values, kMostSettings);
+    const std::size_t curves = layout_.curves ? std::min(layout_.curves->values.size(), kMostCurves) : 1;
+    const std::size_t points =
+        table_.results.size() * curves * std::min(layout_.x->values.size(), kMostOfCurve);
+    const std::vector<StudyValue> settings = spread(
+        layout_.slider->values, std::min(kMostSettings, std::max<std::size_t>(1, kMostPoints / points)));
     json["panels"] = StudyJson::array({panel(settings.front())});
     StudyJson slider{
         {"label", layout_.slider->name}, {"values", StudyJson::array()}, {"panels", StudyJson::array()}};
@@ -273,8 +206,9 @@ class Section {
   }
 
   const StudyTable& table_;
-  const Layout& layout_;
+  const ReportLayout& layout_;
   std::size_t result_;
+  bool log_y_, band_;
 };
 
 }  // namespace
@@ -286,7 +220,7 @@ std::string report_data(const StudyTable& table, const std::string& command) {
   json["version"] = table.version;
   json["command"] = command;
   json["seed"] = number_value_json(table.seed);
-  const Layout layout = layout_of(axes_of(table));
+  const ReportLayout layout = layout_of(table);
   json["sections"] = StudyJson::array();
   for (std::size_t i = 0; i < table.results.size(); ++i) {
     const bool any = std::any_of(table.rows.begin(), table.rows.end(),

@@ -14,7 +14,7 @@ from largo_cli import BINARY, CliTest
 class Help(CliTest):
     def test_help_has_an_example(self):
         for command in ([], ["attention"], ["concentration"], ["doctor"], ["icl"], ["icl", "risk"], ["icl", "train"],
-                        ["icl", "threshold"], ["moments"], ["reproduce"]):
+                        ["icl", "threshold"], ["moments"], ["report"], ["reproduce"], ["run"], ["status"]):
             for flag in ("--help", "-h"):
                 with self.subTest(command=command, flag=flag):
                     out = self.succeed(*command, flag)
@@ -23,12 +23,12 @@ class Help(CliTest):
 
     def test_the_main_help_lists_every_command(self):
         out = self.succeed("--help")
-        for command in ("attention", "concentration", "doctor", "icl", "moments", "reproduce"):
+        for command in ("attention", "concentration", "doctor", "icl", "moments", "report", "reproduce", "run", "status"):
             self.assertIn(f"\n  {command} ", out)
 
     def test_every_command_has_the_common_options(self):
         for command in (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"],
-                        ["moments"], ["reproduce"]):
+                        ["moments"], ["reproduce"], ["run"], ["status"]):
             out = self.succeed(*command, "--help")
             for option in ("--json", "--seed", "--threads", "--precision", "--help"):
                 self.assertIn(option, out)

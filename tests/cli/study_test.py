@@ -83,7 +83,8 @@ class Commands(StudyTest):
             page = file.read()
         data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
         self.assertEqual((data["kind"], len(data["sections"])), ("study", 7))
-        self.assertEqual(data["sections"][0]["figures"][0]["panels"][0]["curves"][0]["y"][0], exact["P2"])
+        drawn = data["sections"][0]["figures"][0]["panels"][0]["curves"][0]["y"][0]
+        self.assertLess(abs(drawn - exact["P2"]), 1e-7 * exact["P2"])  # figures have eight digits
         self.refuse("report", "m.sqlite", "--out", "m.txt", fragment=".html")
 
     def test_set(self):
