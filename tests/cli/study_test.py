@@ -177,7 +177,7 @@ class Interrupted(StudyTest):
     def kill_often(self, study, units, expected, seconds, kills, launcher):
         """A study, killed at random moments until it is through, again and again."""
         moments = random.Random(SEED)
-        done, rounds = 0, 0
+        done, rounds, journals = 0, 0, 0
         while done < kills:
             rounds += 1
             store = f"kill{rounds}.sqlite"
@@ -188,8 +188,11 @@ class Interrupted(StudyTest):
                 try:
                     process.wait(timeout=moments.uniform(0, 1.2 * seconds) if done < kills else None)
                 except subprocess.TimeoutExpired:
+                    if moments.random() < 0.5:
+                        self.wait_for_journal(store, moments.uniform(0, 0.002))
                     self.kill(process, store, moments.random() < 0.5 if launcher else False)
                     done += 1
+                    journals += os.path.exists(self.path(store + "-journal"))
                 out, err = process.communicate(timeout=60)
                 if process.returncode == 0:
                     break
@@ -203,7 +206,14 @@ class Interrupted(StudyTest):
             self.check_store(store, units)
             leftovers = {name for name in os.listdir(self.folder) if name.startswith(store)} - {store}
             self.assertEqual(leftovers, set())
-        print(f"{study}: {done} kills over {rounds} rounds", file=sys.stderr)
+        print(f"{study}: {done} kills over {rounds} rounds, {journals} inside a transaction", file=sys.stderr)
+
+    def wait_for_journal(self, store, then):
+        """Until a transaction has begun, which lasts for milliseconds only, and a moment more."""
+        deadline = time.monotonic() + 1
+        while time.monotonic() < deadline and not os.path.exists(self.path(store + "-journal")):
+            pass
+        time.sleep(then)
 
     def kill(self, process, store, launcher_too):
         """The process itself; under mpirun that which has the store, or mpirun."""
