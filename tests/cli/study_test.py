@@ -189,7 +189,7 @@ class Interrupted(StudyTest):
                     process.wait(timeout=moments.uniform(0, 1.2 * seconds) if done < kills else None)
                 except subprocess.TimeoutExpired:
                     if moments.random() < 0.5:
-                        self.wait_for_journal(store, moments.uniform(0, 0.002))
+                        self.wait_for_journal(store, moments.uniform(0, 0.02))
                     self.kill(process, store, moments.random() < 0.5 if launcher else False)
                     done += 1
                     journals += os.path.exists(self.path(store + "-journal"))
