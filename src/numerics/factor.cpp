@@ -42,7 +42,11 @@ double operator_norm(const ConstMatrixRef& matrix) {
 }
 
 Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B) {
-  return Matrix(A).completeOrthogonalDecomposition().solve(Matrix(B));
+  const auto decomposition = Matrix(A).completeOrthogonalDecomposition();
+  Matrix x(A.cols(), B.cols());
+  // One by one: what a column gives must not depend on how many there are, to the bit.
+  for (Eigen::Index j = 0; j < B.cols(); ++j) x.col(j) = decomposition.solve(Vector(B.col(j)));
+  return x;
 }
 
 }  // namespace largo
