@@ -96,16 +96,21 @@ Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const
   const GeneralSoftmaxRisk finite(problem, L, nodes, execution);
   const GeneralSoftmaxRisk infinite(problem, std::numeric_limits<double>::infinity(), nodes, execution);
   const PolynomialRisk polynomial(problem, 0);
-  const auto excess = [&](const Vector& parameters) {
-    GeneralSoftmaxRisk::Average all = finite.average(parameters), limit = infinite.average(parameters);
+  const GeneralSoftmaxRisk::Average plain = finite.average(here);
+  const auto excess = [&](const GeneralSoftmaxRisk::Average& all, const Vector& parameters) {
+    const GeneralSoftmaxRisk::Average limit = infinite.average(parameters);
     Vector values(kParts + 1);
     values << all.parts - limit.parts, all.point.value - limit.point.value;
     return values;
   };
   const RiskPoint near = invariant_risk(problem, AttentionKind::softmax, L)->at(invariant);
-  const Vector difference = excess(here) - excess(there);
-  return {polynomial.at(here).value + (near.value - polynomial.at(there).value) + difference[kParts],
-          std::hypot(near.error, error_of(difference.head(kParts), difference[kParts]))};
+  const Vector difference = excess(plain, here) - excess(finite.average(there), there);
+  const double value =
+      polynomial.at(here).value + (near.value - polynomial.at(there).value) + difference[kParts];
+  const double error = std::hypot(near.error, error_of(difference.head(kParts), difference[kParts]));
+  // R_∞ grows with the scores, R_L does not: where they are large the average itself is better.
+  if (!(error < plain.point.error) || value < 0) return {plain.point.value, plain.point.error};
+  return {value, error};
 }
 
 std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,

@@ -14,8 +14,8 @@ std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& pro
                                                     const TaskNodes& nodes, const Execution& execution);
 
 /// R_L(U, v) of softmax attention with R_∞ exact, the rest as a difference from the invariant point (A, b)
-/// that (U, v) contains, where R_L is exact: over nodes goes only what is new off the invariant set. For
-/// values, not for flows: it can fall below zero where the nodes are too few.
+/// that (U, v) contains, where R_L is exact: over nodes goes only what is new off the invariant set. Where
+/// the plain average over nodes has the smaller error, that.
 Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
                                const TaskNodes& nodes, const Execution& execution);
 

@@ -12,6 +12,7 @@
 #include "icl/descent_fingerprint.hpp"
 #include "icl/general_risk.hpp"
 #include "icl/path_distance.hpp"
+#include "icl/risk_statistics.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
@@ -243,7 +244,11 @@ void check(const TrainingPlan& plan) {
 Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                          const RegressionParameters& parameters, const TaskNodes& nodes,
                          const Execution& execution) {
+  check(problem);
+  check_length("regression_risk", L);
   const Eigen::Index d = problem.dimension();
+  check_shape("regression_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
+  check_size("regression_risk", "v", parameters.v.size(), d + 1);
   const Vector values = to_vector(parameters);
   if (!is_invariant(parameters) && attention == AttentionKind::softmax && std::isfinite(L)) {
     return softmax_risk_estimate(problem, L, parameters, nodes, execution);

@@ -18,7 +18,7 @@ namespace largo {
 namespace {
 
 constexpr std::size_t kBlock = TaskBlocks::kBlock;
-constexpr double kOverflow = 1e300;  // of s²
+constexpr double kOverflow = kLargestScoreSpread * kLargestScoreSpread;  // of s²
 
 // Rows of kBlock numbers that depend on the parameters.
 struct TaskScratch {

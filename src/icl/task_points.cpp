@@ -28,6 +28,7 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
       static_cast<Eigen::Index>(std::bit_ceil(static_cast<std::uint64_t>(std::max(count, kFewestPoints))));
   const auto width = static_cast<std::size_t>(dimension);
   Matrix points(size, dimension);
+  if (dimension == 0) return points;  // both covariances are zero
   std::vector<std::uint64_t> shift(width);
   std::vector<double> uniforms(width);
   Stream(seed, 0).bits(0, shift);

@@ -10,6 +10,7 @@
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_risks.hpp"
 #include "largo/icl/regression_training.hpp"
+#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_level.hpp"
 
@@ -120,6 +121,38 @@ TEST(RegressionRisk, BesideTheInvariantSet) {
     const RiskPoint plain = general_risk(problem, AttentionKind::softmax, L, {4096, 1})->at(at);
     EXPECT_LE(risk.error, (away < 0.1 ? 1e-3 : 2) * plain.error) << away;
   }
+}
+
+// Where scores are large, R_∞ and the invariant point are no help: one token's risk does not depend on U.
+TEST(RegressionRisk, OfLargeScores) {
+  const Eigen::Index d = 2;
+  const RegressionProblem problem = testing::random_problem(3, d);
+  RegressionParameters given = testing::random_parameters(3, d);
+  const TaskNodes nodes{65536, 1};
+  const Estimate expected = regression_risk(problem, AttentionKind::softmax, 1, given, nodes);
+  for (const double size : {1e2, 1e4}) {
+    RegressionParameters large = given;
+    large.U *= size;
+    const Estimate risk = regression_risk(problem, AttentionKind::softmax, 1, large, nodes);
+    EXPECT_NEAR(risk.value, expected.value, 4 * (risk.error + expected.error)) << size;
+    EXPECT_LE(risk.error, 0.1 * risk.value) << size;
+    EXPECT_GE(regression_risk(problem, AttentionKind::softmax, 10, large, nodes).value, 0) << size;
+  }
+  given.U *= 1e9;
+  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 10, given, nodes), InputError);
+}
+
+TEST(RegressionRisk, OfNothingToPredictAndOfBadProblems) {
+  RegressionProblem problem = testing::random_problem(3, 2);
+  const RegressionParameters given = testing::random_parameters(3, 2);
+  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 0.5, given), InputError);
+  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 5, testing::random_parameters(3, 3)),
+               InputError);
+  problem.query_covariance = problem.prior_covariance = Matrix::Zero(2, 2);
+  const Estimate risk = regression_risk(problem, AttentionKind::softmax, 5, given, {512, 1});
+  EXPECT_TRUE(std::isfinite(risk.value) && risk.value >= 0);
+  problem.prior_covariance = Matrix::Identity(3, 3);
+  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 5, given), InputError);
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct TrainingPlan {
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
   /// Of flows off the invariant set; in the second half of the time four times as many, and for risks at
-  /// their ends 32 times.
+  /// their ends 32 times, up to 2^20.
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
