@@ -1,7 +1,5 @@
 #include "icl/polynomial_risk.hpp"
 
-#include <vector>
-
 #include "icl/risk_statistics.hpp"
 
 namespace largo {

@@ -1,7 +1,6 @@
 #include "icl/risk_table.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <cstdint>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "icl/risk_table.cpp"

@@ -1,14 +1,12 @@
 #include "icl/task_kernel.hpp"
 
-#include <algorithm>
-#include <cmath>
+#include <type_traits>
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "icl/task_kernel.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/simd_multiply_add-inl.hpp"
 
