@@ -9,7 +9,7 @@ namespace largo {
 void ChiSquaredDraws::draw() {
   token_normals(normal_draws_, 1, normals_, normals_ + kTokensAtOnce);
   token_words(uniform_draws_, 1, words_, words_ + kTokensAtOnce);
-  normal_draws_.first += kCountersAtOnce;
+  normal_draws_.first += kBlockCounters;
   uniform_draws_.first += kCountersAtOnce;
   used_ = 0;
 }

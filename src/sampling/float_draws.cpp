@@ -28,64 +28,96 @@ using D32 = hn::Repartition<std::uint32_t, D64>;
 #endif
 using DF = hn::RebindToFloat<D32>;
 using V64 = hn::Vec<D64>;
+using V32 = hn::Vec<D32>;
 using Row = PhiloxRow<D64>;
 constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
 constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
 
-// Calls use(i, first, second) with the two words of each token, one vector of tokens after the other.
-template <std::size_t kCount, class Use>
-HWY_INLINE void ForWords(const PhiloxCounters<D64, kCount>& words, const Use& use) {
-  const D32 d32;
-  for (std::size_t i = 0; i < kCount; ++i) {
-#if HWY_TARGET == HWY_SCALAR
-    const auto word = [&](V64 x, int shift) {
-      return hn::Set(d32, static_cast<std::uint32_t>(hn::GetLane(x) >> shift));
-    };
-    use(2 * i, word(words.x0[i], 0), word(words.x1[i], 0));
-    use(2 * i + 1, word(words.x2[i], 32), word(words.x3[i], 32));
-#else
-    const auto pair = [&](V64 upper, V64 lower)
-                          HWY_ATTR { return hn::OddEven(hn::BitCast(d32, upper), hn::BitCast(d32, lower)); };
-    use(i, pair(words.x2[i], words.x0[i]), pair(words.x3[i], words.x1[i]));
-#endif
-  }
+// What a token takes of a word: all of it, or an angle of 16 bits. That goes to the upper half, followed by
+// the middle of what the lower half could tell apart.
+enum class Part { whole, lower_half, upper_half };
+
+template <Part kPart>
+HWY_INLINE V32 Take(V32 words) {
+  const D32 d;
+  if constexpr (kPart == Part::whole) return words;
+  const V32 middle = hn::Set(d, 0x8000);
+  if constexpr (kPart == Part::lower_half) return hn::Or(hn::ShiftLeft<16>(words), middle);
+  return hn::Or(hn::And(words, hn::Set(d, 0xffff0000)), middle);
 }
 
+// The words in the lower halves of one vector and in the upper halves of another, in turn.
+class Words {
+ public:
+#if HWY_TARGET == HWY_SCALAR
+  Words(V64 lower, V64 upper)
+      : words_{hn::Set(D32(), static_cast<std::uint32_t>(hn::GetLane(lower))),
+               hn::Set(D32(), static_cast<std::uint32_t>(hn::GetLane(upper) >> 32))} {}
+#else
+  HWY_INLINE Words(V64 lower, V64 upper)
+      : words_{hn::OddEven(hn::BitCast(D32(), upper), hn::BitCast(D32(), lower))} {}
+#endif
+
+  // Bit by bit, as whatever `to` points to.
+  template <Part kPart, typename T>
+  HWY_INLINE void Store(T* HWY_RESTRICT to) const {
+    const hn::Rebind<T, D32> dt;
+    for (std::size_t i = 0; i < kTokens / hn::MaxLanes(dt); ++i) {
+      hn::Store(hn::BitCast(dt, Take<kPart>(words_[i])), dt, to + i * hn::MaxLanes(dt));
+    }
+  }
+
+ private:
+  V32 words_[kTokens / hn::MaxLanes(D32())];
+};
+
 template <std::size_t kCount, std::size_t... kRound>
-HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D64, kCount>& words,
+HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D64, kCount>& counters,
                           std::index_sequence<kRound...>) {
-  (words.template Round<kRound>(row), ...);
+  (counters.template Round<kRound>(row), ...);
 }
 
 // The words of kCount vectors of counters at a time, from vector `done` on, while there are as many. Returns
-// how many are done. T: what the words are stored as, bit by bit.
-template <std::size_t kCount, typename T>
+// how many are done.
+template <std::size_t kCount>
 HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::size_t done, std::size_t vectors,
-                                 T* HWY_RESTRICT first, T* HWY_RESTRICT second) {
+                                 std::uint32_t* HWY_RESTRICT first, std::uint32_t* HWY_RESTRICT second) {
   const D64 d;
-  const hn::Rebind<T, D32> dt;
   V64 lanes = hn::Iota(d, counter + done * Row::kLanes);
   for (; done + kCount <= vectors; done += kCount) {
-    PhiloxCounters<D64, kCount> words(lanes);
+    PhiloxCounters<D64, kCount> counters(lanes, Row::kLanes);
     lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * Row::kLanes}));
-    AllRounds<kCount>(row, words, std::make_index_sequence<kPhiloxRounds>());
-    ForWords<kCount>(words, [&](std::size_t i, auto a, auto b) HWY_ATTR {
-      hn::Store(hn::BitCast(dt, a), dt, first + done * kTokens + i * hn::MaxLanes(dt));
-      hn::Store(hn::BitCast(dt, b), dt, second + done * kTokens + i * hn::MaxLanes(dt));
-    });
+    AllRounds<kCount>(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    for (std::size_t i = 0; i < kCount; ++i) {
+      Words(counters.x0[i], counters.x2[i]).Store<Part::whole>(first + (done + i) * kTokens);
+      Words(counters.x1[i], counters.x3[i]).Store<Part::whole>(second + (done + i) * kTokens);
+    }
   }
   return done;
 }
 
-// Three vectors at a time: as many as the registers hold, and enough to keep a core busy.
-template <typename T>
-HWY_INLINE void AllWords(const DrawAddress& address, std::size_t groups, T* HWY_RESTRICT first,
-                         T* HWY_RESTRICT second) {
-  const Row row(address.seed, address.stream, address.first >> 32);
-  const std::size_t vectors = groups * kVectors;
-  std::size_t done = FillWords<3>(row, address.first, 0, vectors, first, second);
-  done = FillWords<2>(row, address.first, done, vectors, first, second);
-  FillWords<1>(row, address.first, done, vectors, first, second);
+// The words of the normals of a block, of which only the first `groups` groups are stored: three vectors of
+// counters at a time, two of radii and one of angles.
+HWY_INLINE void FillBlock(const Row& row, std::uint64_t counter, std::size_t groups,
+                          float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
+  for (std::size_t part = 0; part < kVectors; ++part) {
+    PhiloxCounters<D64, 3> counters(hn::Iota(D64(), counter + part * Row::kLanes), kCountersAtOnce);
+    AllRounds<3>(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    const auto& [x0, x1, x2, x3] = counters;
+    const std::size_t to = part * kTokens;
+    const Words angles01(x0[2], x2[2]), angles23(x1[2], x3[2]);
+    Words(x0[0], x2[0]).Store<Part::whole>(radius + to);
+    angles01.Store<Part::lower_half>(angle + to);
+    if (groups == 1) continue;
+    Words(x1[0], x3[0]).Store<Part::whole>(radius + kTokensAtOnce + to);
+    angles01.Store<Part::upper_half>(angle + kTokensAtOnce + to);
+    if (groups == 2) continue;
+    Words(x0[1], x2[1]).Store<Part::whole>(radius + 2 * kTokensAtOnce + to);
+    angles23.Store<Part::lower_half>(angle + 2 * kTokensAtOnce + to);
+    if (groups == 3) continue;
+    Words(x1[1], x3[1]).Store<Part::whole>(radius + 3 * kTokensAtOnce + to);
+    angles23.Store<Part::upper_half>(angle + 3 * kTokensAtOnce + to);
+  }
 }
 
 // Words become normals in place, from token `done` on. Returns how many are done.
@@ -111,16 +143,30 @@ HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* 
   return done;
 }
 
+// Three vectors at a time: as many as the registers hold, and enough to keep a core busy.
 void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT first,
                 std::uint32_t* HWY_RESTRICT second) {
-  AllWords(address, groups, first, second);
+  const Row row(address.seed, address.stream, address.first >> 32);
+  const std::size_t vectors = groups * kVectors;
+  std::size_t done = FillWords<3>(row, address.first, 0, vectors, first, second);
+  done = FillWords<2>(row, address.first, done, vectors, first, second);
+  FillWords<1>(row, address.first, done, vectors, first, second);
 }
 
 // First all words, then all normals: either keeps a core busy alone, and one register file is too small for
 // both at a time.
 void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
                   float* HWY_RESTRICT second) {
-  AllWords(address, groups, first, second);
+  const Row row(address.seed, address.stream, address.first >> 32);
+  std::size_t filled = 0;
+  for (; filled + kGroupsInBlock <= groups; filled += kGroupsInBlock) {
+    FillBlock(row, address.first + filled * kCountersAtOnce, kGroupsInBlock, first + filled * kTokensAtOnce,
+              second + filled * kTokensAtOnce);
+  }
+  if (filled < groups) {
+    FillBlock(row, address.first + filled * kCountersAtOnce, groups - filled, first + filled * kTokensAtOnce,
+              second + filled * kTokensAtOnce);
+  }
   const std::size_t tokens = groups * kTokensAtOnce;
   const std::size_t done = FillNormals<3>(0, tokens, first, second);
   FillNormals<1>(done, tokens, first, second);
@@ -157,6 +203,7 @@ void for_rows(DrawAddress address, std::size_t groups, const Use& use) {
 }  // namespace
 
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second) {
+  assert(address.first % kBlockCounters == 0);
   for_rows(address, groups, [&](const DrawAddress& at, std::size_t count, std::size_t token) {
     HWY_DYNAMIC_DISPATCH(TokenNormals)(at, count, first + token, second + token);
   });

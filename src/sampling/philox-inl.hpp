@@ -118,12 +118,10 @@ template <class D, std::size_t kCount>
 struct PhiloxCounters {
   using V = hn::Vec<D>;
 
-  /// The counters from `counter` on.
-  HWY_INLINE explicit PhiloxCounters(V counter) {
-    const D d;
-    for (std::size_t i = 0; i < kCount; ++i) {
-      x0[i] = hn::Add(counter, hn::Set(d, std::uint64_t{i * PhiloxRow<D>::kLanes}));
-    }
+  /// Counters `distance` apart from one vector to the next.
+  HWY_INLINE PhiloxCounters(V first, std::size_t distance) {
+    for (std::size_t i = 0; i < kCount; ++i)
+      x0[i] = hn::Add(first, hn::Set(D(), std::uint64_t{i * distance}));
   }
 
   template <std::size_t kRound>

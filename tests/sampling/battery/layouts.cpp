@@ -59,6 +59,14 @@ void token_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, 
   philox_blocks(seed, stream, first + 4 * group, words);
 }
 
+void normal_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+                  std::span<std::uint64_t> words) {
+  for (std::uint64_t block = 0; !words.empty(); ++block) {
+    philox_blocks(seed, stream, first + 16 * block, words.first(24));
+    words = words.subspan(24);
+  }
+}
+
 std::vector<Layout> layouts(std::uint64_t first_seed) {
   using Words = std::span<std::uint64_t>;
   std::vector<Layout> all;
@@ -108,6 +116,9 @@ std::vector<Layout> layouts(std::uint64_t first_seed) {
                  in_units(16, [seed](std::uint64_t n, Words w) {
                    for (std::size_t k = 0; k < w.size(); ++k) w[k] = Stream(seed, n).substream(k).id();
                  })});
+  ++seed;
+  all.push_back({"normals", "what the normals of 96 tokens of prompts 0, 1, ... are made of", 72,
+                 in_units(72, [seed](std::uint64_t n, Words w) { normal_words(seed, n, 0, w); })});
   return all;
 }
 

@@ -11,11 +11,15 @@
 namespace largo::battery {
 
 /// Words of the tokens 8 group, 8 group + 1, ... of a stream, as float_draws.hpp lays them out from counter
-/// `first` on: the radius bits of a token in the lower half, its angle bits in the upper. The size is a
-/// multiple of 8. This is the one place that knows the layout; layouts_test.cpp holds it against
-/// token_normals().
+/// `first` on, the first in the lower half. The size is a multiple of 8. With normal_words() the one place
+/// that knows the layout; layouts_test.cpp holds them against the library.
 void token_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::uint64_t group,
                  std::span<std::uint64_t> words);
+
+/// What the normals of the tokens of a stream are made of: for every 32 of them 12 counters, 24 words. The
+/// size is a multiple of 24.
+void normal_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first,
+                  std::span<std::uint64_t> words);
 
 struct Layout {
   std::string name;

@@ -60,17 +60,15 @@ struct Pair {
 };
 
 // Box and Muller's method in double as float_normals-inl.hpp reads the bits: u is (m + 1/2) 2^-31 with m the
-// upper 31 bits of the lower half, whose last bit is the sign; the upper bit of the upper half exchanges cos
-// and sin of an angle within ±π/4, which its other bits give.
-Pair reference_normals(std::uint64_t word) {
-  const auto radius_bits = static_cast<std::uint32_t>(word);
-  const auto angle_bits = static_cast<std::uint32_t>(word >> 32);
+// upper 31 bits of the radius, whose last bit is the sign; the upper bit of the angle's 16 exchanges cos and
+// sin of an angle within ±π/4, which its other bits give.
+Pair reference_normals(std::uint32_t radius_bits, std::uint32_t angle_bits) {
   const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
   const double r = (radius_bits % 2 == 1 ? -1 : 1) * std::sqrt(-2 * std::log(u));
-  const double angle = std::numbers::pi / 4 * static_cast<std::int32_t>(angle_bits << 1) * 0x1p-31;
-  const bool swap = (angle_bits & 0x80000000U) != 0;
-  return swap ? Pair{r * std::sin(angle), r * std::cos(angle)}
-              : Pair{r * std::cos(angle), r * std::sin(angle)};
+  const auto bits = static_cast<std::int16_t>(static_cast<std::uint16_t>(angle_bits << 1));
+  const double angle = std::numbers::pi / 4 * (bits + 1) * 0x1p-15;
+  return angle_bits >= 0x8000 ? Pair{r * std::sin(angle), r * std::cos(angle)}
+                              : Pair{r * std::cos(angle), r * std::sin(angle)};
 }
 
 TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
@@ -80,16 +78,26 @@ TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
   const auto seed = std::uint64_t{0x123456789abcdef};
   for (const std::uint64_t stream : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40}) {
-      constexpr std::size_t kGroups = 33;
-      alignas(64) float x[kGroups * 8], y[kGroups * 8];
-      token_normals({seed, stream, first}, kGroups, x, y);
-      std::vector<std::uint64_t> words(kGroups * 8);
-      token_words(seed, stream, first, 0, words);
-      for (std::size_t i = 0; i < words.size(); ++i) {
-        const Pair expected = reference_normals(words[i]);
-        const double tolerance = kRounding + 0x1p-24 / std::max(std::hypot(expected.x, expected.y), 0x1p-12);
-        ASSERT_NEAR(x[i], expected.x, tolerance) << i;
-        ASSERT_NEAR(y[i], expected.y, tolerance) << i;
+      constexpr std::size_t kBlocks = 9;
+      alignas(64) float x[kBlocks * 32], y[kBlocks * 32];
+      token_normals({seed, stream, first}, kBlocks * 4, x, y);
+      std::vector<std::uint64_t> words(kBlocks * 24);
+      normal_words(seed, stream, first, words);
+      for (std::size_t block = 0; block < kBlocks; ++block) {
+        // Word w of counter c of the block.
+        const auto word = [&](std::size_t c, std::size_t w) {
+          return static_cast<std::uint32_t>(words[24 * block + 2 * c + w / 2] >> (w % 2 * 32));
+        };
+        for (std::size_t t = 0; t < 32; ++t) {
+          const std::size_t group = t / 8, j = t % 8 / 2, upper = t % 2 * 2;
+          const std::uint32_t angles = word(8 + j, group / 2 + upper);
+          const Pair expected = reference_normals(word(4 * (group / 2) + j, group % 2 + upper),
+                                                  group % 2 == 0 ? angles & 0xffff : angles >> 16);
+          const double tolerance =
+              kRounding + 0x1p-24 / std::max(std::hypot(expected.x, expected.y), 0x1p-12);
+          ASSERT_NEAR(x[32 * block + t], expected.x, tolerance) << t;
+          ASSERT_NEAR(y[32 * block + t], expected.y, tolerance) << t;
+        }
       }
     }
   }
@@ -118,6 +126,9 @@ TEST(Layouts, WordsComeFromTheAddressesNamed) {
   Stream(108, 7).substream(3).bits(2, {&draw, 1});
   EXPECT_EQ(words_of("substreams", 27).back(), draw);
   EXPECT_EQ(words_of("substream_ids", 35).back(), Stream(109, 2).substream(2).id());
+  std::array<std::uint64_t, 72> normals;
+  normal_words(110, 2, 0, normals);
+  EXPECT_EQ(words_of("normals", 144 + 31).back(), normals[30]);
   const auto seeds = words_of("seeds", 17);
   const std::uint64_t from = (std::uint64_t{0x5eed} << 20) + (std::uint64_t{106} << 32);
   EXPECT_EQ(seeds.back(), token(from + 2, 0, 0, 0));
