@@ -181,7 +181,7 @@ TEST(BadNormals, AreCaught) {
   EXPECT_TRUE(normal_failures([](float&, float&, std::size_t) {}).empty());
   EXPECT_TRUE(caught(normal_failures([](float& x, float&, std::size_t) { x *= 1.01F; }), "moment 2"));
   EXPECT_TRUE(caught(normal_failures([](float& x, float&, std::size_t) { x += 0.01F; }), "moment 1"));
-  EXPECT_TRUE(caught(normal_failures([](float& x, float&, std::size_t) { x = std::min(x, 4.0F); }),
+  EXPECT_TRUE(caught(normal_failures([](float& x, float&, std::size_t) { x = std::clamp(x, -4.0F, 4.0F); }),
                      "first normal beyond 4"));
   EXPECT_TRUE(caught(normal_failures([](float& x, float& y, std::size_t) { y = 0.99995F * y + 0.01F * x; }),
                      "correlation in pairs"));
