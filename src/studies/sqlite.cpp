@@ -36,7 +36,7 @@ Database::Database(const std::filesystem::path& path, OpenMode mode, int patienc
   }
   try {
     if (code != SQLITE_OK) raise(db_, code);
-    sqlite3_busy_timeout(db_, patience);
+    wait_for_locks(patience);
     execute(mode == OpenMode::read ? "PRAGMA query_only = ON"
                                    : "PRAGMA synchronous = FULL; PRAGMA cache_size = -65536");
   } catch (...) {
@@ -46,6 +46,8 @@ Database::Database(const std::filesystem::path& path, OpenMode mode, int patienc
 }
 
 Database::~Database() { sqlite3_close(db_); }
+
+void Database::wait_for_locks(int patience) { sqlite3_busy_timeout(db_, patience); }
 
 void Database::execute(const std::string& sql) {
   const int code = sqlite3_exec(db_, sql.c_str(), nullptr, nullptr, nullptr);

@@ -38,6 +38,7 @@ class Database {
   Database& operator=(const Database&) = delete;
   ~Database();
 
+  void wait_for_locks(int patience);  ///< ms
   void execute(const std::string& sql);
   std::int64_t number(const std::string& sql);  ///< of a query for one
   std::int64_t last_row() const;

@@ -16,7 +16,8 @@
 namespace largo {
 namespace {
 
-constexpr int kPatience = 100;  // ms that a commit waits for readers before it is put off
+constexpr int kPatience = 100;         // ms that a commit waits for readers before it is put off
+constexpr int kFirstPatience = 10000;  // ms, of readers and at the start: a commit may have much to write
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -128,12 +129,11 @@ void check_file(const std::filesystem::path& path) {
 }  // namespace
 
 std::unique_ptr<Database> read_store(const std::filesystem::path& path) {
-  constexpr int kReaderPatience = 1000;  // ms; commits take less
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) fail(path.string(), "there is no such store");
   check_file(path);
   try {
-    auto database = std::make_unique<Database>(path, OpenMode::read, kReaderPatience);
+    auto database = std::make_unique<Database>(file_of_store(path), OpenMode::read, kFirstPatience);
     if (is_empty(*database)) fail(path.string(), "this store is empty: nothing was run");
     check_store(*database, path.string());
     return database;
@@ -160,8 +160,11 @@ std::vector<std::int64_t> pending_units(const Study& study, const std::filesyste
 StudyStore::StudyStore(const std::filesystem::path& path, const Study& study, int threads, int processes)
     : path_(path), study_(study), lock_(path), state_(static_cast<std::size_t>(study.size()), ' ') {
   check_file(path);
+  if (std::error_code none; std::filesystem::hard_link_count(path, none) > 1 && !none) {
+    fail(path.string(), "this store has several names (hard links), each with a lock of its own: copy it");
+  }
   try {
-    database_ = std::make_unique<Database>(path, OpenMode::create, kPatience);
+    database_ = std::make_unique<Database>(file_of_store(path), OpenMode::create, kFirstPatience);
     const bool fresh = is_empty(*database_);
     if (!fresh) check_store(*database_, path.string());
     Transaction transaction(*database_, OpenMode::create);
@@ -177,6 +180,7 @@ StudyStore::StudyStore(const std::filesystem::path& path, const Study& study, in
     insert.run();
     run_ = database_->last_row();
     transaction.commit();
+    database_->wait_for_locks(kPatience);
   } catch (const SqliteError& error) {
     rethrow(path, error);
   }

@@ -16,7 +16,7 @@ namespace largo {
 namespace {
 
 std::filesystem::path lock_file(const std::filesystem::path& store) {
-  return std::filesystem::path(store).concat(".lock");
+  return file_of_store(store).concat(".lock");
 }
 
 // Of the open file, not of the process: closing another descriptor of the same file does not release it.
@@ -36,11 +36,28 @@ bool same_file(int file, const std::filesystem::path& path) {
 
 }  // namespace
 
+std::filesystem::path file_of_store(const std::filesystem::path& store) {
+  namespace fs = std::filesystem;
+  constexpr int kMostLinks = 40;  // as in the kernel
+  std::error_code error;
+  fs::path file = fs::absolute(store, error);
+  for (int links = 0; links < kMostLinks && fs::is_symlink(file, error); ++links) {
+    file = file.parent_path() / fs::read_symlink(file, error);
+  }
+  const fs::path folder = fs::canonical(file.parent_path(), error);
+  return error ? file : folder / file.filename();
+}
+
 StoreLock::StoreLock(const std::filesystem::path& store) : path_(lock_file(store)) {
   while (true) {
-    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    // No link: it would have the number of this process written into whatever it points to.
+    file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file_ < 0) {
-      fail(store.string(), fmt::format("the folder cannot be written ({})", std::strerror(errno)));
+      const int error = errno;
+      struct stat there {};
+      fail(store.string(), fmt::format("{} cannot be written ({})",
+                                       ::lstat(path_.c_str(), &there) == 0 ? path_.string() : "the folder",
+                                       std::strerror(error)));
     }
     struct flock lock = whole_file();
     if (::fcntl(file_, F_OFD_SETLK, &lock) != 0) {
@@ -66,12 +83,13 @@ StoreLock::StoreLock(const std::filesystem::path& store) : path_(lock_file(store
 }
 
 StoreLock::~StoreLock() {
-  ::unlink(path_.c_str());
+  if (same_file(file_, path_))
+    ::unlink(path_.c_str());  // not that of another, should the folder have been moved
   ::close(file_);
 }
 
 bool is_locked(const std::filesystem::path& store) {
-  const int file = ::open(lock_file(store).c_str(), O_RDWR | O_CLOEXEC);
+  const int file = ::open(lock_file(store).c_str(), O_RDONLY | O_CLOEXEC);  // also that of another user
   if (file < 0) return false;
   struct flock lock = whole_file();
   const bool locked = ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

@@ -7,6 +7,10 @@
 
 namespace largo {
 
+/// The one name of a store's file: absolute, and without symbolic links, also where it is yet to be made. Two
+/// names would be two locks, and SQLite takes ":memory:" for something else.
+std::filesystem::path file_of_store(const std::filesystem::path& store);
+
 class StoreLock {
  public:
   /// InputError where another process has it, or the folder cannot be written.

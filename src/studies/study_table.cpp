@@ -76,10 +76,10 @@ struct Header {
   std::vector<std::string> results;
 };
 
-Header read_header(Database& database) {
+Header read_header(Database& database, const std::string& name) {
   Header header;
   Statement read(database, "SELECT title, quantity, configuration, units, version FROM study");
-  if (!read.step()) fail("store", "it is about no study");
+  if (!read.step()) fail(name, "this store is damaged: it is about no study");
   header.title = read.text(0);
   header.quantity = read.text(1);
   header.configuration = read.text(2);
@@ -87,8 +87,10 @@ Header read_header(Database& database) {
   header.version = read.text(4);
   header.json = StudyJson::parse(header.configuration);
   header.results = header.json.at("results").get<std::vector<std::string>>();
-  for (const std::string& name : header.results) {
-    if (name.find('"') != std::string::npos) fail("store", "a result has no proper name");
+  for (const std::string& result : header.results) {
+    if (result.find('"') != std::string::npos) {
+      fail(name, "this store is damaged: a result has no proper name");
+    }
   }
   return header;
 }
@@ -124,7 +126,7 @@ std::vector<std::string> axes_of(const StudyJson& configuration) {
 StudyStatus study_status(const std::filesystem::path& store) {
   const bool running = is_locked(store);
   return reading(store, [&](Database& database) {
-    const Header header = read_header(database);
+    const Header header = read_header(database, store.string());
     StudyStatus status;
     status.title = header.title;
     status.quantity = header.quantity;
@@ -153,7 +155,7 @@ StudyStatus study_status(const std::filesystem::path& store) {
 
 StudyTable read_study_table(const std::filesystem::path& store) {
   return reading(store, [&](Database& database) {
-    const Header header = read_header(database);
+    const Header header = read_header(database, store.string());
     StudyTable table;
     table.title = header.title;
     table.quantity = header.quantity;
