@@ -8,6 +8,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "studies/closest_name.hpp"
+#include "studies/study_json.hpp"
 
 namespace largo {
 namespace {
@@ -18,10 +19,12 @@ const char* wanted(const Parameter& parameter) {
   switch (parameter.kind) {
     case ParameterKind::number:
       return "a number";
+    case ParameterKind::positive:
+      return "a number above 0";
     case ParameterKind::length:
       return "a number of at least 1, or inf";
     case ParameterKind::whole:
-      return "a whole number of at least 0";
+      return "a whole number from 0 to 2^53 - 1";
     case ParameterKind::text:
       return "a text in quotes";
   }
@@ -33,22 +36,46 @@ const char* wanted(const Parameter& parameter) {
 }
 
 double checked(const Parameter& parameter, double value, const Place& where) {
-  const bool good = parameter.kind == ParameterKind::number ? std::isfinite(value)
-                    : parameter.kind == ParameterKind::length
-                        ? value >= 1
-                        : value >= 0 && value == std::floor(value) && value <= 0x1p53;
+  bool good = false;
+  switch (parameter.kind) {
+    case ParameterKind::number:
+      good = std::isfinite(value);
+      break;
+    case ParameterKind::positive:
+      good = std::isfinite(value) && value > 0;
+      break;
+    case ParameterKind::length:
+      good = value >= 1;
+      break;
+    case ParameterKind::whole:  // from 2^53 on other numbers round to it
+      good = value >= 0 && value == std::floor(value) && value < 0x1p53;
+      break;
+    case ParameterKind::text:
+      break;
+  }
   if (!good) refuse(parameter, fmt::format("{}", value), where);
-  return value;
+  return value == 0 ? 0.0 : value;  // units are named by their numbers, and -0 has the name of 0
 }
 
 std::string checked(const Parameter& parameter, std::string text, const Place& where) {
   if (text.empty()) fail(where.text(), fmt::format("'{}' is an empty text", parameter.name));
+  try {
+    StudyJson(text).dump();
+  } catch (const StudyJson::exception&) {  // it would have the name of any other such text
+    fail(where.text(), fmt::format("'{}' is not UTF-8", parameter.name));
+  }
   const auto& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
     fail(where.text(),
          fmt::format("'{}' is not a value of '{}'{}", text, parameter.name, suggestion(text, choices)));
   }
   return text;
+}
+
+// value_or() has its default for whole numbers that no double holds.
+double number_of(const toml::node& node) {
+  if (const auto* whole = node.as_integer()) return static_cast<double>(whole->get());
+  return node.value_or(0.0);
 }
 
 std::string shown(const toml::node& node) {
@@ -114,7 +141,7 @@ StudyValue one_value(const Parameter& parameter, const toml::node& node, const P
     return kInfinity;
   }
   if (!node.is_number()) refuse(parameter, shown(node), where);
-  return checked(parameter, node.value_or(0.0), where);
+  return checked(parameter, number_of(node), where);
 }
 
 std::vector<StudyValue> all_values(const Parameter& parameter, const toml::node& node, const Place& where) {
@@ -139,6 +166,7 @@ std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::st
   if (text.starts_with('[') || text.starts_with('"') || text.starts_with('\'')) {
     try {
       const toml::table table = toml::parse(fmt::format("value = {}", text));
+      if (table.size() != 1) fail(where.text(), "one value, or one list, is wanted");
       return all_values(parameter, *table.get("value"), where);
     } catch (const toml::parse_error& error) {
       fail(where.text(), std::string(error.description()));

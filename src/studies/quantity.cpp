@@ -15,7 +15,7 @@ namespace largo {
 Quantity::Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results)
     : name_(std::move(name)), parameters_(std::move(parameters)), results_(std::move(results)) {
   parameters_.push_back({"seed", ParameterKind::whole, 1.0});
-  parameters_.push_back({"tolerance", ParameterKind::number});
+  parameters_.push_back({"tolerance", ParameterKind::positive});
 }
 
 std::optional<std::size_t> Quantity::find(std::string_view parameter) const {
@@ -31,9 +31,9 @@ std::vector<UnitResult> Quantity::evaluate(const UnitInputs& inputs, const Execu
   std::vector<UnitResult> all = compute(inputs, execution);
   assert(all.size() == results_.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& [value, error, given] = all[i];
+    const auto& [value, error, given, sampled] = all[i];
     if (given && std::isnan(value)) fail(name_, results_[i], value, "a number");
-    if (!tolerance || !bounds_errors(inputs) || std::isnan(error)) continue;
+    if (!tolerance || !bounds_errors(inputs) || sampled || std::isnan(error)) continue;
     // Relative; absolute for what is zero to within its error.
     const double relative = std::abs(value) > error ? error / std::abs(value) : error;
     if (relative > *tolerance) {

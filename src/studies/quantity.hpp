@@ -17,9 +17,10 @@
 namespace largo {
 
 enum class ParameterKind : std::uint8_t {
-  number,  ///< finite
-  length,  ///< at least 1, or infinite
-  whole,   ///< 0, 1, … 2^53
+  number,    ///< finite
+  positive,  ///< and finite
+  length,    ///< at least 1, or infinite
+  whole,     ///< 0, 1, … 2^53 - 1: what a double tells apart
   text,
 };
 
@@ -39,7 +40,8 @@ inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 struct UnitResult {
   double value = kUnknown;
   double error = kUnknown;
-  bool given = false;  ///< false for none; a value that came out as NaN is a failure
+  bool given = false;    ///< false for none; a value that came out as NaN is a failure
+  bool sampled = false;  ///< the error is a standard error; sampling has seen to the tolerance itself
 
   UnitResult() = default;
   explicit UnitResult(double number, double bound = kUnknown) : value(number), error(bound), given(true) {}
@@ -84,7 +86,8 @@ class Quantity {
   Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results);
 
   virtual std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const = 0;
-  /// Whether the tolerance is a bound on the relative errors of results, to be checked afterwards.
+  /// Whether the tolerance is a bound on the relative errors of results that are not sampled, to be checked
+  /// afterwards.
   virtual bool bounds_errors(const UnitInputs&) const { return true; }
 
  private:

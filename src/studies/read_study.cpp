@@ -187,7 +187,15 @@ class Reader {
     std::vector<StudyValue> values = values_of_text(quantity_->parameters()[k], change.value, where);
     const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(),
                                    [&](const StudyAxis& one) { return one.parameter == k; });
-    if (axis != plan_.axes.end()) {
+    const bool varies = axis != plan_.axes.end();
+    if (values.size() == 1) {  // of every unit, whatever the points say
+      for (auto& point : plan_.points) {
+        if (varies || point.contains(k)) point[k] = values[0];
+      }
+    } else if (plan_.axes.empty() && !plan_.points.empty()) {
+      fail(where.text(), "a list belongs to a [grid], and this study has [[points]] alone");
+    }
+    if (varies) {
       axis->values = std::move(values);
     } else if (values.size() == 1) {
       plan_.settings[k] = values[0];

@@ -1,5 +1,6 @@
 // Expansion into units, and their names.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <set>
 
@@ -103,6 +104,45 @@ TEST_F(StudyTest, ChangesReplaceValues) {
   EXPECT_EQ(study(kMoments, {{"seed", "1,2,3"}}).size(), 18);
   EXPECT_THROW(study(kMoments, {{"sigma", "5"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"L", "many"}}), InputError);
+  EXPECT_THROW(study(kMoments, {{"s", "[1]\nL = 3"}}), InputError);
+  EXPECT_THROW(study(kMoments, {{"seed", "9007199254740993"}}),
+               InputError);  // no double, and not another seed
+}
+
+// A change that has no effect at some units is none.
+TEST_F(StudyTest, ChangesReachThePoints) {
+  const std::string points = "quantity = 'moments'\n[[points]]\ns = 1\nL = 10\n[[points]]\ns = 2\nL = 20\n";
+  const Study one = study(points, {{"L", "50"}});
+  ASSERT_EQ(one.size(), 2);
+  EXPECT_EQ(one.inputs(0)[1], StudyValue(50.0));
+  EXPECT_EQ(one.inputs(1)[1], StudyValue(50.0));
+  EXPECT_THROW(study(points, {{"L", "50,60"}}), InputError);  // there is no grid for it
+  const Study both = study(kMoments + "[[points]]\ns = 3\nL = 7\n", {{"L", "50"}});
+  ASSERT_EQ(both.size(), 3);
+  EXPECT_EQ(both.inputs(2)[1], StudyValue(50.0));
+  EXPECT_EQ(study(kMoments + "[[points]]\ns = 3\nL = 7\n", {{"L", "50,60"}}).inputs(4)[1], StudyValue(7.0));
+}
+
+TEST_F(StudyTest, LargeWholeNumbersAreNumbers) {
+  const Study one =
+      study("quantity = 'moments'\n[grid]\ns = [9007199254740993]\nL = [9223372036854775807]\n");
+  EXPECT_EQ(one.inputs(0)[0], StudyValue(0x1p53));
+  EXPECT_EQ(one.inputs(0)[1], StudyValue(0x1p63));
+}
+
+TEST_F(StudyTest, MinusZeroIsZero) {
+  const Study one = study("quantity = 'moments'\n[grid]\ns = [-0.0]\nL = [10]\n");
+  EXPECT_FALSE(std::signbit(std::get<double>(one.inputs(0)[0])));
+}
+
+TEST_F(StudyTest, TextsAreUtf8) {
+  const std::string text =
+      "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\n[grid]\nL = [10]\n";
+  EXPECT_EQ(study(text, {{"query", "größe.npy"}}).size(), 1);
+  EXPECT_THROW(study(text, {{"query",
+                             "gr\xf6\xdf"
+                             "e.npy"}}),
+               InputError);
 }
 
 }  // namespace

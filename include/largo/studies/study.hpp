@@ -55,7 +55,8 @@ struct StudyPlan {
   std::vector<std::map<std::size_t, StudyValue>> points;  ///< what differs from the settings, by parameter
 };
 
-/// --set key=value: a parameter becomes this one value, or, with a list or a range, an axis of the grid.
+/// --set key=value: a parameter becomes this one value, at the points, too; or, with a list or a range, an
+/// axis of the grid, beside which the points stay as they are.
 struct StudyChange {
   std::string key, value;
 };

@@ -39,7 +39,11 @@ AttentionLayer layer_of(const UnitInputs& inputs) {
   return layer;
 }
 
-UnitResult to_result(const ErrorBar& bar) { return UnitResult(bar.value, bar.error); }
+UnitResult to_result(const ErrorBar& bar, bool sampled) {
+  UnitResult result(bar.value, bar.error);
+  result.sampled = sampled;
+  return result;
+}
 
 class Concentration final : public Quantity {
  public:
@@ -79,11 +83,9 @@ class Concentration final : public Quantity {
     plan.seed = inputs.seed();
     if (inputs.text("precision") == "float64") plan.precision = TokenPrecision::float64;
     const ConcentrationRow row = concentration_grid(layer, plan, execution).at(0);
-    return {to_result(row.output), to_result(row.gradient_V),
-            row.gradient_U ? to_result(*row.gradient_U) : UnitResult()};
+    return {to_result(row.output, plan.sampled), to_result(row.gradient_V, plan.sampled),
+            row.gradient_U ? to_result(*row.gradient_U, plan.sampled) : UnitResult()};
   }
-  // Sampling stops at the tolerance, or at the number of prompts.
-  bool bounds_errors(const UnitInputs& inputs) const override { return inputs.text("method") == "exact"; }
 };
 
 }  // namespace

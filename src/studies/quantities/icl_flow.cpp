@@ -1,7 +1,6 @@
 // Training by gradient flow on the invariant set: where it ends, and how far it is from the infinite
 // prompt's.
 #include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
 #include "studies/quantities/icl_parameters.hpp"
 
 namespace largo {
@@ -10,10 +9,10 @@ namespace {
 class IclFlow final : public Quantity {
  public:
   IclFlow()
-      : Quantity(
-            "icl-flow",
-            with_training({{.name = "L", .kind = ParameterKind::length, .required = true}, {.name = "time"}}),
-            {"final_risk", "distance_to_limit_flow", "b"}) {}
+      : Quantity("icl-flow",
+                 with_training({{.name = "L", .kind = ParameterKind::length, .required = true},
+                                {.name = "time", .kind = ParameterKind::positive}}),
+                 {"final_risk", "distance_to_limit_flow", "b"}) {}
 
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
@@ -26,10 +25,7 @@ class IclFlow final : public Quantity {
     plan.lengths = {inputs.number("L")};
     plan.flow.relative_tolerance = flow_tolerance(inputs, 1e-9);
     plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
-    if (const auto time = inputs.given_number("time")) {
-      check_positive("icl-flow", "time", *time);
-      plan.flow.end = *time;
-    }
+    if (const auto time = inputs.given_number("time")) plan.flow.end = *time;
     const TrainingRun run = train(plan, execution).at(0);
     return {UnitResult(run.final_risk),
             run.to_limit_flow ? UnitResult(run.to_limit_flow->parameters.value) : UnitResult(),

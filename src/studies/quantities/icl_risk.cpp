@@ -47,9 +47,11 @@ class IclRisk final : public Quantity {
     };
     UnitResult ridge;  // of whole prompts
     if (std::isinf(L) || L == std::floor(L)) {
-      const SamplingPlan plan{.samples = static_cast<std::int64_t>(inputs.number("samples"))};
+      const SamplingPlan plan{.samples = static_cast<std::int64_t>(inputs.number("samples")),
+                              .relative_error = inputs.tolerance().value_or(0)};
       const RidgeFloor floor = ridge_floor(problem, L, plan, inputs.seed(), execution);
       ridge = UnitResult(floor.value, floor.standard_error);
+      ridge.sampled = floor.samples > 0;
     }
     return {risk(AttentionKind::softmax), risk(AttentionKind::linear), ridge};
   }

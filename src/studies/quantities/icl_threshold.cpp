@@ -1,6 +1,5 @@
 // L(ε): the smallest prompt length whose trained risk is within ε of the limit.
 #include "largo/icl/threshold.hpp"
-#include "largo/numerics/check.hpp"
 #include "studies/quantities/icl_parameters.hpp"
 
 namespace largo {
@@ -10,7 +9,10 @@ class IclThreshold final : public Quantity {
  public:
   IclThreshold()
       : Quantity("icl-threshold",
-                 with_training({{.name = "epsilon", .required = true, .spacing = Spacing::kLog}}),
+                 with_training({{.name = "epsilon",
+                                 .kind = ParameterKind::positive,
+                                 .required = true,
+                                 .spacing = Spacing::kLog}}),
                  {"L", "risk", "limit"}) {}
 
  protected:
@@ -20,7 +22,6 @@ class IclThreshold final : public Quantity {
     plan.attention = attention_of(inputs);
     plan.flow.relative_tolerance = flow_tolerance(inputs, plan.flow.relative_tolerance);
     const double epsilon = inputs.number("epsilon");
-    check_positive("icl-threshold", "epsilon", epsilon);
     const Threshold found = threshold(problem, epsilon, start_of(inputs, problem), plan, execution);
     return {UnitResult(found.L), UnitResult(found.risk), UnitResult(found.limit)};
   }
