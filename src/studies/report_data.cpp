@@ -28,6 +28,39 @@ StudyJson drawn(double value) {
   return number_value_json(std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr));
 }
 
+// Those of the parameters that vary.
+StudyJson varying_inputs(const StudyTable& table, const StudyRow& row) {
+  StudyJson cells = StudyJson::array();
+  for (const std::string& name : table.axes) {
+    const auto at = std::find(table.parameters.begin(), table.parameters.end(), name);
+    cells.push_back(value_json(row.inputs[static_cast<std::size_t>(at - table.parameters.begin())]));
+  }
+  return cells;
+}
+
+// Where some units have no results: which, and why. Null where there are none.
+StudyJson failures(const StudyTable& table, const std::string& command) {
+  StudyJson columns = table.axes, rows = StudyJson::array();
+  columns.push_back("message");
+  std::size_t failed = 0;
+  for (const StudyRow& row : table.rows) {
+    if (row.message.empty() || ++failed > kMostRows) continue;
+    rows.push_back(varying_inputs(table, row));
+    rows.back().push_back(row.message);
+  }
+  if (failed == 0) return nullptr;
+  const std::string title =
+      failed > kMostRows ? fmt::format("The first {} of them", kMostRows) : "All of them";
+  StudyJson section{{"id", "failures"}, {"title", "Failed units"}};
+  section["statement"] = "Units that have no results, and what was said about them.";
+  section["computed"] = fmt::format("{} of {} units of {}.", failed, table.units, table.quantity);
+  section["numbers"] = StudyJson::array();
+  section["tables"] = StudyJson::array({{{"title", title}, {"columns", columns}, {"rows", rows}}});
+  section["figures"] = StudyJson::array();
+  section["command"] = command;
+  return section;
+}
+
 class Section {
  public:
   Section(const StudyTable& table, const ReportLayout& layout, std::size_t result)
@@ -107,11 +140,7 @@ class Section {
     StudyJson list = StudyJson::array();
     for (const StudyRow& row : table_.rows) {
       if (list.size() == kMostRows) break;
-      StudyJson cells = StudyJson::array();
-      for (const std::string& name : table_.axes) {
-        const auto at = std::find(table_.parameters.begin(), table_.parameters.end(), name);
-        cells.push_back(value_json(row.inputs[static_cast<std::size_t>(at - table_.parameters.begin())]));
-      }
+      StudyJson cells = varying_inputs(table_, row);
       cells.push_back(row.message.empty() ? number_value_json(of(row).value) : StudyJson("failed"));
       cells.push_back(number_value_json(of(row).error));
       list.push_back(std::move(cells));
@@ -226,6 +255,9 @@ std::string report_data(const StudyTable& table, const std::string& command) {
     const bool any = std::any_of(table.rows.begin(), table.rows.end(),
                                  [&](const StudyRow& row) { return !std::isnan(row.results[i].value); });
     if (any) json["sections"].push_back(Section(table, layout, i).json(command));
+  }
+  if (StudyJson section = failures(table, command); !section.is_null()) {
+    json["sections"].push_back(std::move(section));
   }
   return to_text(json);
 }

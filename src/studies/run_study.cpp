@@ -1,5 +1,7 @@
 #include "largo/studies/run_study.hpp"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -114,9 +116,13 @@ Duration time_between(Clock::time_point start) {
   return std::min<Duration>(milliseconds(50), milliseconds(1) + (Clock::now() - start) / 8);
 }
 
-// Returns whether it was stopped.
-bool run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore* store,
-               const StudyRunPlan& plan, const Execution& execution, std::int64_t before) {
+struct Progress {
+  std::int64_t finished = 0;
+  bool stopped = false;
+};
+
+Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore* store,
+                   const StudyRunPlan& plan, const Execution& execution, std::int64_t before) {
   const int processes = execution.ranks == nullptr ? 1 : execution.ranks->size();
   const auto mine = static_cast<std::size_t>(execution.ranks == nullptr ? 0 : execution.ranks->rank());
   const auto share = (std::ssize(pending) + processes - 1) / processes;
@@ -128,8 +134,7 @@ bool run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore
   if (store != nullptr) writer.emplace(*store);
   UnitPool pool(study, workers, std::max(1, threads / workers));
   const auto start = Clock::now();
-  bool stopped = false;
-  std::int64_t finished = 0;
+  auto [finished, stopped] = Progress{};
   while (!dealer.finished() && !stopped) {
     pool.wait(dealer.are_more(), time_between(start));
     std::vector<UnitReport> reports =
@@ -146,7 +151,7 @@ bool run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore
       if (plan.progress) plan.progress(before + finished, study.size());
     }
   }
-  return stopped;
+  return {finished, stopped};
 }
 
 }  // namespace
@@ -164,13 +169,13 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
                                            execution.ranks == nullptr ? 1 : execution.ranks->size());
       pending = store->pending(plan.retry);
     }
+    check_same(study, execution);
     pending = share_list(std::move(pending), execution);
     run.before = study.size() - std::ssize(pending);
-    run.stopped = run_units(study, std::move(pending), store.get(), plan, execution, run.before);
-    if (store) {
-      run.failed = store->failed();
-      run.ran = store->done() + run.failed - run.before;
-    }
+    const Progress made = run_units(study, std::move(pending), store.get(), plan, execution, run.before);
+    run.ran = made.finished;
+    run.stopped = made.stopped;
+    if (store) run.failed = store->failed();
   } catch (const OtherProcessFailed&) {
     throw;
   } catch (...) {
@@ -181,6 +186,17 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
   return run;
 }
 
+namespace {
+
+// The most memory that this process has had.
+double peak_memory() {
+  struct rusage usage {};
+  ::getrusage(RUSAGE_SELF, &usage);
+  return 1024.0 * static_cast<double>(usage.ru_maxrss);
+}
+
+}  // namespace
+
 StudyEstimate estimate_study(const Study& study, const std::filesystem::path& path, bool retry,
                              const Execution& execution) {
   constexpr double kLongest = 2;
@@ -188,7 +204,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
   estimate.units = study.size();
   std::vector<std::int64_t> pending = pending_units(study, path, retry);
   estimate.pending = std::ssize(pending);
-  estimate.memory = 1e8 + 100 * static_cast<double>(study.size());
+  const double memory = peak_memory();
   const auto start = Clock::now();
   double spent = 0;
   for (const std::ptrdiff_t at : {std::ssize(pending) / 2, std::ptrdiff_t{0}, std::ssize(pending) - 1}) {
@@ -201,6 +217,10 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
     estimate.core_seconds =
         spent / static_cast<double>(estimate.tried) * static_cast<double>(estimate.pending);
   }
+  constexpr double kStore = 1e8, kUnit = 100;  // SQLite's cache, and what is known of each unit
+  const double tried = peak_memory();
+  estimate.memory = tried + (thread_count(execution) - 1) * (tried - memory) + kStore +
+                    kUnit * static_cast<double>(study.size());
   return estimate;
 }
 

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
+#include "studies/sha256.hpp"
 
 namespace largo {
 namespace {
@@ -62,6 +64,20 @@ std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execu
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+void check_same(const Study& study, const Execution& execution) {
+  if (alone(execution)) return;
+  Sha256 hash;
+  for (std::int64_t i = 0; i < study.size(); ++i)
+    hash.add(study.id(i).bytes.data(), study.id(i).bytes.size());
+  const Sha256::Digest digest = hash.finish();
+  const Numbers all = gather_rows(Numbers(digest.begin(), digest.end()), false, execution);
+  for (std::size_t k = digest.size(); k < all.size(); ++k) {
+    if (all[k] != all[k - digest.size()]) {
+      fail("run_study", "the processes have read different studies, or different files that these name");
+    }
+  }
 }
 
 std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution) {

@@ -20,6 +20,9 @@ struct UnitReport {
 /// results.
 std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execution& execution);
 
+/// InputError at every process unless all have the same units: their files may differ, or what these name.
+void check_same(const Study& study, const Execution& execution);
+
 /// The first process has a list of increasing numbers, and all get it.
 std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution);
 

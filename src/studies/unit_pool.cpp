@@ -19,7 +19,7 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
   } catch (const Stopped&) {
     throw;
   } catch (const std::bad_alloc&) {
-    throw;
+    finished.failure = "out of memory";
   } catch (const std::exception& error) {
     finished.failure = *error.what() == '\0' ? "failed" : error.what();
     finished.results.clear();

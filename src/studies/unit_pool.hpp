@@ -19,7 +19,8 @@
 
 namespace largo {
 
-/// Evaluates one unit. What it throws is its failure, but for Stopped and std::bad_alloc, which go on.
+/// Evaluates one unit. What it throws is its failure, but for Stopped, which goes on. Too little memory is a
+/// failure, too: one unit that is too large must not keep the others from being run.
 FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Execution& execution);
 
 class UnitPool {

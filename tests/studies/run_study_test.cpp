@@ -153,6 +153,51 @@ TEST_F(StudyTest, ToleranceBoundsErrors) {
   EXPECT_GT(run_study(study("tolerance = 1e-17\n" + kMoments), path("b.sqlite")).failed, 0);
 }
 
+// method = "auto" is exact here, and a tolerance no less of a bound.
+TEST_F(StudyTest, ToleranceBoundsErrorsOfWhateverIsExact) {
+  const std::string text =
+      "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = "
+      "[10]\nmethod = "
+      "['auto', 'exact']\n";
+  EXPECT_EQ(run_study(study("tolerance = 1e-6\n" + text), path("a.sqlite")).failed, 0);
+  EXPECT_EQ(run_study(study("tolerance = 1e-18\n" + text), path("b.sqlite")).failed, 2);
+}
+
+// A sampled number has the tolerance for its goal, and `samples` for its end: it fails at neither.
+TEST_F(StudyTest, ToleranceStopsSampling) {
+  const std::string text = "quantity = 'icl-risk'\n[settings]\nd = 2\nnoise = 0.1\n[grid]\nL = [10]\n";
+  const auto error = [&](const std::string& tolerance, const std::string& store) {
+    EXPECT_EQ(run_study(study(tolerance + text), path(store)).failed, 0);
+    const StudyResult ridge = read_study_table(path(store)).rows.at(0).results.at(2);
+    return ridge.error / ridge.value;
+  };
+  const double all = error("", "a.sqlite");
+  EXPECT_EQ(error("tolerance = 1e-5\n", "b.sqlite"), all);  // out of reach: all samples
+  const double some = error("tolerance = 0.02\n", "c.sqlite");
+  EXPECT_GT(some, all);
+  EXPECT_LE(some, 0.02);
+}
+
+// A matrix of 10^24 numbers: no memory for it, and the others go on.
+TEST_F(StudyTest, AUnitThatIsTooLargeFailsAlone) {
+  const StudyRun run =
+      run_study(study("quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nquery-law = "
+                      "'gaussian'\n[grid]\nd = [2, 1000000000000, 3]\nL = [10]\n"),
+                path("s.sqlite"), {}, {.threads = 1});
+  EXPECT_EQ(run.ran, 3);
+  EXPECT_EQ(run.failed, 1);
+  EXPECT_EQ(study_status(path("s.sqlite")).failures.at(0).message, "out of memory");
+}
+
+TEST_F(StudyTest, ProcessesWithDifferentStudiesStop) {
+  const Study one = study(kMoments), other = study(kMoments, {{"s", "0.5,2"}});
+  const auto thrown = run_on(2, [&](const Ranks& ranks) {
+    run_study(ranks.rank() == 0 ? one : other, path("s.sqlite"), {}, {.threads = 1, .ranks = &ranks});
+  });
+  EXPECT_THROW(std::rethrow_exception(thrown[0]), InputError);
+  EXPECT_THROW(std::rethrow_exception(thrown[1]), InputError);
+}
+
 TEST_F(StudyTest, EveryQuantityRuns) {
   const std::vector<std::string> studies = {
       "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nmethod = "

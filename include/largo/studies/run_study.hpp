@@ -44,7 +44,7 @@ struct StudyEstimate {
   std::int64_t units = 0;
   std::int64_t pending = 0;
   double core_seconds = 0;  ///< of the pending units, from a few of them: an order of magnitude
-  double memory = 0;        ///< bytes, for each process, from above
+  double memory = 0;        ///< bytes, for each process: the most that trying took, on all its threads
   std::int64_t tried = 0;   ///< units that were evaluated for this, and not kept
 };
 
