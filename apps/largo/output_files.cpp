@@ -11,7 +11,6 @@
 #include "processes.hpp"
 
 namespace largo {
-namespace {
 
 bool same_file(const std::string& one, const std::string& other) {
   const auto place = [](const std::string& file) {
@@ -20,8 +19,6 @@ bool same_file(const std::string& one, const std::string& other) {
   };
   return one == other || place(one) == place(other);
 }
-
-}  // namespace
 
 void check_output_files(const char* command, const std::string& csv, const std::string& plot) {
   if (!plot.empty() && !plot.ends_with(".svg") && !plot.ends_with(".pdf")) {

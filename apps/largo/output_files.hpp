@@ -9,6 +9,9 @@ namespace largo {
 /// whatever names, and both can be written. Empty: not asked for.
 void check_output_files(const char* command, const std::string& csv, const std::string& plot);
 
+/// Whether two names are those of one file, which need not be there.
+bool same_file(const std::string& one, const std::string& other);
+
 /// Complete or not at all.
 void write_text(const char* command, const std::string& file, const std::string& text);
 

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -34,6 +35,14 @@ void run_report(ReportOptions options) {
   if (!options.out.empty() && !options.out.ends_with(".html")) {
     fail(kName, "--out", fmt::format("'{}'", options.out), "a .html file");
   }
+  for (const auto& [option, file] : {std::pair("--csv", options.csv), std::pair("--out", options.out)}) {
+    if (!file.empty() && same_file(file, options.store)) {
+      fail(kName, option, fmt::format("'{}'", file), "another file than the store");
+    }
+  }
+  if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out)) {
+    fail(kName, "--csv and --out name the same file");
+  }
   check_output_files(kName, options.csv, "");
   check_output_files(kName, options.out, "");
   const StudyTable table = read_study_table(options.store);
@@ -42,7 +51,10 @@ void run_report(ReportOptions options) {
     const std::string command = fmt::format("largo report {}", options.store);
     write_text(kName, options.out, report_page(Json::parse(report_data(table, command))));
   }
-  if (options.json) return print_json(Json::parse(to_json(table)));
+  if (options.json) {
+    fmt::print("{}\n", to_json(table));
+    return;
+  }
   const auto rows = static_cast<std::int64_t>(table.rows.size());
   for (const std::string& file : {options.csv, options.out}) {
     if (!file.empty()) fmt::print("{} {} in {}\n", rows, rows == 1 ? "unit" : "units", file);

@@ -4,6 +4,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,11 @@ void listen_to_signals() {
   struct sigaction action {};
   action.sa_handler = [](int) { stop_asked = true; };
   action.sa_flags = SA_RESETHAND | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaction(signal, &action, nullptr);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // ignored under nohup, say
+  }
   std::signal(SIGXFSZ,
               SIG_IGN);  // a limit on the size of files is then an error of writing, as a full disk is
 }
@@ -69,7 +74,7 @@ void describe(const RunOptions& options, const Study& study, const std::string& 
             {"memory_MB", std::ceil(estimate.memory / 1e6)}};
   if (options.json) return print_json(json);
   fmt::print("{} units, {} of them to be run\n", estimate.units, estimate.pending);
-  fmt::print("some {:.2g} s on one core, less than {:.0f} MB of memory\n", estimate.core_seconds,
+  fmt::print("some {:.2g} s on one core, up to some {:.0f} MB of memory\n", estimate.core_seconds,
              json["memory_MB"].get<double>());
 }
 
@@ -100,8 +105,12 @@ void run_run(const RunOptions& options) {
   {
     ProgressLine line(study.plan().title);
     StudyRunPlan plan{.retry = options.retry};
+    std::optional<std::int64_t> before;  // what this run has found says nothing about its speed
     plan.progress = [&](std::int64_t finished, std::int64_t units) {
-      line.show(static_cast<double>(finished) / static_cast<double>(units));
+      if (!before) before = finished;
+      if (finished > *before) {
+        line.show(static_cast<double>(finished - *before) / static_cast<double>(units - *before));
+      }
     };
     run = run_study(study, store, plan, execution);
   }

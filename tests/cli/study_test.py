@@ -5,6 +5,7 @@ Every resumed study must end with the content hash of the uninterrupted run. LAR
 """
 
 import csv
+import ctypes
 import json
 import os
 import random
@@ -26,6 +27,16 @@ MPIRUN = os.environ.get("MPIRUN", "").split()
 
 MOMENTS = 'title = "Moments"\nquantity = "moments"\n[grid]\ns = "0.1:3:{}"\nL = "1e3:1e6:{}"\n'
 ICL_FLOW = 'quantity = "icl-flow"\n[settings]\nd = 3\ncov = "toeplitz:0.5"\n[grid]\nL = "10:1e6:200"\n'
+
+
+def obey_permissions():
+    """For root, too: in the process about to be started, the capabilities to pass them over are dropped."""
+    PR_CAPBSET_DROP, CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH = 24, 1, 2
+    if os.geteuid() != 0:
+        return
+    for capability in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+        if ctypes.CDLL(None, use_errno=True).prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+            raise OSError(ctypes.get_errno(), "prctl")
 
 
 class StudyTest(largo_cli.CliTest):
@@ -142,6 +153,50 @@ class Commands(StudyTest):
         connection.close()
         for command in (("run", "m.toml"), ("status", "m.sqlite"), ("report", "m.sqlite", "--csv", "x.csv")):
             self.refuse(*command, fragment="version 7")
+
+    def test_reports_leave_the_store_alone(self):
+        self.write("m.toml", MOMENTS.format(2, 2))
+        for store in ("m.sqlite", "m.html"):
+            content = self.json("run", "m.toml", "--store", store)["content"]
+            os.symlink(store, self.path("link"))
+            for name in (store, "./" + store, "link", self.path(store)):
+                self.refuse("report", store, "--csv", name, fragment="another file than the store")
+            self.refuse("report", store, "--csv", "x.html", "--out", "x.html", fragment="the same file")
+            os.remove(self.path("link"))
+            self.assertEqual(self.content(store), content)
+        self.refuse("report", "m.html", fragment="another file than the store")  # the page's name by default
+        self.assertEqual(self.content("m.html"), content)
+
+    def test_read_only_folder(self):
+        """With a store that has something left to be done, and without one."""
+        self.write("m.toml", MOMENTS.format(2, 2))
+        os.mkdir(self.path("locked"))
+        self.json("run", "m.toml", "--store", "locked/m.sqlite", "--set", "s=1")
+        before = self.content("locked/m.sqlite")
+        os.chmod(self.path("locked/m.sqlite"), 0o444)
+        os.chmod(self.path("locked"), 0o555)
+        try:
+            for name in ("m.sqlite", "new.sqlite"):
+                process = self.start("run", "m.toml", "--store", f"locked/{name}", preexec_fn=obey_permissions)
+                out, err = process.communicate(timeout=60)
+                self.assertEqual((process.returncode, out, err.count(b"\n")), (2, b"", 1), err)
+                self.assertIn(b"the folder cannot be written (Permission denied)", err)
+            process = self.start("status", "locked/m.sqlite", "--json", preexec_fn=obey_permissions)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual((process.returncode, err), (0, b""))
+            self.assertEqual(json.loads(out)["content"], before)
+            process = self.start("report", "locked/m.sqlite", preexec_fn=obey_permissions)
+            out, err = process.communicate(timeout=60)
+            self.assertEqual(process.returncode, 2, err)
+            self.assertIn(b"cannot be written", err)
+            self.assertEqual(os.listdir(self.path("locked")), ["m.sqlite"])
+        finally:
+            os.chmod(self.path("locked"), 0o755)
+        process = self.start("run", "m.toml", "--store", "locked/m.sqlite", preexec_fn=obey_permissions)
+        out, err = process.communicate(timeout=60)  # the file alone is read-only
+        self.assertEqual((process.returncode, out, err.count(b"\n")), (2, b"", 1), err)
+        self.assertIn(b"this store cannot be written", err)
+        self.assertEqual(os.listdir(self.path("locked")), ["m.sqlite"])
 
     def test_folder_that_cannot_be_written(self):
         self.write("m.toml", MOMENTS.format(2, 2))
@@ -273,6 +328,30 @@ class Interrupted(StudyTest):
         self.assertFalse(status["running"])
         self.assertEqual(sorted(os.listdir(self.folder)), ["f.sqlite", "f.toml"])
 
+    def test_hangup(self):
+        """Under nohup it goes on; otherwise it ends as by Ctrl-C."""
+        self.write("f.toml", ICL_FLOW.replace("200", "12"))
+        for ignored, code in ((True, 0), (False, 130)):
+            store = f"{code}.sqlite"
+            process = self.start("run", "f.toml", "--store", store,
+                                 preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL))
+            self.wait_for_units(store, 1)
+            process.send_signal(signal.SIGHUP)
+            out, err = process.communicate(timeout=120)
+            self.assertEqual((process.returncode, err), (code, b""), out)
+
+    @unittest.skipUnless(MPIRUN, "this build has no MPI")
+    def test_ctrl_c_of_mpi(self):
+        self.write("f.toml", ICL_FLOW)
+        process = self.start("run", "f.toml", "--threads", "1", launcher=(*MPIRUN, "-n", "3"))
+        done = self.wait_for_units("f.sqlite", 1)["done"]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+        self.assertNotEqual(process.returncode, 0)
+        self.wait_for_lock("f.sqlite")
+        self.assertGreaterEqual(self.json("status", "f.sqlite")["done"], done)
+        self.check_store("f.sqlite")
+
     def wait_for_units(self, store, count):
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
@@ -315,6 +394,28 @@ class Interrupted(StudyTest):
             self.check_store("m.sqlite")
             self.assertEqual(self.json("run", "m.toml")["done"], 6000)
             self.check_store("m.sqlite", 6000)
+
+    def test_small_file_system(self):
+        """A disk that is really full: journal and store have their place on it together."""
+        os.mkdir(self.path("small"))
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", self.path("small")],
+                          stderr=subprocess.DEVNULL).returncode != 0:
+            self.skipTest("file systems cannot be mounted here")
+        try:
+            self.write("m.toml", MOMENTS.format(30, 200))
+            result = self.run_largo("run", "m.toml", "--store", "small/m.sqlite")
+            self.assertEqual((result.code, result.out), (1, ""), result)
+            self.assertIn("is the disk full?", result.err)
+            self.check_store("small/m.sqlite")
+            self.assertEqual(os.listdir(self.path("small")), ["m.sqlite"])
+            subprocess.run(["mount", "-o", "remount,size=20m", self.path("small")], check=True)
+            self.assertEqual(self.json("run", "m.toml", "--store", "small/m.sqlite")["done"], 6000)
+            self.check_store("small/m.sqlite", 6000)
+            subprocess.run(["mount", "-o", "remount,ro", self.path("small")], check=True)
+            self.refuse("run", "m.toml", "--store", "small/m.sqlite", fragment="Read-only file system")
+            self.assertEqual(self.json("status", "small/m.sqlite")["done"], 6000)
+        finally:
+            subprocess.run(["umount", self.path("small")], check=True)
 
 
 @unittest.skipUnless(LONG, "LARGO_LONG_TESTS is not set")

@@ -3,8 +3,10 @@
 
 #include <fstream>
 #include <iterator>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "largo/numerics/check.hpp"
 #include "largo/studies/run_study.hpp"
@@ -130,6 +132,58 @@ TEST_F(StudyStoreTest, OneProcessAtATime) {
   EXPECT_EQ(run_study(one, path("s.sqlite")).ran, 6);
 }
 
+// Two names would be two locks, two processes, and each unit twice.
+TEST_F(StudyStoreTest, LinksAreTheStoreTheyPointTo) {
+  const Study one = study(kMoments);
+  std::filesystem::create_directory(path("folder"));
+  std::filesystem::create_directory_symlink("folder", path("other"));
+  std::filesystem::create_symlink("other/s.sqlite", path("link.sqlite"));  // which is not there yet
+  {
+    const StudyStore first(path("link.sqlite"), one, 1, 1);
+    EXPECT_TRUE(std::filesystem::exists(path("folder/s.sqlite.lock")));
+    for (const char* name :
+         {"folder/s.sqlite", "other/s.sqlite", "link.sqlite", "folder/../other/s.sqlite"}) {
+      EXPECT_THROW(StudyStore(path(name), one, 1, 1), InputError) << name;
+      EXPECT_TRUE(study_status(path(name)).running) << name;
+    }
+  }
+  EXPECT_EQ(run_study(one, path("other/s.sqlite")).ran, 6);
+  EXPECT_EQ(run_study(one, path("link.sqlite")).ran, 0);
+  std::filesystem::create_hard_link(path("folder/s.sqlite"), path("s.sqlite"));
+  refuse(one, "hard links");
+}
+
+TEST_F(StudyStoreTest, NamesThatSqliteHasAMeaningFor) {
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(path("."));
+  const StudyRun run = run_study(study(kMoments), ":memory:");
+  std::filesystem::current_path(before);
+  EXPECT_EQ(run.ran, 6);
+  EXPECT_EQ(study_status(path(":memory:")).done, 6);
+}
+
+TEST_F(StudyStoreTest, ALockThatIsALinkIsLeftAlone) {
+  write("precious", "mine");
+  std::filesystem::create_symlink("precious", path("s.sqlite.lock"));
+  EXPECT_THROW(run_study(study(kMoments), path("s.sqlite")), InputError);
+  EXPECT_EQ(bytes_of(path("precious")), "mine");
+}
+
+// A reader of a large store has it for seconds.
+TEST_F(StudyStoreTest, AStartWaitsForReaders) {
+  run_study(study(kMoments), path("s.sqlite"));
+  auto reader = std::make_unique<Database>(path("s.sqlite"), OpenMode::read, 1000);
+  auto read = std::make_unique<Statement>(*reader, "SELECT * FROM units");
+  ASSERT_TRUE(read->step());
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    read.reset();
+    reader.reset();
+  });
+  EXPECT_EQ(run_study(study(kMoments, {{"s", "0.5,1,2"}}), path("s.sqlite")).ran, 3);
+  later.join();
+}
+
 TEST_F(StudyStoreTest, AReaderOnlyPutsOffWriting) {
   const Study one = study(kMoments);
   StudyStore store(path("s.sqlite"), one, 1, 1);
@@ -166,8 +220,10 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
   const auto data = nlohmann::json::parse(report_data(table, "largo report s.sqlite"));
   EXPECT_EQ(data.at("kind"), "study");
   EXPECT_EQ(data.at("title"), "Moments");
-  ASSERT_EQ(data.at("sections").size(), 7U);
-  for (const auto& section : data.at("sections")) {
+  ASSERT_EQ(data.at("sections").size(), 8U);
+  EXPECT_EQ(data.at("sections").at(7).at("title"), "Failed units");
+  for (std::size_t i = 0; i < 7; ++i) {
+    const auto& section = data.at("sections").at(i);
     const auto& figure = section.at("figures").at(0);
     const auto& panel = figure.at("panels").at(0);
     EXPECT_EQ(panel.at("x_label"), "L");
@@ -181,6 +237,17 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
     EXPECT_EQ(section.at("tables").at(0).at("columns").size(), 5U);
   }
   EXPECT_EQ(report_data(table, "").find("nan"), std::string::npos);
+}
+
+TEST_F(StudyStoreTest, ReportsSayWhatFailed) {
+  run_study(study("quantity = 'moments'\n[grid]\ns = [-1, -2]\nL = [10]\n"), path("s.sqlite"));
+  const auto data = nlohmann::json::parse(report_data(read_study_table(path("s.sqlite")), ""));
+  ASSERT_EQ(data.at("sections").size(), 1U);
+  const auto& table = data.at("sections").at(0).at("tables").at(0);
+  EXPECT_EQ(table.at("columns"), (std::vector<std::string>{"s", "L", "message"}));
+  ASSERT_EQ(table.at("rows").size(), 2U);
+  EXPECT_EQ(table.at("rows").at(1).at(0), -2);
+  EXPECT_NE(table.at("rows").at(1).at(2).get<std::string>().find("s is -2"), std::string::npos);
 }
 
 TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
