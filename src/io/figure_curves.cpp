@@ -11,9 +11,11 @@
 namespace largo::svg {
 namespace {
 
-// Okabe and Ito's palette for colour-blind readers, with a brown for their yellow, which paper swallows.
-constexpr std::array<std::string_view, 8> kPalette = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
-                                                      "#E69F00", "#56B4E9", "#7A5230", "#000000"};
+// Three colours of Okabe and Ito's palette for colour-blind readers and four that are as far from them and
+// from each other, whatever the reader's eyes; unlike the rest of theirs all have a contrast of 3 and more on
+// paper. The page of reports has the same (web/src/palette.ts), and a test of it measures all this.
+constexpr std::array<std::string_view, 8> kPalette = {"#0072B2", "#D55E00", "#009E73", "#931D72",
+                                                      "#605618", "#9C73F4", "#681404", "#000000"};
 constexpr double kMarker = 1.9;     // half the height of a marker
 constexpr double kMarkerStep = 34;  // between the markers on a line, along it
 constexpr double kMostMarkers = 7;  // on one piece of a line

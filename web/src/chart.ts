@@ -35,6 +35,10 @@ function labelWidth(label: string): number {
   return textWidth(base, SMALL) + textWidth(power, SMALL * 0.75);
 }
 
+/** A label that is longer than its axis is set smaller, down to 60 %. */
+const sizeFor = (label: string, room: number) =>
+  FONT_SIZE * Math.min(1, Math.max(0.6, room / textWidth(label, FONT_SIZE)));
+
 /** What is shown beside the nearest point. */
 export function pointText(panel: Panel, curve: Curve, i: number): string {
   const lines = curve.label ? [curve.label] : [];
@@ -99,8 +103,8 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
       Plot.ruleX(x.major, { x: "value", stroke: inks.grid }),
       Plot.ruleY(y.major, { y: "value", stroke: inks.grid }),
       drawn.map(({ curve, lines }) => bandMark(curve, lines, inks)),
-      axisMarks(x, "x", panel.x_label, margin.bottom - 5),
-      axisMarks(y, "y", panel.y_label, left - 1),
+      axisMarks(x, "x", panel.x_label, margin.bottom - 5, sizeFor(panel.x_label, plotWidth)),
+      axisMarks(y, "y", panel.y_label, left - 1, sizeFor(panel.y_label, plotHeight)),
       drawn.map(({ curve, lines }) =>
         curveMarks(
           curve,

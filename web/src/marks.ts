@@ -8,19 +8,33 @@ import type { Curve } from "./types";
 export const SMALL = 11; // the font size of ticks and notes
 const MARKER = 3.6; // half the height of a marker
 
-/** The labels of the ticks of an axis, and its own label `offset` pixels from the frame. */
-export function axisMarks(ticks: Ticks, axis: "x" | "y", label: string, offset: number): Plot.Markish[] {
+/** The labels of the ticks of an axis, and its own label of some size `offset` pixels from the frame. */
+export function axisMarks(
+  ticks: Ticks,
+  axis: "x" | "y",
+  label: string,
+  offset: number,
+  size: number,
+): Plot.Markish[] {
   const text = { text: "label", fontSize: SMALL, className: "tick-label" } as const;
   if (axis === "x") {
     const below = { frameAnchor: "bottom", lineAnchor: "top", dy: 9 } as const;
     return [
       Plot.text(ticks.major, { ...below, ...text, x: "value" }),
-      Plot.text([label], { ...below, dy: offset, lineAnchor: "bottom" }),
+      Plot.text([label], { ...below, dy: offset, lineAnchor: "bottom", fontSize: size }),
     ];
   }
   return [
     Plot.text(ticks.major, { ...text, frameAnchor: "left", textAnchor: "end", dx: -9, y: "value" }),
-    Plot.text([label], { frameAnchor: "left", lineAnchor: "top", dx: -offset, rotate: -90 }),
+    Plot.text([label], {
+      className: "y-label",
+      frameAnchor: "left",
+      textAnchor: "middle", // else the text begins in the middle of the axis
+      lineAnchor: "top",
+      dx: -offset,
+      rotate: -90,
+      fontSize: size,
+    }),
   ];
 }
 

@@ -12,10 +12,20 @@ export interface Inks {
 
 export const COLORS = 8;
 
-// Okabe and Ito's palette for colour-blind readers, with a brown for their yellow, which paper swallows.
-const CURVES = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#7A5230", "#000000"];
+// Three colours of Okabe and Ito's palette for colour-blind readers and four that are as far from them and from
+// each other, whatever the reader's eyes; all have a contrast of 3 and more on white (tests/unit/palette.test.ts).
+export const CURVES = [
+  "#0072B2",
+  "#D55E00",
+  "#009E73",
+  "#931D72",
+  "#605618",
+  "#9C73F4",
+  "#681404",
+  "#000000",
+];
 // The same hues as text, with a contrast of 4.5 and more on white.
-const TEXTS = ["#0072B2", "#A84A00", "#00704F", "#A34A78", "#8A5F00", "#1A6FA3", "#7A5230", "#000000"];
+export const TEXTS = ["#0072B2", "#A84A00", "#00704F", "#931D72", "#605618", "#7A4FD6", "#681404", "#000000"];
 
 export const pageInks: Inks = {
   curve: (color) => `var(--curve-${color % COLORS})`,

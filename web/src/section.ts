@@ -6,10 +6,10 @@ import { button, h, paragraphs, scrollable } from "./dom";
 import { saveText } from "./download";
 import { figureElement } from "./figure";
 import { verdictBadge } from "./summary";
-import { dataTable, lazyDetails } from "./table";
+import { dataTable, lazyDetails, openForPrint } from "./table";
 import type { NumberRow, Section, Table } from "./types";
 
-const LONG = 12; // tables with more rows are closed at first
+const LONG = 20; // tables with more rows are closed at first
 
 /** Counts figures and tables through the whole report. */
 export interface Counters {
@@ -25,7 +25,7 @@ function formulaElement(latex: string): HTMLElement {
 
 function numbersElement(numbers: NumberRow[], name: string): HTMLElement {
   const limited = numbers.some((row) => row.limit !== undefined);
-  const columns = ["Quantity", "Value", ...(limited ? ["Limit"] : [])];
+  const columns = ["Quantity", "Value", ...(limited ? ["At most"] : [])];
   const rows = numbers.map(({ label, value, limit }) => [label, value, ...(limited ? [limit ?? null] : [])]);
   const box = dataTable(columns, rows, name);
   box.classList.add("numbers");
@@ -34,15 +34,20 @@ function numbersElement(numbers: NumberRow[], name: string): HTMLElement {
 
 function tableElement(table: Table, number: number, file: string): HTMLElement {
   const name = `Table ${number}`;
-  const make = () => dataTable(table.columns, table.rows, `${name}. ${table.title}`);
-  const long = table.rows.length > LONG;
+  const title = table.title && ` ${table.title}`;
+  const make = () => dataTable(table.columns, table.rows, `${name}.${title}`);
+  const long = table.rows.length > LONG && lazyDetails(`${table.rows.length} rows`, make);
+  if (long) {
+    long.classList.add("long-table");
+    openForPrint(long);
+  }
   const csv = button("CSV", `${name} as CSV`, () => saveText(`${file}.csv`, tableCsv(table), "text/csv"));
   return h(
     "figure",
     { class: "table-figure" },
-    h("figcaption", {}, h("strong", {}, `${name}.`), ` ${table.title}`),
-    !long && make(),
-    h("div", { class: "under" }, csv, long && lazyDetails(`${table.rows.length} rows`, make)),
+    h("figcaption", {}, h("strong", {}, title ? `${name}.` : name), title),
+    long || make(),
+    h("div", { class: "under" }, csv),
   );
 }
 

@@ -23,8 +23,23 @@ export function dataTable(columns: string[], rows: Cell[][], name: string): HTML
 /** A closed box whose content is made when it is opened: most readers never do. */
 export function lazyDetails(summary: string, make: () => Node): HTMLDetailsElement {
   const details = h("details", {}, h("summary", {}, summary));
-  details.addEventListener("toggle", () => {
+  const fill = () => {
     if (details.open && details.childElementCount === 1) details.append(make());
-  });
+  };
+  details.addEventListener("toggle", fill);
+  details.addEventListener("fill", fill);
   return details;
+}
+
+/** On paper nothing can be opened. */
+export function openForPrint(details: HTMLDetailsElement): void {
+  let closed = false;
+  addEventListener("beforeprint", () => {
+    closed = !details.open;
+    details.open = true;
+    details.dispatchEvent(new Event("fill")); // "toggle" comes too late
+  });
+  addEventListener("afterprint", () => {
+    if (closed) details.open = false;
+  });
 }

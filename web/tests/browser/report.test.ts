@@ -143,25 +143,45 @@ each("notes and legends have a contrast of 4.5", async (page) => {
   expect(least).toBeGreaterThanOrEqual(4.5);
 });
 
-test("it opens in under a second", { timeout: 60_000 }, async () => {
+each("labels stand beside the middle of their axis, within the chart", async (page) => {
+  const bad = await page.evaluate(() => {
+    const out: string[] = [];
+    for (const chart of document.querySelectorAll(".chart svg")) {
+      const text = chart.querySelector(".y-label text, .y-label");
+      if (!text?.textContent) continue;
+      const [label, box] = [text.getBoundingClientRect(), chart.getBoundingClientRect()];
+      const ticks = [...chart.querySelectorAll("[data-mark=rule]")].map((g) => g.getBoundingClientRect());
+      const frame = ticks.find((rect) => rect.height > 100) ?? box; // the grid across
+      const off = (label.top + label.bottom - frame.top - frame.bottom) / 2;
+      if (Math.abs(off) > 3) out.push(`${text.textContent}: ${off} px off the middle`);
+      if (label.top < box.top - 6 || label.bottom > box.bottom + 6) out.push(`${text.textContent}: too long`);
+    }
+    return out;
+  });
+  expect(bad).toEqual([]);
+});
+
+test("tables have a name, those without a title no full stop", { timeout: 60_000 }, async () => {
+  const page = await open();
+  const captions = await page.locator(".table-figure figcaption").allTextContents();
+  const titles = sections.flatMap((section) => section.tables ?? []).map((table) => table.title);
+  expect(captions).toEqual(titles.map((title, i) => `Table ${i + 1}${title && `. ${title}`}`));
+  await page.context().close();
+});
+
+test("it opens in under a second", { timeout: 120_000 }, async () => {
+  // By the clock. What else runs on the machine can only make it slower: the fastest of some counts.
   const walls: number[] = [];
-  const work: number[] = [];
-  for (let i = 0; i < 5; ++i) {
+  while (walls.length < 10 && !(walls.length >= 3 && Math.min(...walls) < 1000)) {
     const context = await browser.newContext(VIEWS.light);
     const page = await context.newPage();
-    const session = await context.newCDPSession(page);
-    await session.send("Performance.enable", { timeDomain: "threadTicks" });
     await page.goto(url);
     const ready = await page.waitForFunction(() => Number(document.documentElement.dataset.ready));
     walls.push((await ready.jsonValue()) as number);
-    const { metrics } = await session.send("Performance.getMetrics");
-    work.push(Math.round(1000 * metrics.find((metric) => metric.name === "ProcessTime")!.value));
     await context.close();
   }
-  const size = Math.round(html.length / 1000);
-  console.log(`ready after ${walls.join(", ")} ms, processor time ${work.join(", ")} ms; ${size} kB`);
-  // By the clock or, since that counts what else runs on a busy machine, by the processor time of the page.
-  expect(Math.min(...walls, ...work)).toBeLessThan(1000);
+  console.log(`ready after ${walls.join(", ")} ms; ${Math.round(html.length / 1000)} kB`);
+  expect(Math.min(...walls)).toBeLessThan(1000);
   expect(html.length).toBeLessThan(3e6);
 });
 
@@ -335,8 +355,24 @@ test("a command can be copied", { timeout: 30_000 }, async () => {
   await page.context().close();
 });
 
-test("it prints", { timeout: 60_000 }, async () => {
+test("it prints, long tables too", { timeout: 60_000 }, async () => {
   const page = await open("dark");
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const rows = await page.evaluate(() =>
+    [...document.querySelectorAll(".table-figure")].map(
+      (figure) => [...figure.querySelectorAll("tbody tr")].filter((row) => row.checkVisibility()).length,
+    ),
+  );
+  expect(rows).toEqual(sections.flatMap((section) => section.tables ?? []).map((table) => table.rows.length));
+  const gaps = await page.evaluate(() =>
+    [...document.querySelectorAll(".chart")].map(
+      (box) => box.getBoundingClientRect().height - box.firstElementChild!.getBoundingClientRect().height,
+    ),
+  );
+  expect(Math.max(0, ...gaps.map(Math.abs))).toBeLessThan(2);
+  await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+  expect(await page.locator("details[open]").count()).toBe(0);
   const pdf = await page.pdf({ format: "A4", path: shots ? `${shots}/print.pdf` : undefined });
   expect(pdf.length).toBeGreaterThan(10_000);
   await page.context().close();
