@@ -1,5 +1,6 @@
 #include "largo/attention/lemma.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "largo/attention/attention.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr std::ptrdiff_t kLargestDimension = 32;
 constexpr std::uint64_t kCaseStream = 1;
 constexpr std::uint64_t kPromptStream = 2;
+
+constexpr double kLargestSpread = 1;  // standard deviation of the scores where convergence is looked at
 
 struct Case {
   Vector mean;
@@ -136,7 +139,9 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
 
   const Stream prompts = Stream(settings.seed, kPromptStream);
   Case convergence = draw_case(prompts, 4, 4);
-  convergence.weights.scale = 0.5;  // scores of moderate size, where the rate 1/L sets in early
+  // Scores of moderate spread, whatever the draw: for large ones the rate 1/L sets in beyond any prompt.
+  const Vector a = convergence.weights.U * convergence.query.row(0).transpose();
+  convergence.weights.scale = std::min(0.5, kLargestSpread / std::sqrt(a.dot(convergence.covariance * a)));
   for (std::size_t k = 0; k < settings.lengths.size(); ++k) {
     report.distances.push_back(
         distance_at(convergence, prompts.substream(1 + k), settings.lengths[k], settings.prompts, execution));
