@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "figure_data.hpp"
+#include "shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -25,7 +26,7 @@ const char* name_of(Verdict verdict) {
 std::string cell_text(const Json& cell) {
   if (cell.is_string()) return cell.get<std::string>();
   if (cell.is_null()) return "";
-  return fmt::format("{:.6g}", cell.get<double>());
+  return shown(cell.get<double>(), 6);
 }
 
 // Columns: the names of UTF-8 characters have bytes that are not shown.
@@ -54,7 +55,7 @@ void print_table(const ClaimTable& table) {
   for (const auto& row : texts) {
     for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]) + 1);
   }
-  if (!table.title.empty()) fmt::print("  {}\n", table.title);
+  fmt::print("  {}\n", table.title);
   for (const auto& row : texts) print_row(row, widths);
 }
 
@@ -66,8 +67,8 @@ void decide(Claim& claim, bool condition, const std::string& what) {
   for (const ClaimNumber& number : claim.numbers) {
     if (!number.limit) continue;
     holds = holds && number.value <= *number.limit;
-    claim.reason += fmt::format("{}{} {:.3g}, at most {:g}", claim.reason.empty() ? "" : "; ", number.label,
-                                number.value, *number.limit);
+    claim.reason += fmt::format("{}{}: {}, at most {}", claim.reason.empty() ? "" : "; ", number.label,
+                                shown(number.value), shown(*number.limit));
   }
   claim.verdict = holds ? Verdict::holds : Verdict::fails;
 }
@@ -83,8 +84,7 @@ Json to_json(const Claim& claim) {
             {"reason", claim.reason},
             {"numbers", Json::array()},
             {"tables", Json::array()},
-            {"figures", Json::array()},
-            {"command", fmt::format("largo reproduce --only {}", claim.id)}};
+            {"figures", Json::array()}};
   for (const ClaimNumber& number : claim.numbers) {
     Json one{{"label", number.label}, {"value", number_json(number.value)}};
     if (number.limit) one["limit"] = *number.limit;
@@ -111,8 +111,8 @@ Json to_json(const Claim& claim) {
 void print(const Claim& claim) {
   fmt::print("{} ({}): {}\n  {}\n", claim.title, claim.source, claim.statement, claim.computed);
   for (const ClaimNumber& number : claim.numbers) {
-    fmt::print("  {}: {:.4g}{}\n", number.label, number.value,
-               number.limit ? fmt::format(" (at most {:g})", *number.limit) : "");
+    fmt::print("  {}: {}{}\n", number.label, shown(number.value, 4),
+               number.limit ? fmt::format(" (at most {})", shown(*number.limit)) : "");
   }
   for (const ClaimTable& table : claim.tables) print_table(table);
   fmt::print("  verdict: {}{}\n\n", name_of(claim.verdict),

@@ -52,7 +52,7 @@ struct Claim {
   std::string formula;    ///< LaTeX
   std::string computed;   ///< what was done
   Verdict verdict = Verdict::fails;
-  std::string reason = {};  ///< for the verdict: numbers against thresholds
+  std::string reason = {};  ///< for the verdict: numbers against thresholds, one line
   std::vector<ClaimNumber> numbers = {};
   std::vector<ClaimTable> tables = {};
   std::vector<ClaimFigure> figures = {};
@@ -62,6 +62,7 @@ struct Claim {
 /// `what` the condition is.
 void decide(Claim& claim, bool condition, const std::string& what = {});
 
+/// As docs/report.md has a section, without the command.
 Json to_json(const Claim& claim);
 
 /// On standard output.

@@ -9,15 +9,12 @@
 
 #include "claims.hpp"
 #include "command.hpp"
-#include "figure_data.hpp"
-#include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/version.hpp"
 #include "output.hpp"
-#include "output_files.hpp"
-#include "pdf.hpp"
 #include "processes.hpp"
 #include "progress.hpp"
+#include "report_files.hpp"
 #include "report_page.hpp"
 
 namespace largo {
@@ -49,89 +46,84 @@ struct ReproduceOptions : CommonOptions {
   std::vector<std::string> only;
 };
 
-void make_folder(const std::filesystem::path& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) fail(kName, "--out", fmt::format("'{}'", folder.string()), "a folder that can be written");
-}
-
-// Before the work: can the folder be made, and files in it?
-void check_folder(const std::filesystem::path& folder) {
-  make_folder(folder);
-  AtomicFile(kName, folder / "report.json");
-}
-
-void write_figures(const std::filesystem::path& folder, const std::vector<Claim>& claims) {
-  make_folder(folder);
-  for (const Claim& claim : claims) {
-    for (const ClaimFigure& figure : claim.figures) {
-      const std::string base = (folder / figure.id).string(), svg = to_svg(figure.figure);
-      write_text(kName, base + ".svg", svg);
-      write_text(kName, base + ".pdf", to_pdf(svg));
-      write_text(kName, base + ".csv", to_csv(figure.figure));
-    }
-  }
-}
-
-std::string command_line(const ReproduceOptions& options) {
+std::string command_line(const ReproduceOptions& options, const std::vector<std::string>& only) {
   std::string line = "largo reproduce";
   if (options.quick) line += " --quick";
   if (options.full) line += " --full";
-  if (!options.only.empty()) line += fmt::format(" --only {}", fmt::join(options.only, ","));
+  if (!only.empty()) line += fmt::format(" --only {}", fmt::join(only, ","));
   if (options.seed != 1) line += fmt::format(" --seed {}", options.seed);
   return line;
 }
 
 Json page_data(const ReproduceOptions& options, const Json& report, std::size_t held) {
-  return {{"kind", "reproduce"},
-          {"title", "The large-prompt limit of softmax attention"},
-          {"intro",
-           fmt::format(
-               "Every claim of the paper, and results beyond it, computed anew: {} of {} hold. Each section "
-               "says what is claimed, what was computed, and how the verdict came about.",
-               held, report["claims"].size())},
-          {"version", report["version"]},
-          {"command", command_line(options)},
-          {"seed", report["seed"]},
+  const std::size_t count = report["claims"].size();
+  std::string intro = fmt::format(
+      "{} of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt Regime: a "
+      "Measure-based "
+      "Perspective (arXiv 2512.11784), and results beyond {}, computed anew: {} of {} {}.{} Each section "
+      "says "
+      "what is claimed, what was computed, and how the verdict came about.",
+      options.only.empty() ? "Every claim" : "Some claims", options.only.empty() ? "it" : "the paper", held,
+      count, held == 1 ? "holds" : "hold",
+      options.quick  ? " This was a quick run, with fewer and shorter prompts."
+      : options.full ? " This was a full run."
+                     : "");
+  intro +=
+      "\n\nT[μ](z) is softmax attention over a prompt μ at the query z, with U = KᵀQ in the scores and "
+      "values V; "
+      "μ is the law of the tokens, an infinite prompt, and μ̂ with index L is a prompt of L tokens drawn from "
+      "it. "
+      "Errors are squared distances of the two. In training, A and b are the blocks of U and V that matter "
+      "for "
+      "in-context linear regression, R is its risk and Σ the covariance of its covariates.";
+  return {{"kind", "reproduce"},          {"title", "The large-prompt limit of softmax attention"},
+          {"intro", std::move(intro)},    {"version", report["version"]},
+          {"command", report["command"]}, {"seed", report["seed"]},
           {"sections", report["claims"]}};
 }
 
 void run_reproduce(const ReproduceOptions& options) {
   if (options.quick && options.full) fail(kName, "give either --quick or --full");
   const std::filesystem::path folder = options.out;
-  if (first_process()) check_folder(folder);
+  if (first_process()) check_report_folder(kName, folder);
   const ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::vector<Claim> claims;
   {
     ProgressLine line("claims");
-    const std::size_t count = options.only.empty() ? std::size(kClaims) : options.only.size();
-    for (const auto& [id, check] : kClaims) {
-      if (!options.only.empty() &&
-          std::find(options.only.begin(), options.only.end(), id) == options.only.end()) {
-        continue;
-      }
-      claims.push_back(check(settings));
+    const auto wanted = [&](const auto& claim) {
+      return options.only.empty() ||
+             std::find(options.only.begin(), options.only.end(), claim.id) != options.only.end();
+    };
+    const auto count = std::count_if(std::begin(kClaims), std::end(kClaims), wanted);
+    for (const auto& claim : kClaims) {
+      if (!wanted(claim)) continue;
+      claims.push_back(claim.check(settings));
       line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
     }
   }
   Json report;
   report["version"] = kVersion;
   report["seed"] = options.seed;
-  for (const Claim& claim : claims) report["claims"].push_back(to_json(claim));
+  std::vector<std::string> only;  // each once, in our order
+  for (const Claim& claim : claims) only.push_back(claim.id);
+  report["command"] = command_line(options, options.only.empty() ? options.only : only);
+  for (const Claim& claim : claims) {
+    report["claims"].push_back(to_json(claim));
+    report["claims"].back()["command"] = command_line(options, {claim.id});
+  }
   check_numbers(report);
   const auto held = static_cast<std::size_t>(std::count_if(
       claims.begin(), claims.end(), [](const Claim& claim) { return claim.verdict == Verdict::holds; }));
   const std::string page = (folder / "report.html").string();
   if (first_process()) {
-    write_figures(folder / "figures", claims);
-    write_text(kName, (folder / "report.json").string(), to_text(report, 1) + "\n");
-    write_text(kName, page, report_page(page_data(options, report, held)));
+    write_report(kName, folder, claims, report, report_page(page_data(options, report, held)));
   }
   if (options.json) {
     print_json(report);
   } else {
     for (const Claim& claim : claims) print(claim);
-    fmt::print("{} of {} claims hold. Report: {} (figures and data beside it)\n", held, claims.size(), page);
+    fmt::print("{} of {} {}. Report: {} (figures and data beside it)\n", held, claims.size(),
+               claims.size() > 1 ? "claims hold" : "claim holds", page);
   }
   if (held != claims.size()) throw CLI::RuntimeError(1);
 }
@@ -142,9 +134,10 @@ void add_reproduce_command(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
   CLI::App* command = app.add_subcommand(
       "reproduce", "Check the claims of the paper: the Lemma, exact errors, concentration, training");
-  command->add_flag("--quick", options->quick, "shorter prompts, fewer starts");
+  command->add_flag("--quick", options->quick,
+                    "all claims with less: shorter prompts, fewer starts and lengths (some seconds)");
   command->add_flag("--full", options->full,
-                    "eight times as many prompts, and the published experiment in full (some ten minutes)");
+                    "more prompts and starts, and the published experiment in full (some twenty minutes)");
   command->add_option("--out", options->out, "folder for the report")->capture_default_str();
   std::vector<std::string> ids;
   for (const auto& claim : kClaims) ids.emplace_back(claim.id);

@@ -22,12 +22,13 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
+  /// Hands over what is buffered, so that a full disk is met now and not at commit.
+  void flush();
   /// Call once, last.
   void commit();
 
  private:
   [[noreturn]] void refuse(int error) const;
-  void flush();
 
   std::string function_;
   std::filesystem::path path_;

@@ -1,0 +1,97 @@
+#include "report_files.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <fstream>
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "figure_data.hpp"
+#include "largo/io/atomic_file.hpp"
+#include "largo/numerics/check.hpp"
+#include "pdf.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kKinds[] = {"svg", "pdf", "csv"};
+
+void make_folder(const char* command, const std::filesystem::path& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) fail(command, "--out", fmt::format("'{}'", folder.string()), "a folder that can be written");
+}
+
+std::filesystem::path figure_file(const std::filesystem::path& folder, const std::string& id,
+                                  const char* kind) {
+  return folder / "figures" / fmt::format("{}.{}", id, kind);
+}
+
+// Of the report that is in the folder; none where there is no such report.
+std::vector<std::string> figures_there(const std::filesystem::path& folder) {
+  std::vector<std::string> ids;
+  std::ifstream file(folder / "report.json");
+  const Json report = Json::parse(file, nullptr, false);
+  if (!report.is_object() || !report.contains("claims")) return ids;
+  try {
+    for (const Json& claim : report["claims"]) {
+      for (const Json& figure : claim.at("figures")) ids.push_back(figure.at("id").get<std::string>());
+    }
+  } catch (const Json::exception&) {  // not ours
+    return {};
+  }
+  // Names of files in the folder, and nothing else, whatever the file says.
+  std::erase_if(ids, [](const std::string& id) {
+    return id.empty() || id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos;
+  });
+  return ids;
+}
+
+void remove_file(const std::filesystem::path& file) {
+  std::error_code ignored;  // then it stays, and is replaced
+  std::filesystem::remove(file, ignored);
+}
+
+}  // namespace
+
+void check_report_folder(const char* command, const std::filesystem::path& folder) {
+  make_folder(command, folder);
+  for (const char* name : {"report.json", "report.html"}) AtomicFile(command, folder / name);
+  const std::filesystem::path figures = folder / "figures";
+  std::error_code missing;
+  const auto status = std::filesystem::status(figures, missing);
+  if (!std::filesystem::exists(status)) return;
+  make_folder(command, figures);
+  AtomicFile(command, figures / "figure.svg");  // can files be made there?
+}
+
+void write_report(const char* command, const std::filesystem::path& folder, const std::vector<Claim>& claims,
+                  const Json& report, const std::string& page) {
+  make_folder(command, folder / "figures");
+  std::deque<AtomicFile> files;
+  const auto add = [&](const std::filesystem::path& file, const std::string& text) {
+    files.emplace_back(command, file).write(text);
+  };
+  std::vector<std::string> ids;
+  for (const Claim& claim : claims) {
+    for (const ClaimFigure& figure : claim.figures) {
+      // A paper has captions of its own.
+      const std::string bare = to_svg({.panels = figure.figure.panels});
+      const std::string texts[] = {to_svg(figure.figure), to_pdf(bare), to_csv(figure.figure)};
+      for (int k = 0; k < 3; ++k) add(figure_file(folder, figure.id, kKinds[k]), texts[k]);
+      ids.push_back(figure.id);
+    }
+  }
+  add(folder / "report.json", fmt::format("{}\n", to_text(report, 1)));
+  add(folder / "report.html", page);
+  for (AtomicFile& file : files) file.flush();
+  remove_file(folder / "report.html");
+  for (const std::string& id : figures_there(folder)) {
+    if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
+    for (const char* kind : kKinds) remove_file(figure_file(folder, id, kind));
+  }
+  for (AtomicFile& file : files) file.commit();
+}
+
+}  // namespace largo
