@@ -11,6 +11,7 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/sampling/simulated_errors.hpp"
+#include "shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -33,10 +34,13 @@ void add_ratio(Curve& curve, double L, const Estimate& exact, const SampledMean&
 
 // The error at one query as a function of the spread of the scores.
 std::vector<Panel> error_panels(double L) {
-  Panel panel{.x_label = "spread of the scores s", .y_label = "error, effective share", .log_x = false};
-  Curve mse{.label = "E(A − s)², along the query"},
-      share{.label = "E[P₂]", .style = Curve::Style::dashed, .color = 1},
-      bulk{.label = "exp(s²)/L", .style = Curve::Style::dotted, .color = 7};
+  Panel panel{.title = fmt::format("L = {}", shown(L)),
+              .x_label = "spread of the scores s",
+              .y_label = "mean squared error, E[P₂]",
+              .log_x = false};
+  Curve mse{.label = "error along the query, E(A − s)²"},
+      share{.label = "sum of squared weights, E[P₂]", .style = Curve::Style::dashed, .color = 1},
+      bulk{.label = "exp(s²)/L, at most 1", .style = Curve::Style::dotted, .color = 7};
   for (int i = 0; i <= 48; ++i) {
     const double s = 0.05 + i / 8.0;
     const SoftmaxMoments m = softmax_moments(s, L);
@@ -53,7 +57,9 @@ ClaimFigure error_figure(bool quick) {
   ClaimFigure figure{
       "error-against-spread",
       {error_panels(1e4),
-       "Exact error of one attention output over L = 10⁴ tokens against the spread of its scores."},
+       "Attention over L Gaussian tokens whose scores have standard deviation s, exactly: the error of "
+       "A = Σ pᵢgᵢ, the average of the standardised scores gᵢ with the softmax weights pᵢ, whose limit is s, "
+       "and the sum of the squared weights beside what it is while no token dominates."},
       FigureSlider{.label = "L"}};
   for (int k = 1; k <= 12; k += quick ? 3 : 1) {
     figure.slider->values.push_back(std::pow(10.0, k));
@@ -82,19 +88,22 @@ std::vector<double> averaged_errors(const std::vector<double>& sigmas, const std
 std::vector<Panel> averaged_panels(double sigma, const std::vector<double>& lengths,
                                    std::vector<double> errors) {
   const double c = averaged_exponent(sigma);
-  Curve exact{.label = "exact", .x = lengths, .y = std::move(errors)};
+  Curve exact{.label = "exact error", .x = lengths, .y = std::move(errors)};
   const double first = lengths.front(), last = lengths.back();
-  Curve rate{.label = fmt::format("L^−{:.3g}", c),
+  Curve rate{.label = fmt::format("slope −c(σ) = {}", shown(-c)),
              .x = {first, last},
              .y = {exact.y.back() * std::pow(last / first, c), exact.y.back()},
              .style = Curve::Style::dashed,
              .color = 7};
-  return {{.x_label = "prompt length L", .y_label = "averaged output error", .curves = {exact, rate}}};
+  return {{.title = fmt::format("σ = {}", shown(sigma)),
+           .x_label = "prompt length L",
+           .y_label = "averaged output error",
+           .curves = {exact, rate}}};
 }
 
 ClaimFigure averaged_figure(const ClaimOptions& options) {
   ClaimFigure figure{"averaged-error",
-                     {{}, "The averaged error for σ = 1 and its asymptotic rate, through the last point."},
+                     {{}, "The averaged error in d = 1 and its asymptotic rate, through the last point."},
                      FigureSlider{.label = "σ"}};
   for (double sigma = 0.25; sigma <= 3; sigma += options.quick ? 0.75 : 0.25)
     figure.slider->values.push_back(sigma);
@@ -122,11 +131,12 @@ Claim exact_error_claim(const ClaimOptions& options) {
       .title = "The exact error at every prompt length",
       .source = "ours, behind Propositions 3.1 and 3.4",
       .statement =
-          "For Gaussian tokens the mean squared distance of attention over L tokens from its limit, "
+          "For Gaussian tokens N(m, Γ) the mean squared distance of attention over L tokens from its limit, "
           "and that of its gradients in V and U, are known in closed form up to one-dimensional "
-          "integrals, for every L.",
+          "integrals, for every L. They need moments of the power sums of the softmax weights pᵢ, which "
+          "depend on L and on the standard deviation s of the scores alone, s² = zᵀUᵀΓUz.",
       .formula =
-          R"(\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \operatorname{tr}(V\Gamma V^\top)\,p + \|V\Gamma Uz\|^2\,(p-6p_3+6q),\quad p=\mathbb E[P_2],\;p_3=\mathbb E[P_3],\;q=\mathbb E[P_2^2])",
+          R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \operatorname{tr}(V\Gamma V^\top)\,p + \|V\Gamma Uz\|^2\,(p-6p_3+6q),\\ p=\mathbb E[P_2],\quad p_3=\mathbb E[P_3],\quad q=\mathbb E[P_2^2],\quad P_k=\textstyle\sum_i p_i^k\end{gathered})",
       .computed =
           fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
                       "average over {} simulated prompts.",
@@ -134,22 +144,19 @@ Claim exact_error_claim(const ClaimOptions& options) {
   Curve ratios[3] = {
       {.label = "output"}, {.label = "gradient in V", .color = 1}, {.label = "gradient in U", .color = 2}};
   Curve one{.style = Curve::Style::dashed, .color = 7};
-  ClaimTable table{
-      "",
-      {"L", "s", "output", "simulated", "±", "gradient V", "simulated", "±", "gradient U", "simulated", "±"}};
+  ClaimTable table{"Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
+                   {"L", "s", "error of", "exact", "simulated", "standard error"}};
   double worst = 0;
   for (const SimulatedErrors& row : rows) {
     worst = std::max(worst, row.worst_z_score());
     const auto L = static_cast<double>(row.length);
-    std::vector<Json> cells{row.length, row.exact.s};
     const Estimate* exact[] = {&row.exact.output, &row.exact.gradient_V, &row.exact.gradient_U};
     const SampledMean* sampled[] = {&row.sampled.output, &row.sampled.gradient_V, &row.sampled.gradient_U};
     for (int k = 0; k < 3; ++k) {
-      for (const double value : {exact[k]->value, sampled[k]->value, sampled[k]->standard_error})
-        cells.emplace_back(value);
+      table.rows.push_back({row.length, row.exact.s, ratios[k].label, exact[k]->value, sampled[k]->value,
+                            sampled[k]->standard_error});
       add_ratio(ratios[k], L * std::pow(1.08, k - 1), *exact[k], *sampled[k]);  // side by side
     }
-    table.rows.push_back(std::move(cells));
     one.x.push_back(L);
     one.y.push_back(1);
   }
@@ -159,10 +166,13 @@ Claim exact_error_claim(const ClaimOptions& options) {
     panel.curves.push_back(curve);
   }
   panel.curves.push_back(one);
-  claim.numbers = {{"largest distance, in standard errors", worst, kLargestZScore}};
+  claim.numbers = {
+      {"largest distance of simulated and exact error, in standard errors", worst, kLargestZScore}};
   claim.tables = {table};
-  claim.figures = {{"exact-error", {{panel}, "Simulated over exact errors; bars are two standard errors."}},
-                   error_figure(options.quick)};
+  claim.figures = {
+      {"exact-error",
+       {{panel}, "Simulated over exact errors, side by side at each L; bars are two standard errors."}},
+      error_figure(options.quick)};
   decide(claim, true);
   return claim;
 }
@@ -174,20 +184,20 @@ Claim exponent_claim(const ClaimOptions& options) {
       .source = "ours, sharpening Proposition 3.1",
       .statement =
           "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens "
-          "falls like L^−c up to logarithms, with an exponent c of order 1/σ² as in the paper, made "
-          "sharp; σ is the largest spread of the scores over unit queries.",
+          "falls like L⁻ᶜ up to logarithms. The exponent c is of order 1/σ² for large σ, as in the paper's "
+          "bound, and is known exactly; σ is the largest standard deviation of the scores over unit queries.",
       .formula =
           R"(c(\sigma) = 1 \;\text{ for } \sigma^2\le\tfrac12,\qquad c(\sigma)=\tfrac12\Big(\sqrt{1+4/\sigma^2}-1\Big) \;\text{ beyond})",
       .computed =
-          fmt::format("The exact averaged output error in d = 1 at L = {:.0e} and {:.0e}, and the slope "
-                      "between them.",
-                      kFirstLength, kSecondLength)};
-  ClaimTable table{"",
-                   {"σ", fmt::format("error at {:.0e}", kFirstLength),
-                    fmt::format("at {:.0e}", kSecondLength), "slope", "c(σ)"}};
+          fmt::format("The exact averaged output error in d = 1 at L = {} and {}, and minus the slope "
+                      "between them; so far out because it approaches c only logarithmically.",
+                      shown(kFirstLength), shown(kSecondLength))};
+  ClaimTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
+                   {"σ", fmt::format("error at L = {}", shown(kFirstLength)),
+                    fmt::format("at L = {}", shown(kSecondLength)), "exponent", "c(σ)"}};
   Panel curves{.x_label = "prompt length L", .y_label = "averaged output error"},
       exponents{.x_label = "σ", .y_label = "exponent", .log_x = false, .log_y = false};
-  Curve measured{.label = "slope, 10¹⁵⁰ to 10³⁰⁰", .style = Curve::Style::points},
+  Curve measured{.label = "between 10¹⁵⁰ and 10³⁰⁰", .style = Curve::Style::points},
       sharp{.label = "c(σ)", .color = 7};
   const std::vector<double> sigmas = {0.5, 1, 1.5, 2};
   std::vector<double> lengths = log_spaced(1, kSecondLength, options.quick ? 5 : 17);
@@ -201,12 +211,12 @@ Claim exponent_claim(const ClaimOptions& options) {
                       .y = {begin, begin + static_cast<std::ptrdiff_t>(lengths.size())},
                       .color = static_cast<int>(i)};
     const double first = curve.y[lengths.size() / 2], second = curve.y.back();
-    const double slope = std::log(first / second) / std::log(kSecondLength / kFirstLength);
-    const double exponent = averaged_exponent(sigmas[i]);
-    worst = std::max(worst, std::abs(slope - exponent));
-    table.rows.push_back({sigmas[i], first, second, slope, exponent});
+    const double exponent = std::log(first / second) / std::log(kSecondLength / kFirstLength);
+    const double limit = averaged_exponent(sigmas[i]);
+    worst = std::max(worst, std::abs(exponent - limit));
+    table.rows.push_back({sigmas[i], first, second, exponent, limit});
     measured.x.push_back(sigmas[i]);
-    measured.y.push_back(slope);
+    measured.y.push_back(exponent);
     curves.curves.push_back(curve);
   }
   for (int i = 4; i <= 44; ++i) {
@@ -214,7 +224,7 @@ Claim exponent_claim(const ClaimOptions& options) {
     sharp.y.push_back(averaged_exponent(i / 20.0));
   }
   exponents.curves = {sharp, measured};
-  claim.numbers = {{"largest difference of slope and c(σ)", worst, kExponentBound}};
+  claim.numbers = {{"largest difference of exponent and c(σ)", worst, kExponentBound}};
   claim.tables = {table};
   claim.figures = {
       {"averaged-exponent", {{curves, exponents}, "The averaged error over 300 decades, and its exponent."}},
