@@ -1,10 +1,6 @@
-"""The commands around `largo attention`: help, version, doctor, reproduce."""
+"""The commands around `largo attention`: help, version, doctor."""
 
-import csv
-import json
-import math
 import os
-import re
 import subprocess
 import unittest
 
@@ -55,71 +51,6 @@ class Doctor(CliTest):
         out = self.succeed("doctor")
         self.assertIn("self-check passed", out)
         self.assertIn("SIMD", out)
-
-
-class Reproduce(CliTest):
-    CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear",
-              "infinite-limit", "transfer", "threshold", "risk-ratio", "published", "other-covariates"]
-
-    def column(self, claim, name, table=0):
-        return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
-
-    def test_report(self):
-        out = self.succeed("reproduce", "--quick", "--out", "a/b")
-        self.assertIn("13 of 13 claims hold", out)
-        self.assertIn(os.path.join("a", "b", "report.html"), out)
-        with open(self.path("a/b/report.json"), encoding="utf-8") as file:
-            report = json.load(file)
-        self.assertEqual([claim["id"] for claim in report["claims"]], self.CLAIMS)
-        claims = {claim["id"]: claim for claim in report["claims"]}
-        for claim in report["claims"]:
-            self.assertEqual(claim["verdict"], "holds", claim["id"])
-            for key in ("title", "source", "statement", "formula", "computed", "reason", "figures", "command"):
-                self.assertTrue(claim[key], (claim["id"], key))
-            for number in claim["numbers"]:
-                self.assertLessEqual(number["value"], number.get("limit", math.inf), claim["id"])
-        exponents = claims["averaged-exponent"]
-        self.assertAlmostEqual(self.column(exponents, "c(σ)")[1], (5 ** 0.5 - 1) / 2, 12)
-        self.assertEqual(self.column(claims["exact-error"], "L"), [1, 3, 10, 30, 100])
-        self.assertEqual(len(set(self.column(claims["other-laws"], "law"))), 4)
-        self.assertEqual(self.column(claims["threshold"], "L(ε)"), [445, 4745, 47836])
-        # 47.89 L^-1 beside 15 L^-1: the constants of docs/icl.md
-        self.assertAlmostEqual(self.column(claims["risk-ratio"], "ratio")[-1], 47.89 / 15, 2)
-        self.assertEqual(set(self.column(claims["published"], "method")), {"flow", "sgd"})
-        # The files beside it: a page with the same claims, and each figure three times.
-        with open(self.path("a/b/report.html"), encoding="utf-8") as file:
-            page = file.read()
-        data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
-        self.assertEqual(data["sections"], report["claims"])
-        figures = [figure["id"] for claim in report["claims"] for figure in claim["figures"]]
-        self.assertEqual(sorted(os.listdir(self.path("a/b/figures"))),
-                         sorted(f"{figure}.{kind}" for figure in figures for kind in ("svg", "pdf", "csv")))
-        with open(self.path("a/b/figures/threshold.pdf"), "rb") as file:
-            pdf = file.read()
-        self.assertTrue(pdf.startswith(b"%PDF") and b"CreationDate" not in pdf)
-        with open(self.path("a/b/figures/threshold.csv"), encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        self.assertEqual([float(row["y"]) for row in rows if row["label"] == "L(ε)"], [445, 4745, 47836])
-        # A second run replaces the report, and gives the same whatever the number of threads.
-        printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
-        self.assertEqual(printed, report)
-        self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json"])
-
-    def test_some_of_the_claims(self):
-        report = self.json("reproduce", "--quick", "--only", "audit,lemma", "--out", "some")
-        self.assertEqual([claim["id"] for claim in report["claims"]], ["lemma", "audit"])
-        result = self.run_largo("reproduce", "--only", "lema")
-        self.assertEqual((result.code, result.out), (2, ""), result)
-        self.assertIn("lemma", result.err)
-
-    def test_out_that_cannot_be_written(self):
-        self.write("file", "")
-        for out in ("file", "file/below"):
-            result = self.run_largo("reproduce", "--quick", "--out", out)
-            self.assertEqual((result.code, result.out), (2, ""), result)
-            self.assertTrue(result.err.startswith("largo: ") and result.err.count("\n") == 1, result)
-            self.assertIn("--out", result.err)
-        self.assertEqual(os.listdir(self.folder), ["file"])
 
 
 class StandardOutput(CliTest):

@@ -1,0 +1,176 @@
+"""largo reproduce: the claims, their numbers and texts, and the folder that it writes."""
+
+import csv
+import json
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import time
+import unittest
+
+from largo_cli import BINARY, CliTest
+
+
+class Reproduce(CliTest):
+    CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear",
+              "infinite-limit", "transfer", "threshold", "risk-ratio", "published", "other-covariates"]
+
+    def column(self, claim, name, table=0):
+        return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
+
+    def assert_readable(self, claim):
+        """No 1e-12 and no hyphen for a minus in what people read; names of files and laws may have any."""
+        texts = [claim[key] for key in ("statement", "computed", "reason")]
+        texts += [number["label"] for number in claim["numbers"]]
+        for table in claim["tables"]:
+            texts += [table["title"], *table["columns"]]
+        for figure in claim["figures"]:
+            texts.append(figure["caption"])
+            for panel in figure["panels"]:
+                texts += [panel["title"], panel["x_label"], panel["y_label"], *(c["label"] for c in panel["curves"])]
+        for text in texts:
+            self.assertIsNone(re.search(r"\d[eE][-+]?\d|(?<![\w-])-\d", text), text)
+
+    def files(self, folder):
+        found = {}
+        for root, _, names in os.walk(self.path(folder)):
+            for name in names:
+                with open(os.path.join(root, name), "rb") as file:
+                    found[os.path.relpath(os.path.join(root, name), self.path(folder))] = file.read()
+        return found
+
+    def test_report(self):
+        out = self.succeed("reproduce", "--quick", "--out", "a/b")
+        self.assertIn("13 of 13 claims hold", out)
+        self.assertIn(os.path.join("a", "b", "report.html"), out)
+        with open(self.path("a/b/report.json"), encoding="utf-8") as file:
+            report = json.load(file)
+        self.assertEqual([claim["id"] for claim in report["claims"]], self.CLAIMS)
+        claims = {claim["id"]: claim for claim in report["claims"]}
+        for claim in report["claims"]:
+            self.assertEqual(claim["verdict"], "holds", claim["id"])
+            for key in ("title", "source", "statement", "formula", "computed", "reason", "figures", "command"):
+                self.assertTrue(claim[key], (claim["id"], key))
+            self.assertTrue(any("limit" in number for number in claim["numbers"]), claim["id"])
+            for number in claim["numbers"]:
+                self.assertLessEqual(number["value"], number.get("limit", math.inf), claim["id"])
+            for table in claim["tables"]:
+                self.assertTrue(table["title"].endswith("."), claim["id"])
+                self.assertTrue(all(len(row) == len(table["columns"]) for row in table["rows"]), claim["id"])
+            self.assertEqual(claim["command"], f"largo reproduce --quick --only {claim['id']}")
+            self.assert_readable(claim)
+        self.assertEqual(report["command"], "largo reproduce --quick")
+        exponents = claims["averaged-exponent"]
+        self.assertAlmostEqual(self.column(exponents, "c(σ)")[1], (5 ** 0.5 - 1) / 2, 12)
+        self.assertEqual(self.column(claims["exact-error"], "L")[::3], [1, 3, 10, 30, 100])
+        self.assertEqual(self.column(claims["exact-error"], "error of")[:3], ["output", "gradient in V", "gradient in U"])
+        self.assertEqual(len(set(self.column(claims["other-laws"], "law"))), 4)
+        self.assertEqual(self.column(claims["threshold"], "L(ε)"), [445, 4745, 47836])
+        # 47.89 L^-1 beside 15 L^-1: the constants of docs/icl.md
+        self.assertAlmostEqual(self.column(claims["risk-ratio"], "ratio")[-1], 47.89 / 15, 2)
+        # (d + 1)(e - 1) in four dimensions
+        self.assertAlmostEqual(self.column(claims["softmax-linear"], "ε L")[-1], 5 * (math.e - 1), delta=0.05)
+        published = claims["published"]
+        self.assertEqual(self.column(published, "attention"), ["softmax", "softmax", "linear", "linear"])
+        for flow, descent in zip(self.column(published, "flow"), self.column(published, "descent")):
+            self.assertLess(abs(descent / flow - 1), 0.3)
+        # A bound whose exponent is too large is found out, by many orders of magnitude.
+        self.assertGreater(min(self.column(claims["bounds"], "error/bound with c₂ = 1")), 1e20)
+        # The numbers of a verdict are those of the table.
+        audit = claims["audit"]
+        slopes = [slope for name in ("slope: output", "gradient in V", "gradient in U") for slope in self.column(audit, name)]
+        numbers = {number["label"]: number["value"] for number in audit["numbers"]}
+        self.assertEqual((numbers["steepest slope"], numbers["flattest slope"]), (min(slopes), max(slopes)))
+        # The files beside it: a page with the same claims, and each figure three times.
+        with open(self.path("a/b/report.html"), encoding="utf-8") as file:
+            page = file.read()
+        data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
+        self.assertEqual(data["sections"], report["claims"])
+        figures = [figure["id"] for claim in report["claims"] for figure in claim["figures"]]
+        self.assertEqual(sorted(os.listdir(self.path("a/b/figures"))),
+                         sorted(f"{figure}.{kind}" for figure in figures for kind in ("svg", "pdf", "csv")))
+        with open(self.path("a/b/figures/threshold.pdf"), "rb") as file:
+            pdf = file.read()
+        self.assertTrue(pdf.startswith(b"%PDF") and b"CreationDate" not in pdf)
+        with open(self.path("a/b/figures/threshold.csv"), encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+        self.assertEqual([float(row["y"]) for row in rows if row["label"] == "L(ε)"], [445, 4745, 47836])
+        # A second run replaces the report, and gives the same whatever the number of threads.
+        printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
+        self.assertEqual(printed, report)
+        self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json"])
+
+    def test_some_of_the_claims(self):
+        report = self.json("reproduce", "--quick", "--only", "audit,lemma,audit", "--seed", "3", "--out", "some")
+        self.assertEqual([claim["id"] for claim in report["claims"]], ["lemma", "audit"])
+        self.assertEqual(report["command"], "largo reproduce --quick --only lemma,audit --seed 3")
+        self.assertEqual(report["claims"][1]["command"], "largo reproduce --quick --only audit --seed 3")
+        result = self.run_largo("reproduce", "--only", "lema")
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertIn("lemma", result.err)
+
+    def test_an_older_report_is_replaced_as_a_whole(self):
+        self.succeed("reproduce", "--quick", "--only", "lemma,audit", "--out", "out")
+        self.write("out/figures/mine.svg", "mine")
+        out = self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
+        self.assertIn("1 of 1 claim holds", out)
+        self.assertEqual(set(self.files("out")), {"report.html", "report.json", "figures/mine.svg", "figures/audit.svg",
+                                                  "figures/audit.pdf", "figures/audit.csv"})
+        # A report that is not ours says nothing about files.
+        for content in ("[]", "{", '{"claims": 3}', '{"claims": [{"figures": [{"id": "../figures/mine"}]}]}',
+                        '{"claims": [{"figures": [{"id": "mine"}, {"id": 3}]}]}'):
+            self.write("out/report.json", content)
+            self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
+            self.assertIn("figures/mine.svg", self.files("out"), content)
+
+    def test_who_stops_it_leaves_the_older_report(self):
+        self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
+        before = self.files("out")
+        for stop in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
+            with subprocess.Popen([BINARY, "reproduce", "--full", "--out", "out"], cwd=self.folder,
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+                time.sleep(0.7)
+                process.send_signal(stop)
+                out, _ = process.communicate(timeout=30)
+            self.assertEqual((process.returncode, out), (-stop, b""))
+            self.assertEqual(self.files("out"), before)
+
+    def test_a_disk_that_fills_leaves_the_older_report(self):
+        self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
+        before = self.files("out")
+
+        def small_files():  # more than a figure, less than a page
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
+
+        completed = subprocess.run([BINARY, "reproduce", "--quick", "--only", "audit", "--seed", "2", "--out", "out"],
+                                   cwd=self.folder, capture_output=True, preexec_fn=small_files, check=False)
+        self.assertEqual((completed.returncode, completed.stdout), (2, b""), completed)
+        self.assertIn(b"report.html: cannot be written", completed.stderr)
+        self.assertEqual(self.files("out"), before)
+
+    def test_what_is_in_the_way_is_found_before_the_work(self):
+        for name in ("report.html", "report.json"):
+            os.makedirs(self.path(f"in/{name}"))
+            self.refuse("reproduce", "--full", "--out", "in", fragment=name)
+            os.rmdir(self.path(f"in/{name}"))
+        self.write("in/figures", "")
+        self.refuse("reproduce", "--full", "--out", "in", fragment="figures")
+        self.refuse("reproduce", "--out", "a", "--out", "b", fragment="--out")
+        self.refuse("reproduce", "--only", "", fragment="--only")
+
+    def test_out_that_cannot_be_written(self):
+        self.write("file", "")
+        for out in ("file", "file/below"):
+            result = self.run_largo("reproduce", "--quick", "--out", out)
+            self.assertEqual((result.code, result.out), (2, ""), result)
+            self.assertTrue(result.err.startswith("largo: ") and result.err.count("\n") == 1, result)
+            self.assertIn("--out", result.err)
+        self.assertEqual(os.listdir(self.folder), ["file"])
+
+
+if __name__ == "__main__":
+    unittest.main()
