@@ -1,0 +1,47 @@
+// How a call from Python runs: without the interpreter's lock, showing progress, and stopped by Ctrl-C.
+#pragma once
+
+#include <atomic>
+#include <functional>
+
+#include <pybind11/pybind11.h>
+
+#include "largo/numerics/execution.hpp"
+
+namespace largo::python {
+
+namespace py = pybind11;
+
+/// What a running call shares with the thread that waits for it.
+class Call {
+ public:
+  explicit Call(int threads) : threads_(threads) {}
+
+  Execution execution() const { return {.threads = threads_, .stop = &stop_}; }
+  void show(double share) { share_.store(share, std::memory_order_relaxed); }
+  double share() const { return share_.load(std::memory_order_relaxed); }
+  void stop() { stop_ = true; }
+  /// Throws Stopped where the call was stopped: for loops of the bindings themselves.
+  void check() const {
+    if (stop_) throw Stopped();
+  }
+
+ private:
+  int threads_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<double> share_ = 0;
+};
+
+/// Runs `work` on a thread of its own. The calling thread looks every 50 ms, with the lock, whether Python has a
+/// signal to deliver, and tells `progress` (None, or a function of the share done) what there is to tell; an
+/// exception of either stops the work, and is raised once it has ended. Costs some 50 µs.
+void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work);
+
+/// Short work, on the calling thread, without the lock. Ctrl-C waits for its end.
+template <typename Work>
+auto unlocked(const Work& work) {
+  const py::gil_scoped_release release;
+  return work();
+}
+
+}  // namespace largo::python

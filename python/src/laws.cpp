@@ -1,0 +1,233 @@
+// Law and its kinds.
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "arrays.hpp"
+#include "calls.hpp"
+#include "largo/measures/affine.hpp"
+#include "largo/measures/elliptical.hpp"
+#include "largo/measures/empirical.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/measures/independent_pair.hpp"
+#include "largo/measures/mixture.hpp"
+#include "largo/measures/named_law.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/measures/product.hpp"
+#include "largo/measures/sphere.hpp"
+#include "largo/numerics/check.hpp"
+#include "module.hpp"
+#include "python_law.hpp"
+
+namespace largo::python {
+namespace {
+
+// Directions as columns, checked before any work.
+Matrix columns_of(const Measure& law, const Rows& rows) {
+  if (rows.dimension() != law.dimension()) {
+    check_size("Law", "size of a", rows.dimension(), law.dimension());
+  }
+  return rows.view().transpose();
+}
+
+std::vector<Tilt> tilts_of(const Measure& law, const Rows& rows, TiltOrder order, int threads) {
+  const Matrix directions = columns_of(law, rows);
+  std::vector<Tilt> tilts;
+  if (directions.cols() == 0) return tilts;
+  watch(py::none(), threads,
+        [&](const Call& call) { tilts = law.tilts(directions, order, call.execution()); });
+  return tilts;
+}
+
+py::object log_partition(const Measure& law, const py::object& a, int threads) {
+  const Rows rows = to_rows({"Law.log_partition", "a"}, a);
+  if (rows.single) return py::float_(unlocked([&] { return law.log_partition(columns_of(law, rows).col(0)); }));
+  Vector values(rows.count());
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads);
+  for (std::ptrdiff_t i = 0; i < values.size(); ++i) values[i] = tilts[static_cast<std::size_t>(i)].log_partition;
+  return to_numpy(std::move(values));
+}
+
+py::object tilt(const Measure& law, const py::object& a, int threads) {
+  const Rows rows = to_rows({"Law.tilt", "a"}, a);
+  const py::object result = py::module_::import("largo._results").attr("Tilt");
+  if (rows.single) {
+    Tilt one = unlocked([&] { return law.tilt(columns_of(law, rows).col(0), TiltOrder::covariance); });
+    return result(one.log_partition, to_numpy(std::move(one.mean)), to_numpy(one.covariance));
+  }
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::covariance, threads);
+  const std::ptrdiff_t n = rows.count(), d = law.dimension();
+  Vector values(n);
+  RowMatrix means(n, d), covariances(n * d, d);
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const Tilt& one = tilts[static_cast<std::size_t>(i)];
+    values[i] = one.log_partition;
+    means.row(i) = one.mean.transpose();
+    covariances.middleRows(i * d, d) = one.covariance;
+  }
+  return result(to_numpy(std::move(values)), to_numpy(std::move(means)),
+                to_numpy(std::move(covariances)).attr("reshape")(n, d, d));
+}
+
+py::array sample(const Measure& law, std::int64_t length, std::uint64_t seed) {
+  constexpr double kMostEntries = 1e12;
+  if (length < 1 || static_cast<double>(length) * static_cast<double>(law.dimension()) > kMostEntries) {
+    fail("Law.sample", "L", static_cast<double>(length), "at least 1, and L d at most 1e12");
+  }
+  RowMatrix tokens;
+  watch(py::none(), 0, [&](const Call&) { tokens = sample_prompt(law, Stream(seed, 0), length); });
+  return to_numpy(std::move(tokens));
+}
+
+Arithmetic arithmetic_of(const std::string& precision) {
+  if (precision == "auto") return Arithmetic::of_tokens;
+  if (precision == "float32") return Arithmetic::float32;
+  if (precision == "float64") return Arithmetic::float64;
+  fail("Prompt", "precision", fmt::format("'{}'", precision), "auto, float32 or float64");
+}
+
+std::shared_ptr<EmpiricalMeasure> make_prompt(const py::object& tokens, const py::object& weights,
+                                              const std::string& precision) {
+  Tokens held = to_tokens({"Prompt", "tokens"}, tokens);
+  std::optional<Vector> given;
+  if (!weights.is_none()) given = to_vector({"Prompt", "weights"}, weights);
+  const Arithmetic arithmetic = arithmetic_of(precision);
+  const ArrayView view = held.view;
+  const auto owner = kept_alive(std::move(held.array));
+  return unlocked([&] { return std::make_shared<EmpiricalMeasure>(view, owner, given, arithmetic); });
+}
+
+// A view of the tokens that the prompt keeps alive: the very memory it reads.
+py::array tokens_of(const py::object& self) {
+  const auto& prompt = py::cast<const EmpiricalMeasure&>(self);
+  const ArrayView& view = prompt.tokens();
+  const std::int64_t size = size_of(view.scalar);
+  const py::dtype type = view.scalar == Scalar::float32 ? py::dtype::of<float>() : py::dtype::of<double>();
+  py::array array(type, {view.rows, view.columns}, {view.row_stride * size, view.column_stride * size}, view.data,
+                  self);
+  array.attr("setflags")(py::arg("write") = false);
+  return array;
+}
+
+std::vector<MeasurePtr> laws_of(const Argument& argument, const py::sequence& laws) {
+  std::vector<MeasurePtr> all;
+  for (const py::handle one : laws) all.push_back(to_law(argument, one));
+  return all;
+}
+
+CoordinateLawPtr coordinate(const std::string& name, const std::vector<double>& numbers) {
+  if (name == "rademacher") return rademacher(numbers.at(0));
+  if (name == "uniform") return uniform(numbers.at(0));
+  if (name == "three-point") return three_point(numbers.at(0), numbers.at(1));
+  if (name == "bernoulli") return centred_bernoulli(numbers.at(0));
+  return truncated_laplace(numbers.at(0), numbers.at(1));
+}
+
+// Measures of C++ are const; pybind11's holders are not.
+std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
+
+void bind_law(py::module_& module) {
+  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law")
+      .def(py::init<std::ptrdiff_t>(), py::arg("dimension"))
+      .def_property_readonly("dimension", &Measure::dimension)
+      .def("log_partition", &log_partition, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
+      .def("tilt", &tilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
+      .def("mean", [](const Measure& law) { return to_numpy(unlocked([&] { return law.mean(); })); })
+      .def("covariance", [](const Measure& law) { return to_numpy(unlocked([&] { return law.covariance(); })); })
+      .def("sub_gaussian_constant",
+           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); })
+      .def("sample", &sample, py::arg("L"), py::kw_only(), py::arg("seed") = 1)
+      .def("__repr__", [](const py::object& self) {
+        return fmt::format("<largo.{} on R^{}>", std::string(py::str(py::type::of(self).attr("__name__"))),
+                           py::cast<const Measure&>(self).dimension());
+      });
+}
+
+}  // namespace
+
+void bind_laws(py::module_& module) {
+  bind_law(module);
+  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian")
+      .def(py::init([](const py::object& mean, const py::object& covariance) {
+             return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
+                                                      to_matrix({"Gaussian", "covariance"}, covariance));
+           }),
+           py::arg("mean"), py::arg("covariance"));
+  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere")
+      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
+  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball")
+      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
+  py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>>(module, "Coordinate");
+  module.def("_coordinate", [](const std::string& name, const std::vector<double>& numbers) {
+    return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
+  });
+  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product")
+      .def(py::init([](const std::vector<std::shared_ptr<CoordinateLaw>>& coordinates) {
+             return std::make_shared<ProductMeasure>(
+                 std::vector<CoordinateLawPtr>(coordinates.begin(), coordinates.end()));
+           }),
+           py::arg("coordinates"));
+  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture")
+      .def(py::init([](const py::object& weights, const py::sequence& components) {
+             return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
+                                                     laws_of({"Mixture", "components"}, components));
+           }),
+           py::arg("weights"), py::arg("components"));
+  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine")
+      .def(py::init([](const py::object& map, const py::object& offset, const py::object& base) {
+             return std::make_shared<AffineMeasure>(to_matrix({"Affine", "map"}, map),
+                                                    to_vector({"Affine", "offset"}, offset),
+                                                    to_law({"Affine", "base"}, base));
+           }),
+           py::arg("map"), py::arg("offset"), py::arg("base"));
+  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair")
+      .def(py::init([](const py::object& first, const py::object& second) {
+             return std::make_shared<IndependentPair>(to_law({"Pair", "first"}, first),
+                                                      to_law({"Pair", "second"}, second));
+           }),
+           py::arg("first"), py::arg("second"));
+  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical")
+      .def(py::init([](const py::object& shape, const std::string& base, const py::object& values,
+                       const py::object& weights) {
+             if (base != "gaussian" && base != "sphere") {
+               fail("Elliptical", "base", fmt::format("'{}'", base), "gaussian or sphere");
+             }
+             const Vector radii = to_vector({"Elliptical", "values"}, values);
+             if (weights.is_none() && radii.size() != 2) {
+               fail("Elliptical", "values without weights are the two ends of an interval");
+             }
+             return std::make_shared<EllipticalMeasure>(
+                 to_matrix({"Elliptical", "shape"}, shape),
+                 base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
+                 weights.is_none() ? RadialLaw::uniform(radii[0], radii[1])
+                                   : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
+           }),
+           py::arg("shape"), py::arg("base") = "gaussian", py::arg("values") = std::vector<double>{0, 1},
+           py::arg("weights") = py::none());
+  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt")
+      .def(py::init(&make_prompt), py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(),
+           py::arg("precision") = "auto")
+      .def("__len__", &EmpiricalMeasure::length)
+      .def_property_readonly("tokens", &tokens_of)
+      .def("softmax_weights", [](const EmpiricalMeasure& prompt, const py::object& a) {
+        const Vector direction = to_vector({"Prompt.softmax_weights", "a"}, a);
+        return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
+      }, py::arg("a"));
+  module.def(
+      "law",
+      [](const std::string& name, std::optional<std::ptrdiff_t> d) {
+        return mutable_of(unlocked([&] { return named_law(name, d); }));
+      },
+      py::arg("name"), py::arg("d") = py::none());
+  module.def(
+      "matrix",
+      [](const std::string& name, std::optional<std::ptrdiff_t> rows, std::optional<std::ptrdiff_t> columns) {
+        return to_numpy(named_matrix("matrix", name, rows, columns));
+      },
+      py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
+}
+
+}  // namespace largo::python

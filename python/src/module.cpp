@@ -1,0 +1,20 @@
+// largo._largo: what the Python package largo is made of. Signatures and types are in largo/_largo.pyi.
+#include "module.hpp"
+
+#include "largo/numerics/execution.hpp"
+#include "largo/version.hpp"
+
+PYBIND11_MODULE(_largo, module) {
+  namespace py = pybind11;
+  py::options options;
+  options.disable_function_signatures();
+  module.doc() = "The compiled part of largo; use the package.";
+  module.attr("__version__") = largo::kVersion;
+  largo::python::bind_laws(module);
+  largo::python::bind_attention(module);
+  largo::python::bind_moments(module);
+  largo::python::bind_concentration(module);
+  largo::python::bind_icl(module);
+  largo::python::bind_training(module);
+  largo::python::bind_studies(module);
+}

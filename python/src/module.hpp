@@ -1,0 +1,16 @@
+// The parts of the extension, each in a file of its own.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace largo::python {
+
+void bind_laws(pybind11::module_& module);
+void bind_attention(pybind11::module_& module);
+void bind_moments(pybind11::module_& module);
+void bind_concentration(pybind11::module_& module);
+void bind_icl(pybind11::module_& module);
+void bind_training(pybind11::module_& module);
+void bind_studies(pybind11::module_& module);
+
+}  // namespace largo::python

@@ -1,0 +1,202 @@
+// Exact statistics of softmax attention over L Gaussian tokens.
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <array>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "calls.hpp"
+#include "largo/exact/asymptotics.hpp"
+#include "largo/exact/power_sums.hpp"
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/exact/softmax_table.hpp"
+#include "largo/numerics/check.hpp"
+#include "module.hpp"
+#include "records.hpp"
+
+namespace largo::python {
+namespace {
+
+using Moments = Records<SoftmaxMoments>;
+using Statistics = Records<SoftmaxStatistics>;
+
+struct MomentField {
+  const char* name;
+  Estimate SoftmaxMoments::*estimate;
+};
+constexpr std::array kMoments = {
+    MomentField{"P2", &SoftmaxMoments::P2},
+    MomentField{"P3", &SoftmaxMoments::P3},
+    MomentField{"P2P2", &SoftmaxMoments::P2P2},
+    MomentField{"mean", &SoftmaxMoments::mean},
+    MomentField{"bias", &SoftmaxMoments::bias},
+    MomentField{"mse", &SoftmaxMoments::mse},
+    MomentField{"variance", &SoftmaxMoments::variance},
+    MomentField{"variance_mse", &SoftmaxMoments::variance_mse},
+    MomentField{"variance_P2", &SoftmaxMoments::variance_P2},
+    MomentField{"squared_spread", &SoftmaxMoments::squared_spread},
+    MomentField{"P2_slope", &SoftmaxMoments::P2_slope},
+    MomentField{"P3_slope", &SoftmaxMoments::P3_slope},
+    MomentField{"P2P2_slope", &SoftmaxMoments::P2P2_slope},
+};
+
+struct StatisticField {
+  const char* name;
+  double SoftmaxStatistics::*value;
+};
+constexpr std::array kStatistics = {
+    StatisticField{"P2", &SoftmaxStatistics::P2},
+    StatisticField{"P3", &SoftmaxStatistics::P3},
+    StatisticField{"P2P2", &SoftmaxStatistics::P2P2},
+    StatisticField{"mean", &SoftmaxStatistics::mean},
+    StatisticField{"bias", &SoftmaxStatistics::bias},
+    StatisticField{"mse", &SoftmaxStatistics::mse},
+    StatisticField{"variance", &SoftmaxStatistics::variance},
+    StatisticField{"variance_mse", &SoftmaxStatistics::variance_mse},
+    StatisticField{"variance_P2", &SoftmaxStatistics::variance_P2},
+    StatisticField{"squared_spread", &SoftmaxStatistics::squared_spread},
+    StatisticField{"P2_slope", &SoftmaxStatistics::P2_slope},
+    StatisticField{"P3_slope", &SoftmaxStatistics::P3_slope},
+    StatisticField{"P2P2_slope", &SoftmaxStatistics::P2P2_slope},
+    StatisticField{"relative_error", &SoftmaxStatistics::relative_error},
+};
+
+// value or error of one estimate, at all points.
+py::object part(const py::object& self, Estimate SoftmaxMoments::*estimate, double Estimate::*which) {
+  const auto& moments = py::cast<const Moments&>(self);
+  if (moments.shape.empty()) return py::float_((moments.points[0].*estimate).*which);
+  return strided(self, moments, moments.points.empty() ? nullptr : &((moments.points[0].*estimate).*which));
+}
+
+py::dict errors_of(const py::object& self) {
+  py::dict errors;
+  for (const MomentField& one : kMoments) errors[one.name] = part(self, one.estimate, &Estimate::error);
+  return errors;
+}
+
+std::vector<py::ssize_t> shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
+
+Pair broadcast(const char* function, const py::object& first, const py::object& second) {
+  const py::array one = real_array({function, "s"}, first), two = real_array({function, "L"}, second);
+  const py::object both = py::module_::import("numpy").attr("broadcast_arrays")(one, two);
+  const py::sequence arrays = py::reinterpret_borrow<py::sequence>(both);
+  Pair pair{double_array({function, "s"}, arrays[0]), double_array({function, "L"}, arrays[1]), {}};
+  pair.shape = shape_of(pair.first);
+  return pair;
+}
+
+// Points are independent: threads take them as they come, and the results are the same bits.
+void fill(Moments& moments, const double* s, const double* L, Call& call) {
+  const Execution execution = call.execution();
+  if (execution.threads < 0) fail("moments", "threads", execution.threads, "at least 0 (all cores)");
+  std::atomic<std::size_t> done = 0;
+  const auto one = [&](std::size_t i) {
+    call.check();
+    moments.points[i] = softmax_moments(s[i], L[i]);
+    call.show(static_cast<double>(++done) / static_cast<double>(moments.points.size()));
+  };
+  tbb::task_arena arena(execution.threads > 0 ? execution.threads : tbb::task_arena::automatic);
+  arena.execute([&] { tbb::parallel_for(std::size_t{0}, moments.points.size(), one); });
+}
+
+Moments moments(const py::object& s, const py::object& L, int threads, const py::object& progress) {
+  if (is_number(s) && is_number(L)) {
+    const double spread = to_number(s), length = to_number(L);
+    return {{unlocked([&] { return softmax_moments(spread, length); })}, {}};
+  }
+  const Pair pair = broadcast("moments", s, L);
+  Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(pair.first.size())), pair.shape};
+  const double *spreads = pair.first.data(), *lengths = pair.second.data();
+  watch(progress, threads, [&](Call& call) { fill(result, spreads, lengths, call); });
+  return result;
+}
+
+Statistics look_up(const SoftmaxTable& table, const py::object& s) {
+  if (is_number(s)) {
+    const double spread = to_number(s);
+    return {{unlocked([&] { return table(spread); })}, {}};
+  }
+  const DoubleArray spreads = double_array({"SoftmaxTable", "s"}, s);
+  Statistics result{std::vector<SoftmaxStatistics>(static_cast<std::size_t>(spreads.size())), shape_of(spreads)};
+  const double* numbers = spreads.data();
+  watch(py::none(), 0, [&](const Call& call) {
+    for (std::size_t i = 0; i < result.points.size(); ++i) {
+      if (i % 1024 == 0) call.check();
+      result.points[i] = table(numbers[i]);
+    }
+  });
+  return result;
+}
+
+void bind_results(py::module_& module) {
+  py::class_<Moments> moments(module, "Moments");
+  moments.def_property_readonly("s", [](const py::object& self) {
+    return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::s);
+  });
+  moments.def_property_readonly("L", [](const py::object& self) {
+    return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::L);
+  });
+  moments.def_property_readonly("self_check", [](const py::object& self) {
+    return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::self_check);
+  });
+  for (const MomentField& one : kMoments) {
+    moments.def_property_readonly(
+        one.name, [one](const py::object& self) { return part(self, one.estimate, &Estimate::value); });
+  }
+  moments.def_property_readonly("errors", &errors_of);
+  moments.def_property_readonly("effective_tokens", [](const py::object& self) {
+    return py::object(py::float_(1.0) / part(self, &SoftmaxMoments::P2, &Estimate::value));
+  });
+  moments.def_property_readonly("shape", [](const Moments& self) { return py::tuple(py::cast(self.shape)); });
+  moments.def("__repr__", [](const Moments& self) {
+    if (!self.shape.empty()) return fmt::format("<largo.Moments at {} points>", self.points.size());
+    const SoftmaxMoments& m = self.points[0];
+    return fmt::format("<largo.Moments s={:g} L={:g} P2={:.6g} bias={:.6g} mse={:.6g}>", m.s, m.L, m.P2.value,
+                       m.bias.value, m.mse.value);
+  });
+
+  py::class_<Statistics> statistics(module, "Statistics");
+  for (const StatisticField& one : kStatistics) {
+    statistics.def_property_readonly(one.name, [one](const py::object& self) {
+      return field(self, py::cast<const Statistics&>(self), one.value);
+    });
+  }
+  statistics.def("__repr__", [](const Statistics& self) {
+    return fmt::format("<largo.Statistics at {} points>", self.points.size());
+  });
+}
+
+}  // namespace
+
+void bind_moments(py::module_& module) {
+  bind_results(module);
+  module.def("moments", &moments, py::arg("s"), py::arg("L"), py::kw_only(), py::arg("threads") = 0,
+             py::arg("progress") = py::none());
+  py::class_<SoftmaxTable>(module, "SoftmaxTable")
+      .def(py::init<double>(), py::arg("L"))
+      .def_property_readonly("L", &SoftmaxTable::L)
+      .def("__call__", &look_up, py::arg("s"))
+      .def("fill", [](const SoftmaxTable& self, double s_max, int threads) {
+        watch(py::none(), threads, [&](const Call& call) { self.fill(s_max, call.execution()); });
+      }, py::arg("s_max"), py::kw_only(), py::arg("threads") = 0)
+      .def("__repr__", [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
+  module.def("power_sum_moment", [](const std::vector<int>& parts, double s, double L) {
+    const Estimate value = unlocked([&] { return power_sum_moment(parts, s, L); });
+    return py::make_tuple(value.value, value.error);
+  });
+  module.def("_benchmark_moments", [](double s, double L, int repeats) {
+    double sum = 0;
+    for (int i = 0; i < repeats; ++i) sum += softmax_moments(s, L).mse.value;
+    return sum;
+  });
+  module.def("condensation_line", py::vectorize(&condensation_line), py::arg("L"));
+  module.def("concentration_exponent", py::vectorize(&concentration_exponent), py::arg("s"), py::arg("L"));
+  module.def("averaged_exponent", py::vectorize(&averaged_exponent), py::arg("sigma"));
+}
+
+}  // namespace largo::python

@@ -1,0 +1,108 @@
+#include "python_law.hpp"
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "arrays.hpp"
+#include "largo/numerics/check.hpp"
+
+namespace largo::python {
+namespace {
+
+py::array argument_of(const ConstVectorRef& direction) { return to_numpy(Vector(direction)); }
+
+std::string class_name(const py::function& method) {
+  return py::str(py::type::handle_of(method.attr("__self__")).attr("__name__"));
+}
+
+// "Cosine.tilted_mean: the result is …"
+template <typename Read>
+auto result_of(const py::function& method, const char* name, const Read& read) {
+  const std::string who = fmt::format("{}.{}", class_name(method), name);
+  return read(Argument{who.c_str(), "the result"});
+}
+
+void check_result(const Argument& argument, const Matrix& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+  check_shape(argument.function, argument.name, values.rows(), values.cols(), rows, columns);
+  check_finite(argument.function, argument.name, values);
+}
+
+}  // namespace
+
+py::function PythonLaw::method(const char* name) const {
+  return py::get_override(static_cast<const Measure*>(this), name);
+}
+
+double PythonLaw::log_partition(const ConstVectorRef& direction) const {
+  check_direction(direction);
+  const py::gil_scoped_acquire acquire;
+  const py::function log_partition = method("log_partition");
+  if (!log_partition) {
+    PyErr_SetString(PyExc_NotImplementedError, "Law: a law of your own has to define log_partition(self, a)");
+    throw py::error_already_set();
+  }
+  const py::object result = log_partition(argument_of(direction));
+  return result_of(log_partition, "log_partition", [&](const Argument& argument) {
+    const py::array array = real_array(argument, result);
+    if (array.size() != 1) fail(argument.function, argument.name, fmt::format("an array of {}", array.size()), "a number");
+    const double value = *double_array(argument, array).data();
+    check_finite(argument.function, argument.name, value);
+    return value;
+  });
+}
+
+Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
+  check_direction(direction);
+  const std::ptrdiff_t d = dimension();
+  const py::gil_scoped_acquire acquire;
+  const py::function tilted_mean = method("tilted_mean");
+  const py::function tilted_covariance = method("tilted_covariance");
+  const bool differences = (order >= TiltOrder::mean && !tilted_mean) ||
+                           (order == TiltOrder::covariance && !tilted_covariance);
+  Tilt tilt;
+  if (differences) {
+    tilt = Measure::tilt(direction, order);
+  } else {
+    tilt.log_partition = log_partition(direction);
+  }
+  if (order >= TiltOrder::mean && tilted_mean) {
+    const py::object result = tilted_mean(argument_of(direction));
+    tilt.mean = result_of(tilted_mean, "tilted_mean", [&](const Argument& argument) {
+      Vector mean = to_vector(argument, result);
+      check_result(argument, mean, d, 1);
+      return mean;
+    });
+  }
+  if (order == TiltOrder::covariance && tilted_covariance) {
+    const py::object result = tilted_covariance(argument_of(direction));
+    tilt.covariance = result_of(tilted_covariance, "tilted_covariance", [&](const Argument& argument) {
+      Matrix covariance = to_matrix(argument, result);
+      check_result(argument, covariance, d, d);
+      return covariance;
+    });
+  }
+  return tilt;
+}
+
+void PythonLaw::sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const {
+  const py::gil_scoped_acquire acquire;
+  const py::function draw = method("tokens");
+  if (!draw) fail("Law", "a law that is sampled has to define tokens(self, uniforms)");
+  const py::object self = draw.attr("__self__");
+  const auto width = py::cast<std::int64_t>(py::getattr(self, "uniforms_per_token", py::int_(dimension())));
+  if (width < 1) fail("Law", "uniforms_per_token", static_cast<double>(width), "at least 1");
+  RowMatrix uniforms(tokens.rows(), width);
+  stream.uniforms(first_token * static_cast<std::uint64_t>(width),
+                  {uniforms.data(), static_cast<std::size_t>(uniforms.size())});
+  const py::object result = draw(to_numpy(std::move(uniforms)));
+  tokens = result_of(draw, "tokens", [&](const Argument& argument) {
+    Matrix drawn = to_matrix(argument, result);
+    check_result(argument, drawn, tokens.rows(), dimension());
+    return drawn;
+  });
+}
+
+}  // namespace largo::python

@@ -1,0 +1,55 @@
+// Results at many points as one object: fields are numbers at a single point, else arrays that look straight into
+// the results, without a copy.
+#pragma once
+
+#include <vector>
+
+#include "arrays.hpp"
+
+namespace largo::python {
+
+template <typename Record>
+struct Records {
+  std::vector<Record> points;
+  std::vector<py::ssize_t> shape;  ///< empty: one point
+};
+
+/// `self` is the Python object that holds the records; `number` points into its first record.
+template <typename Record>
+py::object field(const py::object& self, const Records<Record>& records, double Record::*member) {
+  if (records.shape.empty()) return py::float_(records.points[0].*member);
+  return strided(self, records, records.points.empty() ? nullptr : &(records.points[0].*member));
+}
+
+template <typename Record>
+py::object strided(const py::object& self, const Records<Record>& records, const double* first) {
+  std::vector<py::ssize_t> strides(records.shape.size());
+  py::ssize_t stride = sizeof(Record);
+  for (std::size_t axis = strides.size(); axis-- > 0;) {
+    strides[axis] = stride;
+    stride *= records.shape[axis];
+  }
+  static const double none = 0;  // an empty array points somewhere, too
+  py::array_t<double> array(records.shape, strides, first != nullptr ? first : &none, self);
+  array.attr("setflags")(py::arg("write") = false);
+  return std::move(array);
+}
+
+/// Two arguments broadcast against each other, as contiguous numbers. No shape: both are single numbers.
+struct Pair {
+  DoubleArray first, second;
+  std::vector<py::ssize_t> shape;
+};
+
+/// A float or an int of Python (np.float64 is one), without NumPy's machinery.
+inline bool is_number(py::handle value) {
+  return PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0;
+}
+
+inline double to_number(py::handle value) {
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1.0 && PyErr_Occurred() != nullptr) throw py::error_already_set();
+  return number;
+}
+
+}  // namespace largo::python

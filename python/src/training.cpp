@@ -1,0 +1,180 @@
+// Training of in-context regression: flows and stochastic descents.
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <pybind11/stl.h>
+
+#include "arrays.hpp"
+#include "calls.hpp"
+#include "icl_arguments.hpp"
+#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/training/step_schedules.hpp"
+#include "module.hpp"
+
+namespace largo::python {
+namespace {
+
+using namespace py::literals;
+constexpr const char* kName = "icl.train";
+
+template <typename Value>
+Value choose(const char* argument, const std::string& name,
+             std::initializer_list<std::pair<const char*, Value>> known) {
+  std::string names;
+  for (const auto& [known_name, value] : known) {
+    if (name == known_name) return value;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known_name);
+  }
+  fail(kName, argument, fmt::format("'{}'", name), fmt::format("one of {}", names));
+}
+
+py::dict supremum(const TrajectoryDistance& distance) {
+  return py::dict("value"_a = distance.value, "time"_a = distance.time);
+}
+
+py::dict to_dict(const PathDistance& distance) {
+  return py::dict("parameters"_a = supremum(distance.parameters), "predictions"_a = supremum(distance.predictions));
+}
+
+template <typename Value>
+void set(py::dict& dict, const char* name, const std::optional<Value>& value) {
+  if (value) dict[name] = *value;
+}
+
+// Parameters (U, v) at every point of the path, one in each row.
+void add_path(py::dict& dict, const TrainingRun& run) {
+  const auto& points = run.path.points();
+  const auto n = std::ssize(points);
+  Vector times(n), risks(n), gradients(n);
+  RowMatrix parameters(n, run.map->mapped_size());
+  for (std::ptrdiff_t i = 0; i < n; ++i) {
+    const TrajectoryPoint& point = points[static_cast<std::size_t>(i)];
+    times[i] = point.time;
+    risks[i] = point.risk;
+    gradients[i] = point.gradient_norm;
+    parameters.row(i) = run.map->map(point.parameters).transpose();
+  }
+  dict["times"] = to_numpy(std::move(times));
+  dict["risks"] = to_numpy(std::move(risks));
+  dict["gradient_norms"] = to_numpy(std::move(gradients));
+  dict["parameters"] = to_numpy(std::move(parameters));
+}
+
+py::dict to_dict(const TrainingRun& run) {
+  py::dict dict("L"_a = run.L, "attention"_a = run.attention == AttentionKind::softmax ? "softmax" : "linear",
+                "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd",
+                "final_risk"_a = run.final_risk.value, "risk_error"_a = run.final_risk.error,
+                "stationary"_a = run.stationary, "steps"_a = run.steps);
+  dict["U"] = to_numpy(run.last.U);
+  dict["v"] = to_numpy(Vector(run.last.v));
+  add_path(dict, run);
+  set(dict, "balance_drift", run.balance_drift);
+  set(dict, "distance_to_theorem_limit", run.to_theorem);
+  set(dict, "gradient_gap", run.gradient_gap);
+  if (run.to_limit_flow) dict["distances_to_limit_flow"] = to_dict(*run.to_limit_flow);
+  if (run.to_flow) dict["distances_to_flow"] = to_dict(*run.to_flow);
+  if (run.noise) dict["noise"] = py::dict("excess"_a = run.noise->excess, "spread"_a = run.noise->spread);
+  return dict;
+}
+
+// How stochastic descent goes; the package fills in what is not given.
+void read_descent(const py::dict& options, TrainingPlan& plan) {
+  const auto steps = py::cast<std::int64_t>(options["steps"]);
+  const auto size = py::cast<double>(options["step_size"]);
+  const auto schedule = py::cast<std::string>(options["schedule"]);
+  plan.descent.steps = steps;
+  plan.descent.record_every = py::cast<std::int64_t>(options["record_every"]);
+  plan.descent.optimiser =
+      choose<Optimiser>("optimizer", py::cast<std::string>(options["optimizer"]),
+                        {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
+  const int kind = choose<int>("schedule", schedule, {{"constant", 0}, {"inverse-time", 1}, {"cosine", 2}});
+  check_positive(kName, "step_size", size);
+  if (steps < 1) fail(kName, "steps", static_cast<double>(steps), "at least 1");
+  if (kind == 0) plan.descent.step_size = constant_steps(size);
+  if (kind == 1) plan.descent.step_size = inverse_time_steps(size, static_cast<double>(steps) / 10);
+  if (kind == 2) plan.descent.step_size = cosine_steps(size, steps);
+  plan.batches.prompts = py::cast<std::int64_t>(options["batch"]);
+  plan.batches.seed = py::cast<std::uint64_t>(options["seed"]);
+  plan.batches.loss_factor = py::cast<double>(options["loss_factor"]);
+  plan.batches.kernel =
+      choose<PromptKernel>("kernel", py::cast<std::string>(options["kernel"]),
+                           {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
+}
+
+// The sum of the first step sizes: the time that a descent takes.
+double duration_of(const StepSchedule& size, std::int64_t steps) {
+  const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
+  const std::int64_t length = steps / blocks, longer = steps % blocks;
+  double time = 0;
+  for (std::int64_t i = 0, first = 0; i < blocks; ++i) {
+    const std::int64_t here = length + (i < longer ? 1 : 0);
+    time += static_cast<double>(here) * size(first + here / 2);
+    first += here;
+  }
+  return time;
+}
+
+py::list train_(const RegressionProblem& problem, const std::vector<double>& lengths,
+                const std::vector<std::string>& methods, const std::vector<std::string>& kinds,
+                const std::string& parameters, const py::object& start, const py::dict& options, int threads,
+                const py::object& progress) {
+  TrainingPlan plan;
+  plan.problem = problem;
+  plan.lengths = lengths;
+  plan.methods.clear();
+  for (const std::string& one : methods) {
+    plan.methods.push_back(choose<TrainingMethod>("method", one,
+                                                  {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
+  }
+  plan.attention.clear();
+  for (const std::string& one : kinds) plan.attention.push_back(kind_of(kName, one));
+  plan.parameters = choose<Parametrisation>("parameters", parameters,
+                                            {{"invariant", Parametrisation::invariant},
+                                             {"merged", Parametrisation::merged},
+                                             {"factored", Parametrisation::factored}});
+  plan.start = to_vector({kName, "start"}, start);
+  read_descent(options, plan);
+  if (!options["time"].is_none()) {
+    plan.flow.end = py::cast<double>(options["time"]);
+    if (!(plan.flow.end > 0)) fail(kName, "time", plan.flow.end, "positive");
+  } else if (py::cast<bool>(options["as_long_as_sgd"])) {
+    plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, plan.descent.steps);
+  } else if (plan.parameters != Parametrisation::invariant) {
+    plan.flow.end = 1000;
+  }
+  plan.flow.relative_tolerance = py::cast<double>(options["tolerance"]);
+  plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+  plan.nodes = {py::cast<std::int64_t>(options["nodes"]), py::cast<std::uint64_t>(options["seed"])};
+  if (!options["checkpoints"].is_none()) {
+    plan.checkpoints = py::cast<std::string>(py::str(options["checkpoints"]));
+  }
+  std::vector<TrainingRun> runs;
+  watch(progress, threads, [&](Call& call) {
+    plan.progress = [&](double share) { call.show(share); };
+    runs = train(plan, call.execution());
+  });
+  py::list all;
+  for (const TrainingRun& run : runs) all.append(to_dict(run));
+  return all;
+}
+
+}  // namespace
+
+void bind_training(py::module_& module) {
+  module.def("icl_train", &train_);
+  module.def("icl_random_start", [](std::ptrdiff_t d, std::uint64_t seed) {
+    return to_numpy(random_factored_start(d, seed));
+  });
+  module.attr("PUBLISHED_STEPS") = kPublishedSteps;
+  module.attr("PUBLISHED_STEP_SIZE") = kPublishedStepSize;
+  module.attr("PUBLISHED_BATCH") = kPublishedBatch;
+  module.def("published_lengths", [] { return published_lengths(); });
+}
+
+}  // namespace largo::python
