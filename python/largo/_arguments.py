@@ -1,0 +1,99 @@
+"""What arguments of the package may be: arrays of anyone, matrices by name, lengths, progress."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Callable, Iterable, List, Optional, Protocol, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _largo
+from ._results import Array
+
+
+class SupportsDLPack(Protocol):
+    """Arrays of PyTorch, JAX and others, on the CPU."""
+
+    def __dlpack__(self) -> Any: ...
+
+
+ArrayInput = Union[npt.ArrayLike, SupportsDLPack]
+#: A matrix, or its name: "0.5*identity", "toeplitz:0.5", "diag:1,2,3", "random:7", "file.npy".
+MatrixInput = Union[ArrayInput, str]
+#: A law, or a matrix whose rows are the tokens of a prompt.
+LawInput = Union[_largo.Law, ArrayInput]
+#: Called with the share done, from 0 to 1; True is a bar of tqdm.
+Progress = Union[None, bool, Callable[[float], object]]
+
+
+def as_matrix(value: MatrixInput, rows: Optional[int] = None, columns: Optional[int] = None) -> ArrayInput:
+    """The matrix that a name stands for; arrays as they are."""
+    return _largo.matrix(value, rows, columns) if isinstance(value, str) else value
+
+
+def dimension_of(law: LawInput, name: str) -> int:
+    """Of a law, or of the tokens of a prompt."""
+    if isinstance(law, _largo.Law):
+        return law.dimension
+    shape = getattr(law, "shape", None)
+    if shape is None:
+        shape = np.shape(law)  # type: ignore[arg-type]
+    if len(shape) != 2:
+        raise ValueError(f"{name} is an array of {len(shape)} dimensions, must be a law or a matrix with a token in each row")
+    return int(shape[1])
+
+
+def as_numbers(name: str, value: npt.ArrayLike) -> Tuple[List[float], Tuple[int, ...]]:
+    """Numbers in one list, and the shape they had."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf" and array.size > 0:
+        raise TypeError(f"{name} has dtype {array.dtype}, must be real numbers (math.inf is the infinite prompt)")
+    return [float(x) for x in array.ravel()], array.shape
+
+
+def as_lengths(value: npt.ArrayLike) -> Tuple[List[float], Tuple[int, ...]]:
+    """Prompt lengths: at least one token, ∞ allowed."""
+    lengths, shape = as_numbers("L", value)
+    for L in lengths:
+        if not L >= 1:
+            raise ValueError(f"L is {L:g}, must be at least 1 (math.inf is the infinite prompt)")
+    return lengths, shape
+
+
+def shaped(values: Array, shape: Tuple[int, ...]) -> Union[float, Array]:
+    """One number as a number, others in the shape that was asked for."""
+    return float(values[0]) if shape == () else values.reshape(shape)
+
+
+def without_repeats(values: Iterable[float]) -> List[float]:
+    """In the order of their first appearance."""
+    return list(dict.fromkeys(values))
+
+
+class _Bar:
+    """A bar of tqdm as a function of the share done."""
+
+    def __init__(self, tqdm: Any, name: str) -> None:
+        self._bar = tqdm(total=100, desc=name, unit="%", leave=False)
+        self._name = name
+
+    def __call__(self, share: float) -> None:
+        self._bar.update(math.floor(100 * share) - self._bar.n)
+        if share >= 1:
+            self._bar.close()
+
+
+def as_progress(progress: Progress, name: str) -> Optional[Callable[[float], object]]:
+    """The function to call, if any."""
+    if progress is None or progress is False:
+        return None
+    if progress is not True:
+        if not callable(progress):
+            raise TypeError(f"progress is {type(progress).__name__}, must be a function, True or None")
+        return progress
+    try:
+        from tqdm.auto import tqdm  # type: ignore[import]
+    except ImportError:
+        raise ValueError("progress=True draws a bar with tqdm, which is not installed; give a function") from None
+    return _Bar(tqdm, name)

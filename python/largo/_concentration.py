@@ -1,0 +1,130 @@
+"""How far attention over L tokens is from its limit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Dict, List, Mapping, Optional, Tuple
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _largo
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_matrix, as_numbers, as_progress,
+                         dimension_of, without_repeats)
+from ._results import Array, ToleratedLength
+
+
+@dataclass(frozen=True)
+class Concentration:
+    """Errors against the length of the prompts, and what they say together.
+
+    `rows` has a dict for each scale, length and method, with the keys of `largo concentration --json`: "sigma", "L",
+    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear"; `fit` has the slopes, the
+    asymptotic exponent, and the paper's bounds with their constants.
+    """
+
+    rows: Tuple[Mapping[str, Any], ...]
+    fit: Mapping[str, Any]
+
+    def select(self, *, method: Optional[str] = None, sigma: Optional[float] = None) -> List[Mapping[str, Any]]:
+        """The rows of one method, of one scale, or of both."""
+        return [row for row in self.rows
+                if (method is None or row["method"] == method) and (sigma is None or row["sigma"] == sigma)]
+
+    @property
+    def sigmas(self) -> List[float]:
+        """The scales, in the order of the rows."""
+        return without_repeats(row["sigma"] for row in self.rows)
+
+    def column(self, name: str, *, part: str = "value", method: Optional[str] = None,
+               sigma: Optional[float] = None) -> Array:
+        """One quantity over the rows: "L", or the "value" or "error" of "output", "gradient_U", …; NaN where there is none."""
+        cells = [row.get(name) for row in self.select(method=method, sigma=sigma)]
+        return np.array([np.nan if cell is None else cell.get(part, np.nan) if isinstance(cell, dict) else cell
+                         for cell in cells], dtype=float)
+
+    def to_dict(self) -> Dict[str, Any]:
+        """All of it, as the command line prints it with --json."""
+        return {"rows": [dict(row) for row in self.rows], "fit": dict(self.fit)}
+
+
+def _queries(query: Optional[ArrayInput], query_law: Optional[_largo.Law]) -> object:
+    if (query is None) == (query_law is None):
+        raise ValueError("concentration: give either query or query_law")
+    if query_law is not None and not isinstance(query_law, _largo.Law):
+        raise TypeError(f"concentration: query_law is {type(query_law).__name__}, must be a largo.Law")
+    return query_law if query is None else query
+
+
+def _scales(sigma: npt.ArrayLike) -> List[float]:
+    scales = without_repeats(as_numbers("sigma", sigma)[0])
+    for scale in scales:
+        if not scale > 0:
+            raise ValueError(f"concentration: sigma is {scale:g}, must be positive")
+    return scales
+
+
+def concentration(
+    law: LawInput,
+    *,
+    L: npt.ArrayLike,
+    query: Optional[ArrayInput] = None,
+    query_law: Optional[_largo.Law] = None,
+    U: MatrixInput = "identity",
+    V: MatrixInput = "identity",
+    sigma: npt.ArrayLike = 1.0,
+    method: str = "auto",
+    prompts: int = 10000,
+    relative_error: float = 0.0,
+    precision: str = "float32",
+    exponents: bool = True,
+    bound: Optional[Tuple[float, float]] = None,
+    seed: int = 1,
+    threads: int = 0,
+    progress: Progress = None,
+) -> Concentration:
+    """The error of attention over L tokens of a law, E‖T[μ̂_L](z) - T[μ](z)‖², and that of its gradients in V and U.
+
+    At a `query` (e,), averaged over the rows of one (n, e), or over a `query_law`. `L` is a length or many (any shape; ∞
+    is one), `sigma` scales the tokens. `method` is "exact" (nothing is sampled; where a formula is known), "sampled"
+    (`prompts` of them, fewer once the standard error is `relative_error`), "both" or "auto". `bound` are constants (c1,
+    c2) to check the paper's bounds with, instead of fitted ones. The same bits as the command line for the same seed.
+
+    >>> import largo
+    >>> result = largo.concentration(largo.law("gaussian", d=8), query_law=largo.law("gaussian", d=8), L=[1e2, 1e6, 1e12])
+    >>> [f"{value:.4e}" for value in result.column("output")]
+    ['2.6975e+00', '8.0954e-02', '1.4852e-04']
+    >>> round(result.fit["slopes"][0]["asymptotic_exponent"], 4)
+    0.618
+    """
+    d = dimension_of(law, "concentration: law")
+    lengths = without_repeats(as_lengths(L)[0])
+    result = _largo.concentration(
+        law, as_matrix(U, d), as_matrix(V, None, d), _queries(query, query_law), lengths, _scales(sigma), method, prompts,
+        relative_error, precision, seed, exponents, bound, threads, as_progress(progress, "concentration"))
+    return Concentration(tuple(result["rows"]), result["fit"])
+
+
+def length_for_tolerance(
+    law: LawInput,
+    tolerance: float,
+    *,
+    query: Optional[ArrayInput] = None,
+    query_law: Optional[_largo.Law] = None,
+    U: MatrixInput = "identity",
+    V: MatrixInput = "identity",
+    sigma: float = 1.0,
+    threads: int = 0,
+) -> Optional[ToleratedLength]:
+    """The shortest prompt over which softmax and linear attention differ by at most `tolerance` in the mean square.
+
+    For centred Gaussian tokens: the L from which E‖T[μ̂_L] - T_lin[μ̂_L]‖² is below; None beyond 1e300 tokens.
+
+    >>> import largo
+    >>> largo.length_for_tolerance(largo.law("gaussian", d=4), 0.01, query=[1, 0, 0, 0]).L
+    1068.0
+    """
+    d = dimension_of(law, "length_for_tolerance: law")
+    found = _largo.tolerated_lengths(law, as_matrix(U, d), as_matrix(V, None, d), _queries(query, query_law),
+                                     float(tolerance), _scales(sigma), threads)[0]
+    return None if found is None else ToleratedLength(*found)

@@ -1,0 +1,118 @@
+"""Studies: one quantity at many points, declared in a file, run into a store, read as a table."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
+
+from . import _largo
+from ._arguments import Progress, as_progress
+
+Path = Union[str, "os.PathLike[str]"]
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """What a run did. `content` is a hash of the results, the same however they were computed."""
+
+    store: str
+    units: int
+    done: int
+    failed: int
+    ran: int
+    seconds: float
+    content: str
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """How far a study is; `failures` are (inputs, message) of the first ten."""
+
+    title: str
+    quantity: str
+    version: str
+    units: int
+    done: int
+    failed: int
+    others: int
+    running: bool
+    rate: float
+    unit_seconds: float
+    failures: Tuple[Tuple[Mapping[str, Any], str], ...]
+    content: str
+
+
+@dataclass(frozen=True)
+class StudyTable:
+    """The results of a study: `rows` are dicts with the parameters, NAME and NAME_error of each result, and "message"."""
+
+    title: str
+    quantity: str
+    version: str
+    content: str
+    configuration: Mapping[str, Any]
+    units: int
+    parameters: Tuple[str, ...]
+    results: Tuple[str, ...]
+    axes: Tuple[str, ...]
+    rows: Tuple[Mapping[str, Any], ...]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def to_frame(self) -> Any:
+        """The rows as a data frame of pandas, which must be installed."""
+        try:
+            import pandas  # type: ignore[import]
+        except ImportError:
+            raise ImportError("StudyTable.to_frame needs pandas; rows are plain dicts without it") from None
+        return pandas.DataFrame([dict(row) for row in self.rows])
+
+
+def run_study(file: Path, store: Optional[Path] = None, *, set: Mapping[str, object] = {}, retry: bool = False,
+              threads: int = 0, progress: Progress = None) -> StudyRun:
+    """Runs the units of a study that are not in its store yet; a run that was stopped goes on.
+
+    `file` is the study's TOML file, `store` a SQLite file (beside it: FILE.sqlite), `set` other values of parameters, as
+    texts or numbers, lists or ranges for the grid. Ctrl-C keeps what is finished and raises KeyboardInterrupt.
+
+    >>> import os, tempfile, largo
+    >>> folder = tempfile.mkdtemp()
+    >>> file = os.path.join(folder, "spread.toml")
+    >>> _ = open(file, "w").write('title = "Spread"\\nquantity = "moments"\\n[grid]\\ns = [0.5, 1]\\nL = [10, 100]\\n')
+    >>> largo.run_study(file).done
+    4
+    >>> largo.run_study(file).ran
+    0
+    >>> table = largo.read_study(os.path.join(folder, "spread.sqlite"))
+    >>> [round(row["P2"], 4) for row in table.rows]
+    [0.1215, 0.0127, 0.1972, 0.0249]
+    """
+    path = os.fspath(file)
+    place = os.fspath(store) if store is not None else os.path.splitext(path)[0] + ".sqlite"
+    changes = {key: _text(value) for key, value in set.items()}
+    return StudyRun(**_largo.run_study(path, place, changes, retry, threads, as_progress(progress, "run_study")))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, (list, tuple)):
+        return ",".join(_text(one) for one in value)
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def study_status(store: Path) -> StudyStatus:
+    """How far a study is, also while it is running."""
+    status: Dict[str, Any] = _largo.study_status(os.fspath(store))
+    status["failures"] = tuple((json.loads(inputs), message) for inputs, message in status["failures"])
+    return StudyStatus(**status)
+
+
+def read_study(store: Path) -> StudyTable:
+    """The results in a store, finished units in the study's order; also while it is running."""
+    table: Dict[str, Any] = _largo.read_study(os.fspath(store))
+    table["configuration"] = json.loads(table["configuration"])
+    for name in ("parameters", "results", "axes", "rows"):
+        table[name] = tuple(table[name])
+    return StudyTable(**table)

@@ -1,0 +1,334 @@
+"""In-context regression with one attention head: risks, training and thresholds at every prompt length.
+
+A task w ~ N(0, Ω); tokens (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query (x_q, 0), x_q ~ N(0,
+Σ_q). The head predicts <v, T(x_q, 0)>, T softmax (or linear) attention with scores <z_i, U (x_q, 0)>, and its risk is
+R_L = ½ E (prediction - <w, x_q>)². On the invariant set U = [[A, 0], [0, 0]], v = (0, b). L = math.inf is the infinite
+prompt, by the same calls.
+
+>>> import math, largo
+>>> problem = largo.icl.Problem(d=5)
+>>> point = largo.icl.limit(problem)
+>>> largo.icl.risk(problem, [100, 1e6, math.inf], point=point).value.round(8)
+array([0.66062063, 0.00047881, 0.        ])
+>>> largo.icl.threshold(problem, 0.01).L
+4745.0
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from dataclasses import dataclass, field
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _largo
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_matrix, as_progress, shaped,
+                         without_repeats)
+from ._results import Array, Estimate, Point
+
+__all__ = ["Problem", "Point", "Estimate", "Gradient", "Threshold", "Run", "risk", "sampled_risk", "floor", "gradient",
+           "start", "limit", "best_linear", "largest_alpha", "train", "threshold"]
+
+
+class Problem:
+    """The task. What is not given is the preset's: "paper" (covariances I, no noise), "published" or "published-code".
+
+    Matrices are arrays or names ("toeplitz:0.5"); `noise` is a variance, `score_scale` multiplies the scores.
+
+    >>> import largo
+    >>> largo.icl.Problem(covariance=[[2.0, 0.5], [0.5, 1.0]], noise=0.1).null_risk
+    1.5
+    """
+
+    def __init__(self, d: Optional[int] = None, *, covariance: Optional[MatrixInput] = None,
+                 query_covariance: Optional[MatrixInput] = None, prior: Optional[MatrixInput] = None,
+                 noise: Optional[float] = None, score_scale: Optional[float] = None, preset: str = "paper") -> None:
+        self._problem = _largo.Problem(preset, d, covariance, query_covariance, prior, noise, score_scale)
+        self.preset = preset
+
+    @property
+    def dimension(self) -> int:
+        """d, of the covariates."""
+        return self._problem.dimension
+
+    @property
+    def covariance(self) -> Array:
+        """Σ, of the covariates."""
+        return self._problem.covariance
+
+    @property
+    def query_covariance(self) -> Array:
+        """Σ_q, of the query."""
+        return self._problem.query_covariance
+
+    @property
+    def prior(self) -> Array:
+        """Ω, of the task."""
+        return self._problem.prior
+
+    @property
+    def noise(self) -> float:
+        """τ², of the labels."""
+        return self._problem.noise
+
+    @property
+    def score_scale(self) -> float:
+        """The factor of the scores."""
+        return self._problem.score_scale
+
+    @property
+    def null_risk(self) -> float:
+        """½ tr ΩΣ_q, the risk of predicting zero."""
+        return self._problem.null_risk
+
+    def __repr__(self) -> str:
+        return f"<largo.icl.Problem d={self.dimension} noise={self.noise:g} preset={self.preset}>"
+
+
+class Gradient(NamedTuple):
+    """The risk at (A, b), the estimate of its error, and its slopes."""
+
+    value: float
+    error: float
+    A: Array
+    b: float
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """The smallest L whose trained risk is within epsilon of the limit; `before` is the length just below, `tried` all."""
+
+    epsilon: float
+    L: float
+    risk: float
+    limit: float
+    before: Tuple[float, float]
+    tried: Tuple[Tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training, at one length: its path in time, its end, and how far it went from the infinite prompt's.
+
+    `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has what else is known:
+    "balance_drift", "distances_to_limit_flow", "gradient_gap", "distances_to_flow", "noise", "distance_to_theorem_limit".
+    """
+
+    L: float
+    attention: str
+    method: str
+    final_risk: float
+    risk_error: float
+    stationary: bool
+    steps: int
+    U: Array = field(repr=False)
+    v: Array = field(repr=False)
+    times: Array = field(repr=False)
+    risks: Array = field(repr=False)
+    gradient_norms: Array = field(repr=False)
+    U_path: Array = field(repr=False)
+    v_path: Array = field(repr=False)
+    details: Mapping[str, Any] = field(repr=False)
+
+    @property
+    def A(self) -> Array:
+        """The end, on the invariant set: the upper left block of U."""
+        return self.U[:-1, :-1]
+
+    @property
+    def b(self) -> float:
+        """The end, on the invariant set: the last entry of v."""
+        return float(self.v[-1])
+
+
+def _parameters(problem: Problem, point: Optional[Point], U: Optional[MatrixInput],
+                v: Optional[ArrayInput]) -> Tuple[ArrayInput, ArrayInput]:
+    d = problem.dimension
+    if (U is None) != (v is None):
+        raise ValueError("icl: U and v go together")
+    if (point is None) == (U is None):
+        raise ValueError("icl: give either point, or U and v")
+    if U is not None and v is not None:
+        return as_matrix(U, d + 1, d + 1), v
+    assert point is not None
+    A = np.asarray(as_matrix(point[0], d, d))
+    if A.shape != (d, d):
+        raise ValueError(f"icl: A is {A.shape}, must be ({d}, {d})")
+    scores, values = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
+    scores[:d, :d] = A
+    values[d] = point[1]
+    return scores, values
+
+
+def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
+    return Estimate(shaped(result[0], shape), shaped(result[1], shape))
+
+
+def risk(problem: Problem, L: npt.ArrayLike, *, point: Optional[Point] = None, U: Optional[MatrixInput] = None,
+         v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
+         threads: int = 0, progress: Progress = None) -> Estimate:
+    """R_L at (A, b) = `point`, exact, or at any (U, v), averaged over `nodes` tasks; prompts are not sampled.
+
+    `L` is one length or an array of them, finite or ∞; the result has its shape.
+
+    >>> import largo
+    >>> problem = largo.icl.Problem(5, covariance="toeplitz:0.5", noise=0.1)
+    >>> round(largo.icl.risk(problem, 100, point=("0.5*identity", 2.0)).value, 7)
+    1.9690966
+    """
+    lengths, shape = as_lengths(L)
+    scores, values = _parameters(problem, point, U, v)
+    return _estimate(_largo.icl_risk(problem._problem, lengths, scores, values, attention, nodes, seed, threads,
+                                     as_progress(progress, "icl.risk")), shape)
+
+
+def sampled_risk(problem: Problem, L: npt.ArrayLike, covariates: LawInput, *, point: Optional[Point] = None,
+                 U: Optional[MatrixInput] = None, v: Optional[ArrayInput] = None, attention: str = "softmax",
+                 draws: int = 2000, seed: int = 1, threads: int = 0, progress: Progress = None) -> Estimate:
+    """R_L for covariates and queries of any law, by sampling `draws` prompts; at L = ∞ the law takes their place.
+
+    >>> import largo
+    >>> coins = largo.law("rademacher", d=3)
+    >>> round(largo.icl.sampled_risk(largo.icl.Problem(3), 100, coins, point=("identity", 1.0)).value, 9)
+    0.098995874
+    """
+    lengths, shape = as_lengths(L)
+    scores, values = _parameters(problem, point, U, v)
+    return _estimate(_largo.icl_sampled_risk(problem._problem, covariates, lengths, scores, values, attention, draws, seed,
+                                             threads, as_progress(progress, "icl.sampled_risk")), shape)
+
+
+def floor(problem: Problem, L: npt.ArrayLike, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
+    """The Bayes risk over L tokens, that of ridge regression: no predictor does better. Error 0 where it is exact.
+
+    >>> import largo
+    >>> float(largo.icl.floor(largo.icl.Problem(5), 3).value)
+    1.0
+    """
+    lengths, shape = as_lengths(L)
+    return _estimate(_largo.icl_floor(problem._problem, lengths, samples, seed, threads), shape)
+
+
+def gradient(problem: Problem, L: float, point: Point, *, attention: str = "softmax") -> Gradient:
+    """R_L at (A, b), and its gradient there.
+
+    >>> import math, largo
+    >>> problem = largo.icl.Problem(2)
+    >>> largo.icl.gradient(problem, math.inf, largo.icl.limit(problem)).b
+    0.0
+    """
+    d = problem.dimension
+    return Gradient(*_largo.icl_gradient(problem._problem, float(L), as_matrix(point[0], d, d), float(point[1]), attention))
+
+
+def largest_alpha(problem: Problem) -> float:
+    """The α below which the paper proves that training on infinite prompts ends at the global minimum."""
+    return _largo.icl_largest_alpha(problem._problem)
+
+
+def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = "identity") -> Point:
+    """Where training starts in the paper: A = α ΘΘᵀ/‖ΘΘᵀ‖, b = α; without α half of the largest admissible one."""
+    return Point(*_largo.icl_start(problem._problem, alpha, theta))
+
+
+def limit(problem: Problem, balance: float = 0.0) -> Point:
+    """Where training on infinite prompts ends: A = tr(Σ⁻²)^{-1/4} Σ⁻¹, b = tr(Σ⁻²)^{1/4} for balance 0.
+
+    >>> import largo
+    >>> round(largo.icl.limit(largo.icl.Problem(5)).b, 6)
+    1.495349
+    """
+    return Point(*_largo.icl_limit(problem._problem, float(balance)))
+
+
+def best_linear(problem: Problem, L: float) -> Point:
+    """The minimum of linear attention's risk at length L."""
+    return Point(*_largo.icl_best_linear(problem._problem, float(L)))
+
+
+def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None, theta: MatrixInput = "identity",
+              attention: str = "softmax", threads: int = 0, progress: Progress = None) -> Threshold:
+    """The smallest prompt length at which training ends within `epsilon` of the infinite prompt; both L and L - 1 are trained."""
+    A, b = start(problem, alpha, theta)
+    found = _largo.icl_threshold(problem._problem, float(epsilon), A, b, attention, threads,
+                                 as_progress(progress, "icl.threshold"))
+    return Threshold(float(epsilon), found["L"], found["risk"], found["limit"], found["before"], tuple(found["tried"]))
+
+
+def _names(value: Union[str, Sequence[str]]) -> List[str]:
+    return list(dict.fromkeys([value] if isinstance(value, str) else value))
+
+
+def _start_vector(problem: Problem, parameters: str, at: Point) -> Array:
+    d = problem.dimension
+    if parameters == "invariant":
+        return np.concatenate([at.A.ravel(order="F"), [at.b]])
+    U, v = _parameters(problem, at, None, None)
+    return np.concatenate([np.asarray(U, dtype=float).ravel(order="F"), np.asarray(v, dtype=float)])
+
+
+def _run(result: Dict[str, Any], d: int) -> Run:
+    path = result.pop("parameters")
+    size = (d + 1) ** 2
+    known = {name: result.pop(name) for name in (
+        "L", "attention", "method", "final_risk", "risk_error", "stationary", "steps", "U", "v", "times", "risks",
+        "gradient_norms")}
+    return Run(**known, U_path=path[:, :size].reshape(-1, d + 1, d + 1).transpose(0, 2, 1), v_path=path[:, size:],
+               details=result)
+
+
+def train(problem: Problem, L: Optional[npt.ArrayLike] = None, *, method: Union[str, Sequence[str]] = "flow",
+          attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
+          alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
+          tolerance: float = 1e-9, steps: Optional[int] = None, step_size: Optional[float] = None,
+          batch: int = _largo.PUBLISHED_BATCH, optimizer: str = "plain", schedule: str = "constant",
+          kernel: str = "collapsed", nodes: int = 2048, seed: int = 1,
+          checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
+          progress: Progress = None) -> List[Run]:
+    """Trains at every length: gradient flow on the exact risk ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
+
+    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on until
+    stationary, to `time`, or as far as the descent beside them. With `checkpoints`, a folder, descents that were stopped go on. Times
+    are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed.
+
+    >>> import math, largo
+    >>> runs = largo.icl.train(largo.icl.Problem(5), [100, math.inf])
+    >>> [(run.L, round(run.final_risk, 8), round(run.b, 4)) for run in runs]
+    [(100.0, 0.36968237, 2.0586), (inf, 0.0, 1.4953)]
+    """
+    published = problem.preset != "paper"
+    methods = _names(method)
+    descends = "sgd" in methods
+    kinds = _names(attention if attention is not None else ("softmax", "linear") if published else "softmax")
+    chosen = parameters if parameters is not None else "factored" if published else "invariant"
+    if L is None:
+        lengths = list(_largo.published_lengths()) if published else [10.0, 100.0, 1000.0, math.inf]
+    else:
+        lengths = without_repeats(as_lengths(L)[0])
+    if descends and any(math.isfinite(x) and (x != math.floor(x) or x >= 1e12) for x in lengths):
+        raise ValueError("icl.train: L must be whole and below 1e12 for sgd, which draws the tokens")
+    if methods == ["sgd"] and not any(map(math.isfinite, lengths)):
+        raise ValueError("icl.train: L must be finite for sgd, which draws prompts; train inf with method=\"flow\"")
+    if not 1e-13 <= tolerance <= 1e-2:
+        raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
+    if chosen == "factored":
+        if alpha is not None or not (isinstance(theta, str) and theta == "identity"):
+            raise ValueError("icl.train: alpha and theta start the invariant set; factored parameters start at random (seed)")
+        begin = _largo.icl_random_start(problem.dimension, seed)
+    else:
+        begin = _start_vector(problem, chosen, start(problem, alpha, theta))
+    count = steps if steps is not None else _largo.PUBLISHED_STEPS if published else 20000
+    options = {
+        "steps": count,
+        "step_size": step_size if step_size is not None else _largo.PUBLISHED_STEP_SIZE if published else 0.01,
+        "record_every": max(1, count // 100), "batch": batch, "optimizer": optimizer, "schedule": schedule,
+        "kernel": kernel, "seed": seed, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
+        "as_long_as_sgd": (descends or published) and optimizer == "plain",
+        "tolerance": tolerance if chosen == "invariant" else max(tolerance, 1e-4), "checkpoints": checkpoints,
+    }
+    results = _largo.icl_train(problem._problem, lengths, methods, kinds, chosen, begin, options, threads,
+                               as_progress(progress, "icl.train"))
+    return [_run(result, problem.dimension) for result in results]
