@@ -28,6 +28,24 @@ else()
   message(STATUS "MPI: off (LARGO_MPI is OFF)")
 endif()
 
+# So is Python: without it there is no module, and nothing else is missing.
+set(LARGO_HAS_PYTHON OFF)
+if(LARGO_BUILD_PYTHON)
+  # The system's Python first: NumPy, Matplotlib and PyTorch are Debian packages.
+  if(NOT Python3_EXECUTABLE AND EXISTS /usr/bin/python3)
+    set(Python3_EXECUTABLE /usr/bin/python3)
+  endif()
+  find_package(Python3 QUIET COMPONENTS Interpreter Development.Module NumPy)
+  set(PYTHON_EXECUTABLE ${Python3_EXECUTABLE})  # as pybind11's own search calls it
+  find_package(pybind11 2.10 QUIET)
+  if(Python3_FOUND AND pybind11_FOUND)
+    set(LARGO_HAS_PYTHON ON)
+    message(STATUS "Python module: on (Python ${Python3_VERSION}, pybind11 ${pybind11_VERSION})")
+  else()
+    message(STATUS "Python module: off (needs Python 3, NumPy and pybind11 with their headers)")
+  endif()
+endif()
+
 # The tests compare our vectorised Philox with Random123's, which is header-only and has no CMake package.
 if(LARGO_BUILD_TESTS)
   find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)

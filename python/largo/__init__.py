@@ -1,0 +1,74 @@
+"""largo: the large-prompt limit of softmax attention.
+
+Softmax attention over a prompt of L tokens converges, as L grows, to an operator on the law of the tokens; for Gaussian
+tokens, a linear one. largo computes both ends by the same calls, how far apart they are at any L, and how a head trains
+on prompts of any length. Finite and infinite prompts differ by an argument: a matrix of tokens or a law, L = 100 or
+L = math.inf.
+
+LAWS  infinite prompts. Each has log_partition(a), tilt(a), mean(), covariance() and sample(L, seed).
+    Gaussian, Sphere, Ball, Product, Mixture, Affine, Elliptical, Pair
+    rademacher, uniform, three_point, bernoulli, laplace    independent coordinates
+    law("gaussian:cov=toeplitz:0.5", d=3)                   by the names of the command line
+    Prompt(tokens, weights)                                 a finite prompt is a law, too
+    Law                                                     subclass it: a law of your own is its log_partition(a)
+
+ATTENTION  on a law or on a matrix of tokens
+    attention, attention_vjp, attention_jacobian
+
+STATISTICS  of softmax over L Gaussian scores of spread s, exact, for any real L up to 1e300 and ∞
+    moments(s, L), SoftmaxTable(L)(s), power_sum_moment
+    condensation_line, concentration_exponent, averaged_exponent
+
+CONCENTRATION  how far attention over L tokens is from its limit
+    concentration, length_for_tolerance
+
+IN-CONTEXT REGRESSION  largo.icl: risks, gradient flows, stochastic descent, limits, thresholds at every L
+
+STUDIES  one quantity at many points, in a file that can be resumed
+    run_study, study_status, read_study
+
+FIGURES  largo.plot, with Matplotlib
+
+Arrays are NumPy's, or anything with DLPack (PyTorch, JAX), a buffer, or nested lists. C-contiguous float64 and float32
+prompts and float64 queries are not copied. Matrices may be given by name ("0.5*identity", "toeplitz:0.5", "file.npy").
+Mistakes are ValueErrors (TypeErrors for what is no array of real numbers) whose message says what, where, and what was
+expected. Calls release the interpreter's lock and stop on Ctrl-C; `threads` is 0 for all cores, and never changes a
+bit of a result; long calls take `progress`, a function of the share done, or True for a bar of tqdm.
+
+>>> import math, largo
+>>> law = largo.law("gaussian", d=3)
+>>> largo.attention(law, [1.0, 0.0, -1.0])                       # an infinite prompt: linear
+array([ 1.,  0., -1.])
+>>> largo.attention(law.sample(1000), [1.0, 0.0, -1.0]).round(3)  # one of 1000 tokens
+array([ 0.939, -0.031, -0.868])
+>>> largo.moments(2, 1e4).mse                                    # E (A - s)², A the output along the query
+0.017455498094...
+>>> largo.moments(2, math.inf).mse
+0.0
+"""
+
+from . import icl
+from ._attention import attention, attention_jacobian, attention_vjp
+from ._concentration import Concentration, concentration, length_for_tolerance
+from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable,
+                     Sphere, Statistics, __version__, averaged_exponent, concentration_exponent, condensation_line, law,
+                     matrix, moments)
+from ._laws import bernoulli, laplace, rademacher, three_point, uniform
+from ._moments import power_sum_moment
+from ._results import Estimate, Point, Tilt, ToleratedLength
+from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
+
+__all__ = [
+    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "Mixture", "Moments", "Pair", "Point",
+    "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun", "StudyStatus", "StudyTable", "Tilt",
+    "ToleratedLength", "__version__", "attention", "attention_jacobian", "attention_vjp", "averaged_exponent",
+    "bernoulli", "concentration", "concentration_exponent", "condensation_line", "icl", "laplace", "law",
+    "length_for_tolerance", "matrix", "moments", "power_sum_moment", "rademacher", "read_study", "run_study",
+    "study_status", "three_point", "uniform",
+]
+
+# What the compiled part defines is largo's, for help() and tracebacks.
+for _one in (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable, Sphere,
+             Statistics):
+    _one.__module__ = "largo"
+del _one

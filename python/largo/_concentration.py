@@ -122,7 +122,7 @@ def length_for_tolerance(
 
     >>> import largo
     >>> largo.length_for_tolerance(largo.law("gaussian", d=4), 0.01, query=[1, 0, 0, 0]).L
-    1068.0
+    844.0
     """
     d = dimension_of(law, "length_for_tolerance: law")
     found = _largo.tolerated_lengths(law, as_matrix(U, d), as_matrix(V, None, d), _queries(query, query_law),

@@ -88,7 +88,7 @@ def run_study(file: Path, store: Optional[Path] = None, *, set: Mapping[str, obj
     0
     >>> table = largo.read_study(os.path.join(folder, "spread.sqlite"))
     >>> [round(row["P2"], 4) for row in table.rows]
-    [0.1215, 0.0127, 0.1972, 0.0249]
+    [0.1234, 0.0128, 0.1947, 0.0255]
     """
     path = os.fspath(file)
     place = os.fspath(store) if store is not None else os.path.splitext(path)[0] + ".sqlite"

@@ -9,7 +9,7 @@ prompt, by the same calls.
 >>> problem = largo.icl.Problem(d=5)
 >>> point = largo.icl.limit(problem)
 >>> largo.icl.risk(problem, [100, 1e6, math.inf], point=point).value.round(8)
-array([0.66062063, 0.00047881, 0.        ])
+array([0.44518126, 0.00046841, 0.        ])
 >>> largo.icl.threshold(problem, 0.01).L
 4745.0
 """

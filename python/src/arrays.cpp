@@ -28,7 +28,8 @@ py::array read(const Argument& argument, py::handle value) {
   }
 }
 
-void check_dimensions(const Argument& argument, const py::array& array, py::ssize_t expected, const char* what) {
+void check_dimensions(const Argument& argument, const py::array& array, py::ssize_t expected,
+                      const char* what) {
   if (array.ndim() == expected) return;
   fail(argument.function, argument.name, fmt::format("an array of {} dimensions", array.ndim()), what);
 }

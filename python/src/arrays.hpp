@@ -1,7 +1,7 @@
 // Arrays from Python and back: NumPy's, anything with DLPack (PyTorch, JAX), a buffer, or nested sequences.
 //
-// float64 and float32 are read in place where the layout allows; integers and booleans become float64; complex
-// numbers, objects and long doubles are refused with a TypeError that names the argument.
+// float64 and float32 are read in place where the layout allows; integers and booleans become float64;
+// complex numbers, objects and long doubles are refused with a TypeError that names the argument.
 #pragma once
 
 #include <pybind11/numpy.h>
@@ -31,8 +31,8 @@ DoubleArray double_array(const Argument& argument, py::handle value);
 Vector to_vector(const Argument& argument, py::handle value);
 Matrix to_matrix(const Argument& argument, py::handle value);
 
-/// One row each, read in place where it is contiguous float64. A single vector is one row, and the answer is to
-/// be a vector too.
+/// One row each, read in place where it is contiguous float64. A single vector is one row, and the answer is
+/// to be a vector too.
 struct Rows {
   DoubleArray array;
   bool single = false;
@@ -48,14 +48,15 @@ struct Tokens {
   py::array array;
   ArrayView view;
 };
-/// float32 and float64 of any layout with strides of whole elements, forwards, in place; others as a float64 copy.
+/// float32 and float64 of any layout with strides of whole elements, forwards, in place; others as a float64
+/// copy.
 Tokens to_tokens(const Argument& argument, py::handle value);
 
 /// Something that Python's memory keeps alive, for C++: released under the lock.
 std::shared_ptr<const void> kept_alive(py::object object);
 
-/// A law, or an array of tokens as the law of that prompt. The Python object lives as long as the result: it may
-/// be a law that Python defines.
+/// A law, or an array of tokens as the law of that prompt. The Python object lives as long as the result: it
+/// may be a law that Python defines.
 MeasurePtr to_law(const Argument& argument, py::handle value);
 
 /// Without copying the numbers.

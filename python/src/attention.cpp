@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "largo/attention/attention.hpp"
 #include "arrays.hpp"
 #include "calls.hpp"
+#include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
@@ -73,9 +73,10 @@ struct Layer {
 };
 
 py::array attend_(const Layer& layer, int threads) {
-  RowMatrix outputs = layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) {
-    return attend(layer.kind, *layer.prompt, weights, queries, execution);
-  });
+  RowMatrix outputs =
+      layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) {
+        return attend(layer.kind, *layer.prompt, weights, queries, execution);
+      });
   if (!layer.queries.single) return to_numpy(std::move(outputs));
   return to_numpy(Vector(outputs.row(0).transpose()));
 }
@@ -102,8 +103,8 @@ py::dict vjp(const Layer& layer, const py::object& cotangents, int threads) {
   }
   const auto view = rows.view();
   using Gradient = std::variant<MergedGradient, FactoredGradient>;
-  const Gradient gradient =
-      layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Gradient {
+  const Gradient gradient = layer.run(
+      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Gradient {
         return attention_vjp(layer.kind, *layer.prompt, weights, queries, view, execution);
       });
   return std::visit([](const auto& one) { return named(one); }, gradient);
@@ -111,7 +112,8 @@ py::dict vjp(const Layer& layer, const py::object& cotangents, int threads) {
 
 // n x o x (shape of the parameter), or without n for one query.
 template <typename Jacobian>
-py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part, const Matrix& parameter, bool single) {
+py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part, const Matrix& parameter,
+                 bool single) {
   const auto n = std::ssize(jacobians);
   const std::ptrdiff_t outputs = n > 0 ? (jacobians[0].*part).rows() : 0;
   RowMatrix all(n * outputs, parameter.size());
@@ -125,8 +127,8 @@ py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part,
 
 py::dict jacobian(const Layer& layer, int threads) {
   using Jacobians = std::variant<std::vector<MergedJacobian>, std::vector<FactoredJacobian>>;
-  const Jacobians jacobians =
-      layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Jacobians {
+  const Jacobians jacobians = layer.run(
+      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Jacobians {
         return attention_jacobian(layer.kind, *layer.prompt, weights, queries, execution);
       });
   const bool single = layer.queries.single;
@@ -150,15 +152,17 @@ py::dict jacobian(const Layer& layer, int threads) {
 void bind_attention(py::module_& module) {
   using Object = const py::object&;
   module.def("attend", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
-                          const std::string& kind, double scale,
-                          int threads) { return attend_({prompt, queries, U, V, K, Q, kind, scale}, threads); });
-  module.def("attend_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K, Object Q,
-                              const std::string& kind, double scale, int threads) {
+                          const std::string& kind, double scale, int threads) {
+    return attend_({prompt, queries, U, V, K, Q, kind, scale}, threads);
+  });
+  module.def("attend_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K,
+                              Object Q, const std::string& kind, double scale, int threads) {
     return vjp({prompt, queries, U, V, K, Q, kind, scale}, cotangents, threads);
   });
-  module.def("attend_jacobian",
-             [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, const std::string& kind,
-                double scale, int threads) { return jacobian({prompt, queries, U, V, K, Q, kind, scale}, threads); });
+  module.def("attend_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
+                                   const std::string& kind, double scale, int threads) {
+    return jacobian({prompt, queries, U, V, K, Q, kind, scale}, threads);
+  });
 }
 
 }  // namespace largo::python

@@ -1,4 +1,5 @@
-// Errors of a layer against the length of its prompts. Results are dicts with the keys of the command line's JSON.
+// Errors of a layer against the length of its prompts. Results are dicts with the keys of the command line's
+// JSON.
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +31,9 @@ py::dict to_dict(const ErrorBar& bar, ErrorMethod method) {
   return dict;
 }
 
-py::dict to_dict(const Estimate& estimate) { return py::dict("value"_a = estimate.value, "error"_a = estimate.error); }
+py::dict to_dict(const Estimate& estimate) {
+  return py::dict("value"_a = estimate.value, "error"_a = estimate.error);
+}
 
 template <typename Three>
 py::dict slopes(const Three& three) {
@@ -59,7 +62,8 @@ py::dict to_dict(const BoundReport& bound, double sub_gaussian) {
                 "holds"_a = bound.verdict.holds, "points"_a = bound.verdict.points,
                 "worst_ratio"_a = bound.verdict.worst_ratio);
   if (bound.verdict.worst_ratio > 0) {
-    dict["worst"] = py::dict("sigma"_a = bound.verdict.worst.sigma / sub_gaussian, "L"_a = bound.verdict.worst.L);
+    dict["worst"] =
+        py::dict("sigma"_a = bound.verdict.worst.sigma / sub_gaussian, "L"_a = bound.verdict.worst.L);
   }
   return dict;
 }
@@ -83,7 +87,8 @@ py::dict to_dict(const ConcentrationSummary& summary) {
   return fit;
 }
 
-AttentionLayer layer_of(const py::object& law, const py::object& U, const py::object& V, const py::object& queries) {
+AttentionLayer layer_of(const py::object& law, const py::object& U, const py::object& V,
+                        const py::object& queries) {
   AttentionLayer layer;
   layer.tokens = to_law({kName, "law"}, law);
   layer.U = to_matrix({kName, "U"}, U);
@@ -116,11 +121,12 @@ void choose_methods(const std::string& method, const AttentionLayer& layer, Conc
   if (plan.exact && missing) fail(kName, fmt::format("{}; use method=\"sampled\"", *missing));
 }
 
-py::dict concentration(const py::object& law, const py::object& U, const py::object& V, const py::object& queries,
-                       const std::vector<double>& lengths, const std::vector<double>& scales,
-                       const std::string& method, std::int64_t prompts, double relative_error,
-                       const std::string& precision, std::uint64_t seed, bool exponents,
-                       std::optional<std::pair<double, double>> constants, int threads, const py::object& progress) {
+py::dict concentration(const py::object& law, const py::object& U, const py::object& V,
+                       const py::object& queries, const std::vector<double>& lengths,
+                       const std::vector<double>& scales, const std::string& method, std::int64_t prompts,
+                       double relative_error, const std::string& precision, std::uint64_t seed,
+                       bool exponents, std::optional<std::pair<double, double>> constants, int threads,
+                       const py::object& progress) {
   const AttentionLayer layer = layer_of(law, U, V, queries);
   ConcentrationPlan plan;
   unlocked([&] { choose_methods(method, layer, plan); });

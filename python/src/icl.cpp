@@ -30,13 +30,16 @@ namespace {
 
 using namespace py::literals;
 
-RegressionProblem make_problem(const std::string& preset, std::optional<std::ptrdiff_t> d, const py::object& covariance,
-                               const py::object& query_covariance, const py::object& prior,
-                               std::optional<double> noise, std::optional<double> score_scale) {
+RegressionProblem make_problem(const std::string& preset, std::optional<std::ptrdiff_t> d,
+                               const py::object& covariance, const py::object& query_covariance,
+                               const py::object& prior, std::optional<double> noise,
+                               std::optional<double> score_scale) {
   const auto text = [](const py::object& value) {
     return py::isinstance<py::str>(value) ? py::cast<std::string>(value) : std::string();
   };
-  const auto given = [](const py::object& value) { return !value.is_none() && !py::isinstance<py::str>(value); };
+  const auto given = [](const py::object& value) {
+    return !value.is_none() && !py::isinstance<py::str>(value);
+  };
   // An array says the dimension, as a file does on the command line.
   for (const py::object& value : {covariance, query_covariance, prior}) {
     if (!d && given(value)) d = to_matrix({"icl.Problem", "covariance"}, value).rows();
@@ -68,7 +71,8 @@ py::tuple estimates(const std::vector<Estimate>& values) {
 
 // one(L, execution) at every length, watched; the values and their errors.
 template <typename One>
-py::tuple at_lengths(const std::vector<double>& lengths, int threads, const py::object& progress, const One& one) {
+py::tuple at_lengths(const std::vector<double>& lengths, int threads, const py::object& progress,
+                     const One& one) {
   std::vector<Estimate> values;
   watch(progress, threads, [&](Call& call) {
     for (const double L : lengths) {
@@ -81,8 +85,8 @@ py::tuple at_lengths(const std::vector<double>& lengths, int threads, const py::
 }
 
 py::tuple risk(const RegressionProblem& problem, const std::vector<double>& lengths, const py::object& U,
-               const py::object& v, const std::string& attention, std::int64_t nodes, std::uint64_t seed, int threads,
-               const py::object& progress) {
+               const py::object& v, const std::string& attention, std::int64_t nodes, std::uint64_t seed,
+               int threads, const py::object& progress) {
   const RegressionParameters parameters = parameters_of(problem, U, v);
   const AttentionKind kind = kind_of("icl.risk", attention);
   return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) {
@@ -96,7 +100,8 @@ py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covar
                        const py::object& progress) {
   RegressionLaws laws;
   laws.covariates = to_law({"icl.sampled_risk", "covariates"}, covariates);
-  check_size("icl.sampled_risk", "dimension of the covariates", laws.covariates->dimension(), problem.dimension());
+  check_size("icl.sampled_risk", "dimension of the covariates", laws.covariates->dimension(),
+             problem.dimension());
   laws.prior_root = covariance_root("icl.sampled_risk", "prior", problem.prior_covariance).root;
   if (problem.noise > 0) {
     laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise));
@@ -161,7 +166,8 @@ AttentionKind kind_of(const char* function, const std::string& kind) {
   fail(function, "attention", fmt::format("'{}'", kind), "softmax or linear");
 }
 
-RegressionParameters parameters_of(const RegressionProblem& problem, const py::object& U, const py::object& v) {
+RegressionParameters parameters_of(const RegressionProblem& problem, const py::object& U,
+                                   const py::object& v) {
   const Eigen::Index size = problem.dimension() + 1;
   RegressionParameters parameters{to_matrix({"icl", "U"}, U), to_vector({"icl", "v"}, v)};
   check_shape("icl", "U", parameters.U.rows(), parameters.U.cols(), size, size);
@@ -176,10 +182,12 @@ void bind_icl(py::module_& module) {
       .def(py::init(&make_problem), py::arg("preset"), py::arg("d"), py::arg("covariance"),
            py::arg("query_covariance"), py::arg("prior"), py::arg("noise"), py::arg("score_scale"))
       .def_property_readonly("dimension", &RegressionProblem::dimension)
-      .def_property_readonly("covariance", [](const RegressionProblem& self) { return to_numpy(self.covariance); })
+      .def_property_readonly("covariance",
+                             [](const RegressionProblem& self) { return to_numpy(self.covariance); })
       .def_property_readonly("query_covariance",
                              [](const RegressionProblem& self) { return to_numpy(self.query_covariance); })
-      .def_property_readonly("prior", [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
+      .def_property_readonly("prior",
+                             [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
       .def_readonly("noise", &RegressionProblem::noise)
       .def_readonly("score_scale", &RegressionProblem::score_scale)
       .def_property_readonly("null_risk", &RegressionProblem::null_risk);
@@ -193,14 +201,15 @@ void bind_icl(py::module_& module) {
   });
   module.def("icl_best_linear",
              [](const RegressionProblem& problem, double L) { return to_tuple(best_linear(problem, L)); });
-  module.def("icl_start", [](const RegressionProblem& problem, std::optional<double> alpha, const py::object& theta) {
-    if (py::isinstance<py::str>(theta)) {
-      return to_tuple(named_start(problem, alpha, py::cast<std::string>(theta)));
-    }
-    const double a = alpha.value_or(largest_admissible_alpha(problem) / 2);
-    check_finite("icl.start", "alpha", a);
-    return to_tuple(paper_start(problem, a, to_matrix({"icl.start", "theta"}, theta)));
-  });
+  module.def("icl_start",
+             [](const RegressionProblem& problem, std::optional<double> alpha, const py::object& theta) {
+               if (py::isinstance<py::str>(theta)) {
+                 return to_tuple(named_start(problem, alpha, py::cast<std::string>(theta)));
+               }
+               const double a = alpha.value_or(largest_admissible_alpha(problem) / 2);
+               check_finite("icl.start", "alpha", a);
+               return to_tuple(paper_start(problem, a, to_matrix({"icl.start", "theta"}, theta)));
+             });
   module.def("icl_largest_alpha", &largest_admissible_alpha);
 }
 

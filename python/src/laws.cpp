@@ -8,6 +8,7 @@
 
 #include "arrays.hpp"
 #include "calls.hpp"
+#include "docs.hpp"
 #include "largo/measures/affine.hpp"
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/empirical.hpp"
@@ -44,10 +45,12 @@ std::vector<Tilt> tilts_of(const Measure& law, const Rows& rows, TiltOrder order
 
 py::object log_partition(const Measure& law, const py::object& a, int threads) {
   const Rows rows = to_rows({"Law.log_partition", "a"}, a);
-  if (rows.single) return py::float_(unlocked([&] { return law.log_partition(columns_of(law, rows).col(0)); }));
+  if (rows.single)
+    return py::float_(unlocked([&] { return law.log_partition(columns_of(law, rows).col(0)); }));
   Vector values(rows.count());
   const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads);
-  for (std::ptrdiff_t i = 0; i < values.size(); ++i) values[i] = tilts[static_cast<std::size_t>(i)].log_partition;
+  for (std::ptrdiff_t i = 0; i < values.size(); ++i)
+    values[i] = tilts[static_cast<std::size_t>(i)].log_partition;
   return to_numpy(std::move(values));
 }
 
@@ -106,8 +109,8 @@ py::array tokens_of(const py::object& self) {
   const ArrayView& view = prompt.tokens();
   const std::int64_t size = size_of(view.scalar);
   const py::dtype type = view.scalar == Scalar::float32 ? py::dtype::of<float>() : py::dtype::of<double>();
-  py::array array(type, {view.rows, view.columns}, {view.row_stride * size, view.column_stride * size}, view.data,
-                  self);
+  py::array array(type, {view.rows, view.columns}, {view.row_stride * size, view.column_stride * size},
+                  view.data, self);
   array.attr("setflags")(py::arg("write") = false);
   return array;
 }
@@ -130,16 +133,24 @@ CoordinateLawPtr coordinate(const std::string& name, const std::vector<double>& 
 std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
 
 void bind_law(py::module_& module) {
-  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law")
+  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw)
       .def(py::init<std::ptrdiff_t>(), py::arg("dimension"))
-      .def_property_readonly("dimension", &Measure::dimension)
-      .def("log_partition", &log_partition, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
-      .def("tilt", &tilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
-      .def("mean", [](const Measure& law) { return to_numpy(unlocked([&] { return law.mean(); })); })
-      .def("covariance", [](const Measure& law) { return to_numpy(unlocked([&] { return law.covariance(); })); })
-      .def("sub_gaussian_constant",
-           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); })
-      .def("sample", &sample, py::arg("L"), py::kw_only(), py::arg("seed") = 1)
+      .def_property_readonly("dimension", &Measure::dimension, "d, of a token.")
+      .def("log_partition", &log_partition, docs::kLogPartition, py::arg("a"), py::kw_only(),
+           py::arg("threads") = 0)
+      .def("tilt", &tilt, docs::kTilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
+      .def(
+          "mean", [](const Measure& law) { return to_numpy(unlocked([&] { return law.mean(); })); },
+          "The mean, (d,).")
+      .def(
+          "covariance",
+          [](const Measure& law) { return to_numpy(unlocked([&] { return law.covariance(); })); },
+          "The covariance, (d, d).")
+      .def(
+          "sub_gaussian_constant",
+          [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); },
+          "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a.")
+      .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1)
       .def("__repr__", [](const py::object& self) {
         return fmt::format("<largo.{} on R^{}>", std::string(py::str(py::type::of(self).attr("__name__"))),
                            py::cast<const Measure&>(self).dimension());
@@ -150,46 +161,47 @@ void bind_law(py::module_& module) {
 
 void bind_laws(py::module_& module) {
   bind_law(module);
-  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian")
+  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian)
       .def(py::init([](const py::object& mean, const py::object& covariance) {
              return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
                                                       to_matrix({"Gaussian", "covariance"}, covariance));
            }),
            py::arg("mean"), py::arg("covariance"));
-  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere")
+  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere)
       .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
-  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball")
+  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall)
       .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
   py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>>(module, "Coordinate");
   module.def("_coordinate", [](const std::string& name, const std::vector<double>& numbers) {
     return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
   });
-  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product")
+  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct)
       .def(py::init([](const std::vector<std::shared_ptr<CoordinateLaw>>& coordinates) {
              return std::make_shared<ProductMeasure>(
                  std::vector<CoordinateLawPtr>(coordinates.begin(), coordinates.end()));
            }),
            py::arg("coordinates"));
-  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture")
+  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture)
       .def(py::init([](const py::object& weights, const py::sequence& components) {
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),
            py::arg("weights"), py::arg("components"));
-  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine")
+  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine)
       .def(py::init([](const py::object& map, const py::object& offset, const py::object& base) {
              return std::make_shared<AffineMeasure>(to_matrix({"Affine", "map"}, map),
                                                     to_vector({"Affine", "offset"}, offset),
                                                     to_law({"Affine", "base"}, base));
            }),
            py::arg("map"), py::arg("offset"), py::arg("base"));
-  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair")
+  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair)
       .def(py::init([](const py::object& first, const py::object& second) {
              return std::make_shared<IndependentPair>(to_law({"Pair", "first"}, first),
                                                       to_law({"Pair", "second"}, second));
            }),
            py::arg("first"), py::arg("second"));
-  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical")
+  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical",
+                                                                             docs::kElliptical)
       .def(py::init([](const py::object& shape, const std::string& base, const py::object& values,
                        const py::object& weights) {
              if (base != "gaussian" && base != "sphere") {
@@ -202,32 +214,37 @@ void bind_laws(py::module_& module) {
              return std::make_shared<EllipticalMeasure>(
                  to_matrix({"Elliptical", "shape"}, shape),
                  base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
-                 weights.is_none() ? RadialLaw::uniform(radii[0], radii[1])
-                                   : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
+                 weights.is_none()
+                     ? RadialLaw::uniform(radii[0], radii[1])
+                     : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
            }),
            py::arg("shape"), py::arg("base") = "gaussian", py::arg("values") = std::vector<double>{0, 1},
            py::arg("weights") = py::none());
-  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt")
+  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt)
       .def(py::init(&make_prompt), py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(),
            py::arg("precision") = "auto")
       .def("__len__", &EmpiricalMeasure::length)
-      .def_property_readonly("tokens", &tokens_of)
-      .def("softmax_weights", [](const EmpiricalMeasure& prompt, const py::object& a) {
-        const Vector direction = to_vector({"Prompt.softmax_weights", "a"}, a);
-        return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
-      }, py::arg("a"));
+      .def_property_readonly("tokens", &tokens_of,
+                             "The tokens, (L, d), read-only: the memory that the prompt reads.")
+      .def(
+          "softmax_weights",
+          [](const EmpiricalMeasure& prompt, const py::object& a) {
+            const Vector direction = to_vector({"Prompt.softmax_weights", "a"}, a);
+            return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
+          },
+          "The softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum to one.", py::arg("a"));
   module.def(
       "law",
       [](const std::string& name, std::optional<std::ptrdiff_t> d) {
         return mutable_of(unlocked([&] { return named_law(name, d); }));
       },
-      py::arg("name"), py::arg("d") = py::none());
+      docs::kNamedLaw, py::arg("name"), py::arg("d") = py::none());
   module.def(
       "matrix",
       [](const std::string& name, std::optional<std::ptrdiff_t> rows, std::optional<std::ptrdiff_t> columns) {
         return to_numpy(named_matrix("matrix", name, rows, columns));
       },
-      py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
+      docs::kMatrix, py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
 }
 
 }  // namespace largo::python

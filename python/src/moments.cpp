@@ -11,6 +11,7 @@
 #include <pybind11/stl.h>
 
 #include "calls.hpp"
+#include "docs.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
@@ -79,7 +80,9 @@ py::dict errors_of(const py::object& self) {
   return errors;
 }
 
-std::vector<py::ssize_t> shape_of(const py::array& array) { return {array.shape(), array.shape() + array.ndim()}; }
+std::vector<py::ssize_t> shape_of(const py::array& array) {
+  return {array.shape(), array.shape() + array.ndim()};
+}
 
 Pair broadcast(const char* function, const py::object& first, const py::object& second) {
   const py::array one = real_array({function, "s"}, first), two = real_array({function, "L"}, second);
@@ -112,7 +115,8 @@ Moments moments(const py::object& s, const py::object& L, int threads, const py:
   const Pair pair = broadcast("moments", s, L);
   Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(pair.first.size())), pair.shape};
   const double *spreads = pair.first.data(), *lengths = pair.second.data();
-  watch(progress, threads, [&](Call& call) { fill(result, spreads, lengths, call); });
+  const py::object report = py::module_::import("largo._arguments").attr("as_progress")(progress, "moments");
+  watch(report, threads, [&](Call& call) { fill(result, spreads, lengths, call); });
   return result;
 }
 
@@ -122,7 +126,8 @@ Statistics look_up(const SoftmaxTable& table, const py::object& s) {
     return {{unlocked([&] { return table(spread); })}, {}};
   }
   const DoubleArray spreads = double_array({"SoftmaxTable", "s"}, s);
-  Statistics result{std::vector<SoftmaxStatistics>(static_cast<std::size_t>(spreads.size())), shape_of(spreads)};
+  Statistics result{std::vector<SoftmaxStatistics>(static_cast<std::size_t>(spreads.size())),
+                    shape_of(spreads)};
   const double* numbers = spreads.data();
   watch(py::none(), 0, [&](const Call& call) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
@@ -134,7 +139,8 @@ Statistics look_up(const SoftmaxTable& table, const py::object& s) {
 }
 
 void bind_results(py::module_& module) {
-  py::class_<Moments> moments(module, "Moments");
+  py::class_<Moments> moments(module, "Moments",
+                              "What moments() returns: fields are numbers, or arrays of one shape.");
   moments.def_property_readonly("s", [](const py::object& self) {
     return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::s);
   });
@@ -150,7 +156,12 @@ void bind_results(py::module_& module) {
   }
   moments.def_property_readonly("errors", &errors_of);
   moments.def_property_readonly("effective_tokens", [](const py::object& self) {
-    return py::object(py::float_(1.0) / part(self, &SoftmaxMoments::P2, &Estimate::value));
+    const auto& records = py::cast<const Moments&>(self);
+    if (records.shape.empty()) return py::object(py::float_(1 / records.points[0].P2.value));
+    py::array_t<double> tokens(records.shape);
+    double* next = tokens.mutable_data();
+    for (const SoftmaxMoments& one : records.points) *next++ = 1 / one.P2.value;
+    return py::object(std::move(tokens));
   });
   moments.def_property_readonly("shape", [](const Moments& self) { return py::tuple(py::cast(self.shape)); });
   moments.def("__repr__", [](const Moments& self) {
@@ -160,7 +171,8 @@ void bind_results(py::module_& module) {
                        m.bias.value, m.mse.value);
   });
 
-  py::class_<Statistics> statistics(module, "Statistics");
+  py::class_<Statistics> statistics(
+      module, "Statistics", "What a SoftmaxTable returns: fields are numbers, or arrays of one shape.");
   for (const StatisticField& one : kStatistics) {
     statistics.def_property_readonly(one.name, [one](const py::object& self) {
       return field(self, py::cast<const Statistics&>(self), one.value);
@@ -175,16 +187,20 @@ void bind_results(py::module_& module) {
 
 void bind_moments(py::module_& module) {
   bind_results(module);
-  module.def("moments", &moments, py::arg("s"), py::arg("L"), py::kw_only(), py::arg("threads") = 0,
-             py::arg("progress") = py::none());
-  py::class_<SoftmaxTable>(module, "SoftmaxTable")
+  module.def("moments", &moments, docs::kMoments, py::arg("s"), py::arg("L"), py::kw_only(),
+             py::arg("threads") = 0, py::arg("progress") = py::none());
+  py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
       .def(py::init<double>(), py::arg("L"))
       .def_property_readonly("L", &SoftmaxTable::L)
       .def("__call__", &look_up, py::arg("s"))
-      .def("fill", [](const SoftmaxTable& self, double s_max, int threads) {
-        watch(py::none(), threads, [&](const Call& call) { self.fill(s_max, call.execution()); });
-      }, py::arg("s_max"), py::kw_only(), py::arg("threads") = 0)
-      .def("__repr__", [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
+      .def(
+          "fill",
+          [](const SoftmaxTable& self, double s_max, int threads) {
+            watch(py::none(), threads, [&](const Call& call) { self.fill(s_max, call.execution()); });
+          },
+          py::arg("s_max"), py::kw_only(), py::arg("threads") = 0)
+      .def("__repr__",
+           [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
   module.def("power_sum_moment", [](const std::vector<int>& parts, double s, double L) {
     const Estimate value = unlocked([&] { return power_sum_moment(parts, s, L); });
     return py::make_tuple(value.value, value.error);
@@ -194,9 +210,16 @@ void bind_moments(py::module_& module) {
     for (int i = 0; i < repeats; ++i) sum += softmax_moments(s, L).mse.value;
     return sum;
   });
-  module.def("condensation_line", py::vectorize(&condensation_line), py::arg("L"));
-  module.def("concentration_exponent", py::vectorize(&concentration_exponent), py::arg("s"), py::arg("L"));
-  module.def("averaged_exponent", py::vectorize(&averaged_exponent), py::arg("sigma"));
+  module.def("condensation_line", py::vectorize(&condensation_line),
+             "condensation_line(L)\n\n√(2 ln L): for larger s a few tokens carry the weight. Vectorised.",
+             py::arg("L"));
+  module.def("concentration_exponent", py::vectorize(&concentration_exponent),
+             "concentration_exponent(s, L)\n\nκ with E[P_2] = L^{-κ} for long prompts, up to lower order. "
+             "Vectorised.",
+             py::arg("s"), py::arg("L"));
+  module.def("averaged_exponent", py::vectorize(&averaged_exponent),
+             "averaged_exponent(sigma)\n\nc with error = L^{-c} averaged over Gaussian queries. Vectorised.",
+             py::arg("sigma"));
 }
 
 }  // namespace largo::python

@@ -25,7 +25,8 @@ auto result_of(const py::function& method, const char* name, const Read& read) {
   return read(Argument{who.c_str(), "the result"});
 }
 
-void check_result(const Argument& argument, const Matrix& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+void check_result(const Argument& argument, const Matrix& values, std::ptrdiff_t rows,
+                  std::ptrdiff_t columns) {
   check_shape(argument.function, argument.name, values.rows(), values.cols(), rows, columns);
   check_finite(argument.function, argument.name, values);
 }
@@ -47,7 +48,8 @@ double PythonLaw::log_partition(const ConstVectorRef& direction) const {
   const py::object result = log_partition(argument_of(direction));
   return result_of(log_partition, "log_partition", [&](const Argument& argument) {
     const py::array array = real_array(argument, result);
-    if (array.size() != 1) fail(argument.function, argument.name, fmt::format("an array of {}", array.size()), "a number");
+    if (array.size() != 1)
+      fail(argument.function, argument.name, fmt::format("an array of {}", array.size()), "a number");
     const double value = *double_array(argument, array).data();
     check_finite(argument.function, argument.name, value);
     return value;
@@ -60,8 +62,8 @@ Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   const py::gil_scoped_acquire acquire;
   const py::function tilted_mean = method("tilted_mean");
   const py::function tilted_covariance = method("tilted_covariance");
-  const bool differences = (order >= TiltOrder::mean && !tilted_mean) ||
-                           (order == TiltOrder::covariance && !tilted_covariance);
+  const bool differences =
+      (order >= TiltOrder::mean && !tilted_mean) || (order == TiltOrder::covariance && !tilted_covariance);
   Tilt tilt;
   if (differences) {
     tilt = Measure::tilt(direction, order);

@@ -7,8 +7,8 @@
 
 namespace largo::python {
 
-/// Calls the methods of the Python object, under the interpreter's lock, from whichever thread asks. What Python
-/// raises goes through unchanged; numbers that are not finite and wrong shapes are InputErrors.
+/// Calls the methods of the Python object, under the interpreter's lock, from whichever thread asks. What
+/// Python raises goes through unchanged; numbers that are not finite and wrong shapes are InputErrors.
 class PythonLaw final : public Measure {
  public:
   explicit PythonLaw(std::ptrdiff_t dimension) : Measure(dimension) {}

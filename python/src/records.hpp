@@ -1,5 +1,5 @@
-// Results at many points as one object: fields are numbers at a single point, else arrays that look straight into
-// the results, without a copy.
+// Results at many points as one object: fields are numbers at a single point, else arrays that look straight
+// into the results, without a copy.
 #pragma once
 
 #include <vector>

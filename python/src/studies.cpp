@@ -33,9 +33,9 @@ py::dict run(const std::string& file, const std::string& store, const std::map<s
     result = run_study(read_study(file, changes), store, plan, call.execution());
     content = study_status(store).content;
   });
-  return py::dict("store"_a = store, "units"_a = result.units, "done"_a = result.before + result.ran - result.failed,
-                  "failed"_a = result.failed, "ran"_a = result.ran, "seconds"_a = result.seconds,
-                  "content"_a = content);
+  return py::dict("store"_a = store, "units"_a = result.units,
+                  "done"_a = result.before + result.ran - result.failed, "failed"_a = result.failed,
+                  "ran"_a = result.ran, "seconds"_a = result.seconds, "content"_a = content);
 }
 
 py::dict status(const std::string& store) {
@@ -43,9 +43,9 @@ py::dict status(const std::string& store) {
   py::list failures;
   for (const FailedUnit& one : now.failures) failures.append(py::make_tuple(one.inputs, one.message));
   return py::dict("title"_a = now.title, "quantity"_a = now.quantity, "version"_a = now.version,
-                  "units"_a = now.units, "done"_a = now.done, "failed"_a = now.failed, "others"_a = now.others,
-                  "running"_a = now.running, "rate"_a = now.rate, "unit_seconds"_a = now.unit_seconds,
-                  "failures"_a = failures, "content"_a = now.content);
+                  "units"_a = now.units, "done"_a = now.done, "failed"_a = now.failed,
+                  "others"_a = now.others, "running"_a = now.running, "rate"_a = now.rate,
+                  "unit_seconds"_a = now.unit_seconds, "failures"_a = failures, "content"_a = now.content);
 }
 
 py::object to_object(const StudyValue& value) {
@@ -56,11 +56,14 @@ py::object to_object(const StudyValue& value) {
 
 py::dict read(const std::string& store) {
   const StudyTable table = unlocked([&] { return read_study_table(store); });
-  const auto known = [](double number) { return std::isnan(number) ? py::object(py::none()) : py::float_(number); };
+  const auto known = [](double number) {
+    return std::isnan(number) ? py::object(py::none()) : py::float_(number);
+  };
   py::list rows;
   for (const StudyRow& row : table.rows) {
     py::dict one;
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) one[table.parameters[i].c_str()] = to_object(row.inputs[i]);
+    for (std::size_t i = 0; i < row.inputs.size(); ++i)
+      one[table.parameters[i].c_str()] = to_object(row.inputs[i]);
     for (std::size_t i = 0; i < table.results.size(); ++i) {
       const bool there = i < row.results.size();
       one[table.results[i].c_str()] = there ? known(row.results[i].value) : py::none();
@@ -70,9 +73,9 @@ py::dict read(const std::string& store) {
     rows.append(one);
   }
   return py::dict("title"_a = table.title, "quantity"_a = table.quantity, "version"_a = table.version,
-                  "content"_a = table.content, "configuration"_a = table.configuration, "units"_a = table.units,
-                  "parameters"_a = table.parameters, "results"_a = table.results, "axes"_a = table.axes,
-                  "rows"_a = rows);
+                  "content"_a = table.content, "configuration"_a = table.configuration,
+                  "units"_a = table.units, "parameters"_a = table.parameters, "results"_a = table.results,
+                  "axes"_a = table.axes, "rows"_a = rows);
 }
 
 }  // namespace

@@ -39,7 +39,8 @@ py::dict supremum(const TrajectoryDistance& distance) {
 }
 
 py::dict to_dict(const PathDistance& distance) {
-  return py::dict("parameters"_a = supremum(distance.parameters), "predictions"_a = supremum(distance.predictions));
+  return py::dict("parameters"_a = supremum(distance.parameters),
+                  "predictions"_a = supremum(distance.predictions));
 }
 
 template <typename Value>
@@ -90,9 +91,9 @@ void read_descent(const py::dict& options, TrainingPlan& plan) {
   const auto schedule = py::cast<std::string>(options["schedule"]);
   plan.descent.steps = steps;
   plan.descent.record_every = py::cast<std::int64_t>(options["record_every"]);
-  plan.descent.optimiser =
-      choose<Optimiser>("optimizer", py::cast<std::string>(options["optimizer"]),
-                        {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
+  plan.descent.optimiser = choose<Optimiser>(
+      "optimizer", py::cast<std::string>(options["optimizer"]),
+      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
   const int kind = choose<int>("schedule", schedule, {{"constant", 0}, {"inverse-time", 1}, {"cosine", 2}});
   check_positive(kName, "step_size", size);
   if (steps < 1) fail(kName, "steps", static_cast<double>(steps), "at least 1");
@@ -129,8 +130,8 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
   plan.lengths = lengths;
   plan.methods.clear();
   for (const std::string& one : methods) {
-    plan.methods.push_back(choose<TrainingMethod>("method", one,
-                                                  {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
+    plan.methods.push_back(choose<TrainingMethod>(
+        "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
   }
   plan.attention.clear();
   for (const std::string& one : kinds) plan.attention.push_back(kind_of(kName, one));
@@ -168,9 +169,8 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
 
 void bind_training(py::module_& module) {
   module.def("icl_train", &train_);
-  module.def("icl_random_start", [](std::ptrdiff_t d, std::uint64_t seed) {
-    return to_numpy(random_factored_start(d, seed));
-  });
+  module.def("icl_random_start",
+             [](std::ptrdiff_t d, std::uint64_t seed) { return to_numpy(random_factored_start(d, seed)); });
   module.attr("PUBLISHED_STEPS") = kPublishedSteps;
   module.attr("PUBLISHED_STEP_SIZE") = kPublishedStepSize;
   module.attr("PUBLISHED_BATCH") = kPublishedBatch;

@@ -1,0 +1,189 @@
+"""Figures in print style: each function draws into Axes (new ones where none are given) and returns them.
+
+    ax = largo.plot.concentration(result)
+    largo.plot.save(ax, "errors.pdf")
+
+Colours can be told apart by colour-blind readers and in grey; sizes are those of a column of a paper. Needs Matplotlib.
+
+>>> import largo, largo.plot
+>>> law = largo.law("gaussian", d=4)
+>>> ax = largo.plot.concentration(largo.concentration(law, query=[1, 0, 0, 0], L=[10, 100, 1000]))
+>>> ax.get_xlabel()
+'prompt length $L$'
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Any, Dict, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+try:
+    import matplotlib
+    import matplotlib.pyplot as plt
+    from matplotlib.axes import Axes
+except ImportError as _error:
+    raise ImportError("largo.plot draws with Matplotlib, which is not installed (Debian: python3-matplotlib)") from _error
+
+from . import _largo, icl
+from ._concentration import Concentration
+
+__all__ = ["STYLE", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
+
+#: Of Okabe and Ito, the darkest first.
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+_WIDTH, _HEIGHT = 3.5, 2.7  # inches: one column
+
+STYLE: Dict[str, Any] = {
+    "font.family": "serif", "mathtext.fontset": "dejavuserif", "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7,
+    "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "lines.linewidth": 1.2, "lines.markersize": 3,
+    "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6, "pdf.fonttype": 42, "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
+}
+
+
+def axes(width: float = _WIDTH, height: float = _HEIGHT) -> Axes:
+    """New axes in this style; sizes in inches."""
+    with matplotlib.rc_context(STYLE):
+        _, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return ax
+
+
+def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
+    """Writes the figure of these axes: PDF, SVG or PNG, by the name of the file. The same figure gives the same bytes."""
+    with matplotlib.rc_context(STYLE):
+        metadata: Dict[str, Any] = {"CreationDate": None} if os.fspath(file).endswith(".pdf") else {}
+        ax.figure.savefig(file, dpi=200, metadata=metadata)
+
+
+def _length(L: float) -> str:
+    if math.isinf(L):
+        return r"$L=\infty$"
+    exponent = round(math.log10(L), 9)
+    return rf"$L=10^{{{exponent:.0f}}}$" if exponent >= 4 and exponent == math.floor(exponent) else rf"$L={L:g}$"
+
+
+_NAMES = {"output": "output", "gradient_V": r"gradient in $V$", "gradient_U": r"gradient in $U$",
+          "softmax_linear": "softmax − linear"}
+
+
+def concentration(result: Concentration, quantities: Sequence[str] = ("output", "gradient_V", "gradient_U"),
+                  ax: Optional[Axes] = None) -> Axes:
+    """Errors against L, both logarithmic: exact ones as lines, sampled ones as points with 95 % intervals.
+
+    A colour for each quantity; several scales of the tokens have lines of their own style.
+    """
+    ax = axes() if ax is None else ax
+    styles = ["-", "--", ":", "-."]
+    with matplotlib.rc_context(STYLE):
+        for number, sigma in enumerate(result.sigmas):
+            suffix = rf", $\sigma={sigma:g}$" if len(result.sigmas) > 1 else ""
+            for colour, name in zip(_COLOURS, quantities):
+                label: Optional[str] = _NAMES.get(name, name) + suffix
+                lengths = result.column("L", method="exact", sigma=sigma)
+                values = result.column(name, method="exact", sigma=sigma)
+                shown = np.isfinite(lengths) & (values > 0)
+                if shown.any():
+                    ax.plot(lengths[shown], values[shown], styles[number % 4], color=colour, label=label)
+                    label = None
+                rows = [row for row in result.select(method="sampled", sigma=sigma)
+                        if name in row and row[name]["value"] > 0 and math.isfinite(row["L"])]
+                if rows:
+                    middle = np.array([row[name]["value"] for row in rows])
+                    ends = np.array([row[name]["interval"] for row in rows])
+                    ax.errorbar([row["L"] for row in rows], middle, np.abs(ends.T - middle), fmt="o", color=colour,
+                                capsize=1.5, elinewidth=0.8, label=label)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xlabel("prompt length $L$")
+        ax.set_ylabel("mean squared error")
+        ax.legend()
+    return ax
+
+
+def _labelled(runs: Sequence[icl.Run]) -> Any:
+    lengths = list(dict.fromkeys(run.L for run in runs))
+    several = len({run.attention for run in runs}) > 1
+    for run in runs:
+        label = _length(run.L) + (f", {run.attention}" if several else "") + (", sgd" if run.method == "sgd" else "")
+        style = "--" if run.method == "sgd" else "-" if run.attention == "softmax" else ":"
+        yield run, _COLOURS[lengths.index(run.L) % len(_COLOURS)], style, label
+
+
+def trajectories(runs: Sequence[icl.Run], ax: Optional[Axes] = None) -> Axes:
+    """Risks in time, of trainings at several lengths: flows as lines, descents dashed, linear attention dotted."""
+    ax = axes() if ax is None else ax
+    with matplotlib.rc_context(STYLE):
+        least = max(1e-12, min((float(run.risks[run.risks > 0].min(initial=1)) for run in runs), default=1e-12))
+        for run, colour, style, label in _labelled(runs):
+            shown = (run.times > 0) & (run.risks > 0)
+            ax.plot(run.times[shown], run.risks[shown], style, color=colour, label=label)
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_ylim(bottom=max(least / 2, 1e-6))
+        # A flow creeps at first: nothing happens before the risk has changed.
+        ax.set_xlim(left=1e-2)
+        ax.set_xlabel("time")
+        ax.set_ylabel("risk $R_L$")
+        ax.legend()
+    return ax
+
+
+def phase_portrait(problem: icl.Problem, runs: Sequence[icl.Run], *, L: float = math.inf, arrows: int = 15,
+                   ax: Optional[Axes] = None) -> Axes:
+    """Paths in the plane of ‖A‖ and b, over the direction of -∇R_L along A = a A_∞/‖A_∞‖, and the valley bΣA = I.
+
+    `runs` are trainings on the invariant set; `L` is the length of the vector field.
+    """
+    ax = axes() if ax is None else ax
+    limit = icl.limit(problem)
+    direction = limit.A / np.linalg.norm(limit.A)
+    paths = [(np.linalg.norm(run.U_path[:, :-1, :-1], axis=(1, 2)), run.v_path[:, -1]) for run in runs]
+    top_a = 1.15 * max([float(a.max()) for a, _ in paths] + [float(np.linalg.norm(limit.A))])
+    top_b = 1.15 * max([float(b.max()) for _, b in paths] + [limit.b])
+    grid_a, grid_b = np.meshgrid(np.linspace(top_a / arrows, top_a, arrows), np.linspace(top_b / arrows, top_b, arrows))
+    slopes = [icl.gradient(problem, L, icl.Point(a * direction, b)) for a, b in zip(grid_a.flat, grid_b.flat)]
+    along = np.array([-np.sum(slope.A * direction) for slope in slopes]) / top_a
+    across = np.array([-slope.b for slope in slopes]) / top_b
+    size = np.maximum(np.hypot(along, across), 1e-300)
+    with matplotlib.rc_context(STYLE):
+        ax.quiver(grid_a.ravel(), grid_b.ravel(), along / size, across / size, color="0.75", angles="uv", scale=28,
+                  width=0.003, headwidth=4)
+        valley = np.linspace(limit.b * float(np.linalg.norm(limit.A)) / top_b, top_a, 200)
+        ax.plot(valley, limit.b * float(np.linalg.norm(limit.A)) / valley, color="0.45", lw=0.8, label=r"$b\Sigma A=I$")
+        for (a, b), (_, colour, style, label) in zip(paths, _labelled(runs)):
+            ax.plot(a, b, style, color=colour, label=label)
+            ax.plot(a[-1], b[-1], "o", color=colour)
+        ax.set_xlim(0, top_a)
+        ax.set_ylim(0, top_b)
+        ax.set_xlabel(r"$\Vert A\Vert$")
+        ax.set_ylabel("$b$")
+        ax.legend(loc="upper right", handlelength=1.5, frameon=True, framealpha=0.9, edgecolor="none")
+    return ax
+
+
+def error_plane(s: npt.ArrayLike, L: npt.ArrayLike, quantity: str = "mse", ax: Optional[Axes] = None) -> Axes:
+    """A statistic of `moments` by colour over the spread s of the scores and the length L, with the condensation line.
+
+    `s` and `L` are the (n,) and (m,) values of the two axes.
+    """
+    ax = axes(4.2, _HEIGHT) if ax is None else ax
+    spreads, lengths = np.asarray(s, dtype=float), np.asarray(L, dtype=float)
+    values = np.abs(getattr(_largo.moments(spreads[None, :], lengths[:, None]), quantity))
+    with matplotlib.rc_context(STYLE):
+        norm = matplotlib.colors.LogNorm(vmin=max(float(values[values > 0].min()), 1e-12), vmax=float(values.max()))
+        mesh = ax.pcolormesh(spreads, lengths, values, norm=norm, shading="gouraud", cmap="viridis", rasterized=True)
+        line = _largo.condensation_line(lengths)
+        ax.plot(line, lengths, color="white", lw=1.2)
+        ax.plot(line / math.sqrt(3), lengths, "--", color="white", lw=0.9)
+        ax.set_yscale("log")
+        ax.set_xlim(spreads.min(), spreads.max())
+        ax.set_ylim(lengths.min(), lengths.max())
+        ax.set_xlabel("spread of the scores $s$")
+        ax.set_ylabel("prompt length $L$")
+        bar = ax.figure.colorbar(mesh, ax=ax)
+        bar.set_label({"mse": r"$E(A-s)^2$", "P2": "$E[P_2]$", "bias": "$|E[A]-s|$"}.get(quantity, quantity))
+    return ax

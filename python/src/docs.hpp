@@ -1,0 +1,169 @@
+// The docstrings of what the extension itself defines: formula, shapes, and an example that the tests run.
+#pragma once
+
+namespace largo::python::docs {
+
+inline constexpr const char* kLaw = R"(A token law μ on R^d: an infinite prompt.
+
+With Λ(a) = log ∫ e^<a,z> dμ(z) the log-partition, the tilted law ν_a ∝ e^<a,·> μ has mean ∇Λ(a) and covariance ∇²Λ(a);
+softmax attention, its limit and its gradients need nothing else. To define a law of your own, derive, call
+super().__init__(d) and define
+
+    log_partition(self, a)      Λ(a) for a of shape (d,); finite for every a
+    tilted_mean(self, a)        optional, (d,): else by differences, to about 1e-12 of the law's spread
+    tilted_covariance(self, a)  optional, (d, d): else by differences, to about 1e-9
+    tokens(self, uniforms)      optional, for sampling: (n, d) tokens from (n, k) numbers uniform on (0, 1), row by row;
+                                k is the attribute uniforms_per_token, else d
+
+Exceptions of these methods go through unchanged; a result that is not finite is a ValueError.
+
+>>> import numpy as np, largo
+>>> class Coin(largo.Law):
+...     def log_partition(self, a):
+...         return np.log(np.cosh(a)).sum()
+>>> Coin(2).tilt([0.0, 0.5]).mean.round(9)
+array([0.        , 0.462117157])
+>>> largo.attention(Coin(2), [0.0, 0.5]).round(9)
+array([0.        , 0.462117157]))";
+
+inline constexpr const char* kLogPartition = R"(log_partition(a, *, threads=0)
+
+Λ(a) = log ∫ e^<a,z> dμ(z): a number for a of shape (d,), an array (n,) for (n, d).
+
+>>> import largo
+>>> largo.law("gaussian", d=2).log_partition([3.0, 4.0])
+12.5)";
+
+inline constexpr const char* kTilt = R"(tilt(a, *, threads=0)
+
+The law tilted by e^<a,z>: log-partition Λ(a), mean ∇Λ(a) and covariance ∇²Λ(a), as a named tuple. Shapes (), (d,) and
+(d, d) for a of shape (d,); with n in front of them for (n, d).
+
+>>> import largo
+>>> largo.law("gaussian", d=2).tilt([3.0, 4.0]).mean
+array([3., 4.]))";
+
+inline constexpr const char* kSample = R"(sample(L, *, seed=1)
+
+L independent tokens, (L, d). The same for the same seed, on every machine; a longer prompt begins with the shorter one.
+
+>>> import largo
+>>> largo.rademacher(3).sample(2, seed=7).shape
+(2, 3))";
+
+inline constexpr const char* kGaussian = R"(N(mean, covariance), the covariance possibly singular.
+
+Its tilt is a translation: Λ(a) = <a,m> + aᵀΓa/2, ν_a = N(m + Γa, Γ).
+
+>>> import largo
+>>> largo.Gaussian([1.0, 0.0], [[2.0, 1.0], [1.0, 1.0]]).tilt([1.0, 0.0]).mean
+array([3., 1.]))";
+
+inline constexpr const char* kSphere = R"(Uniform on the sphere of this radius in R^d.
+
+>>> import largo
+>>> largo.Sphere(3).covariance().round(3)[0, 0]
+0.333)";
+
+inline constexpr const char* kBall = R"(Uniform on the ball of this radius in R^d.
+
+>>> import largo
+>>> largo.Ball(3).covariance().round(3)[0, 0]
+0.2)";
+
+inline constexpr const char* kProduct =
+    "Independent coordinates: largo.rademacher, uniform, three_point, bernoulli and laplace make one.";
+
+inline constexpr const char* kMixture = R"(Σ π_k μ_k, of any laws; the weights π are normalised.
+
+>>> import largo
+>>> largo.Mixture([1, 3], [largo.Sphere(2), largo.law("gaussian", d=2)]).covariance()[0, 0]
+0.875)";
+
+inline constexpr const char* kAffine = R"(The law of M z + b, z of the base law: map is d x d', offset (d,).
+
+>>> import largo
+>>> largo.Affine([[2.0, 0.0]], [1.0], largo.law("gaussian", d=2)).covariance()
+array([[4.]]))";
+
+inline constexpr const char* kPair = R"(The law of (x, y), x and y independent.
+
+>>> import largo
+>>> largo.Pair(largo.Sphere(2), largo.rademacher(1)).dimension
+3)";
+
+inline constexpr const char* kElliptical =
+    R"(√W Γ^{1/2} x, x standard Gaussian or uniform on the sphere of radius √d.
+
+W is uniform between the two `values`, or discrete with these values and `weights`; the covariance is E[W] Γ.
+
+>>> import largo
+>>> largo.Elliptical([[1.0, 0.0], [0.0, 1.0]], values=[1.0, 3.0], weights=[1, 1]).covariance()[0, 0]
+2.0)";
+
+inline constexpr const char* kPrompt =
+    R"(The empirical measure of a prompt, Σ p_l δ_{z_l}: a law like any other.
+
+`tokens` is (L, d), one token in each row; float64 and float32 are read where they lie, so do not change them while the
+prompt is in use. `weights` (L,) are normalised, and equal where they are not given. `precision` is that of the
+arithmetic: that of the tokens ("auto"), "float32" or "float64".
+
+>>> import numpy as np, largo
+>>> tokens = np.array([[0.0], [1.0]])
+>>> prompt = largo.Prompt(tokens)
+>>> prompt.softmax_weights([np.log(3.0)])
+array([0.25, 0.75])
+>>> np.shares_memory(prompt.tokens, tokens)
+True)";
+
+inline constexpr const char* kNamedLaw = R"(law(name, d=None)
+
+A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
+laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
+
+>>> import largo
+>>> largo.law("gaussian:cov=diag:1,4").covariance()
+array([[1., 0.],
+       [0., 4.]]))";
+
+inline constexpr const char* kMatrix = R"(matrix(name, rows=None, columns=None)
+
+A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
+with an optional factor.
+
+>>> import largo
+>>> largo.matrix("0.5*toeplitz:0.5", 2)
+array([[0.5 , 0.25],
+       [0.25, 0.5 ]]))";
+
+inline constexpr const char* kMoments = R"(moments(s, L, *, threads=0, progress=None)
+
+Exact statistics of softmax over L scores s g_i, g_i ~ N(0, 1), with weights p_i ∝ e^{s g_i}:
+
+    P_k = Σ p_i^k,   A = Σ p_i g_i,   B = Σ p_i (g_i - A)²,   D = Σ p_i² (g_i - A)².
+
+The result has E[P_2], E[P_3], E[P_2²] as P2, P3, P2P2; E[A], E[A] - s, E[(A - s)²] as mean, bias, mse; E[B], E[(B - 1)²],
+E[(B - 1) P_2], E[D] as variance, variance_mse, variance_P2, squared_spread; derivatives in s as P2_slope, …; the errors
+of all in the dict errors. s >= 0 and L >= 1 (∞ too) are numbers or arrays, which are broadcast against each other: the
+fields are numbers or read-only arrays of that shape. Nothing is sampled; about 0.1 ms a point.
+
+>>> import math, largo
+>>> m = largo.moments([[1.0], [2.0]], [100, 1e6, math.inf])
+>>> m.P2.shape
+(2, 3)
+>>> m.bias.round(6)
+array([[-2.553800e-02, -3.000000e-06,  0.000000e+00],
+       [-2.525240e-01, -1.080000e-04,  0.000000e+00]]))";
+
+inline constexpr const char* kTable =
+    R"(The statistics of moments() at one length, as functions of s, interpolated.
+
+Called with s, a number or an array of any shape, it returns an object with the same fields and relative_error; about
+0.1 µs each once a range of s has been seen, below 1e-10 relative error.
+
+>>> import largo
+>>> table = largo.SoftmaxTable(1e6)
+>>> round(table(1.7).mse, 9) == round(largo.moments(1.7, 1e6).mse, 9)
+True)";
+
+}  // namespace largo::python::docs
