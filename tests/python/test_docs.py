@@ -1,0 +1,62 @@
+"""Every example of a docstring runs, and everything public has a docstring."""
+
+import doctest
+import importlib
+import inspect
+
+import pytest
+
+import largo
+
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+MODULES = ["largo", "largo.icl", "largo.plot"]
+
+
+def documented():
+    """(name, object) of all that is public, methods and properties included."""
+    for module in MODULES:
+        namespace = importlib.import_module(module)
+        yield module, namespace
+        for name in namespace.__all__:
+            value = getattr(namespace, name)
+            if inspect.ismodule(value) or not (callable(value) and hasattr(value, "__doc__")):
+                continue
+            yield f"{module}.{name}", value
+            if inspect.isclass(value):
+                for member, part in vars(value).items():
+                    if not member.startswith("_") and (callable(part) or isinstance(part, property)):
+                        yield f"{module}.{name}.{member}", part
+
+
+ALL = dict(documented())
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_example(name):
+    text = inspect.getdoc(ALL[name])
+    if text is None or ">>>" not in text:
+        pytest.skip("no example")
+    test = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
+    report = []
+    doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append)
+    assert not report, "".join(report)
+
+
+def test_everything_is_documented():
+    fields = {"Moments", "Statistics"}  # their fields are in the docstring of moments()
+    missing = [name for name, value in ALL.items() if not (inspect.getdoc(value) or "").strip() and name.split(".")[1] not in fields]
+    assert missing == []
+
+
+def test_functions_have_examples():
+    calls = [name for name, value in ALL.items() if name.count(".") == 1 and callable(value) and not inspect.isclass(value)]
+    without = [name for name in calls if ">>>" not in (inspect.getdoc(ALL[name]) or "")]
+    assert set(without) <= {"largo.uniform", "largo.three_point", "largo.bernoulli", "largo.laplace", "largo.condensation_line",
+                            "largo.concentration_exponent", "largo.averaged_exponent", "largo.read_study", "largo.study_status"}
+
+
+def test_help_reads_like_a_page():
+    text = inspect.getdoc(largo)
+    for name in largo.__all__:
+        if name[0] != "_" and not (name[0].isupper() and name not in ("Law", "Prompt")) and name != "matrix":
+            assert name in text, name

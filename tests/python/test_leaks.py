@@ -1,0 +1,81 @@
+"""10,000 calls of each kind leave nothing behind: neither objects of Python nor memory of C++."""
+
+import gc
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import largo
+
+TOKENS, QUERIES = np.random.default_rng(7).normal(size=(64, 3)), np.ones((2, 3))
+LAW = largo.law("gaussian", 3)
+TABLE = largo.SoftmaxTable(100.0)
+
+
+class Mine(largo.Law):
+    def log_partition(self, a):
+        return float(a @ a) / 2
+
+    def tilted_mean(self, a):
+        return a
+
+
+MINE = Mine(3)
+
+
+def refused():
+    try:
+        largo.attention(TOKENS, np.ones(2))
+    except ValueError:
+        pass
+
+
+CALLS = {
+    "moments": lambda: largo.moments(1.0, 2.0).errors,
+    "moments of arrays": lambda: largo.moments([1.0, 2.0], 1.0).P2,
+    "table": lambda: TABLE([1.0, 2.0]).P2,
+    "attention": lambda: largo.attention(TOKENS, QUERIES),
+    "vjp": lambda: largo.attention_vjp(TOKENS, QUERIES, QUERIES),
+    "jacobian": lambda: largo.attention_jacobian(LAW, QUERIES),
+    "prompts": lambda: largo.Prompt(TOKENS).tokens,
+    "laws": lambda: largo.Mixture([1, 1], [LAW, MINE]).tilt(QUERIES[0]),
+    "laws of Python": lambda: largo.attention(MINE, QUERIES[0]),
+    "samples": lambda: LAW.sample(10),
+    "risks": lambda: largo.icl.risk(PROBLEM, np.inf, point=POINT),
+    "errors": refused,
+}
+PROBLEM = largo.icl.Problem(2)
+POINT = largo.icl.limit(PROBLEM)
+REPEATS = 10_000
+# A leak of one small object a call would be 500 kB; arenas and caches settle within the first thousand calls.
+ALLOWED_PYTHON, ALLOWED_MEMORY = 50_000, 3_000_000
+
+
+def resident():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_leaks(name):
+    call = CALLS[name]
+    for _ in range(1000):
+        call()
+    gc.collect()
+    before = resident()
+    for _ in range(REPEATS):
+        call()
+    gc.collect()
+    assert resident() - before < ALLOWED_MEMORY
+    tracemalloc.start()
+    for _ in range(100):
+        call()
+    gc.collect()
+    first = tracemalloc.get_traced_memory()[0]
+    for _ in range(1000):
+        call()
+    gc.collect()
+    grown = tracemalloc.get_traced_memory()[0] - first
+    tracemalloc.stop()
+    assert grown < ALLOWED_PYTHON / 10

@@ -1,0 +1,37 @@
+"""Figures: what is drawn is what was given, and files are PDF."""
+
+import math
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib")
+
+import largo  # noqa: E402
+import largo.plot  # noqa: E402
+
+
+def test_concentration(tmp_path):
+    result = largo.concentration(largo.law("gaussian", 2), query=[1, 0], L=[10, 100, math.inf], method="both", prompts=200, sigma=[0.5, 1])
+    ax = largo.plot.concentration(result, ["output"])
+    assert len(ax.get_legend().get_texts()) == 2
+    np.testing.assert_array_equal(ax.lines[0].get_ydata(), result.column("output", method="exact", sigma=0.5)[:2])
+    largo.plot.save(ax, tmp_path / "a.pdf")
+    largo.plot.save(ax, tmp_path / "b.pdf")
+    assert (tmp_path / "a.pdf").read_bytes() == (tmp_path / "b.pdf").read_bytes()
+    assert (tmp_path / "a.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_training():
+    problem = largo.icl.Problem(2)
+    runs = largo.icl.train(problem, [100, math.inf])
+    ax = largo.plot.trajectories(runs)
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["$L=100$", r"$L=\infty$"]
+    own = largo.plot.axes()
+    assert largo.plot.phase_portrait(problem, runs, ax=own, arrows=5) is own
+    assert own.get_ylabel() == "$b$"
+
+
+def test_plane():
+    ax = largo.plot.error_plane(np.linspace(0, 3, 4), [10, 100, 1000], "P2")
+    assert ax.get_yscale() == "log" and ax.collections

@@ -1,0 +1,42 @@
+"""mypy --strict on the examples, and stubtest on the module."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import largo
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+pytest.importorskip("mypy")
+
+
+def run(*command, cwd):
+    done = subprocess.run([sys.executable, "-m", *map(str, command)], cwd=cwd, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_mypy(tmp_path):
+    examples = sorted((ROOT / "examples/python").glob("*.py"))
+    assert len(examples) >= 5
+    run("mypy", "--strict", "--config-file=", "--cache-dir", tmp_path, *examples, cwd=tmp_path)
+
+
+def test_mypy_on_the_package(tmp_path):
+    """From a folder of its own: mypy leaves installed packages alone."""
+    source = pathlib.Path(largo.__file__).parent
+    for file in [*source.glob("*.py"), *source.glob("*.pyi"), source / "py.typed"]:
+        (tmp_path / "largo").mkdir(exist_ok=True)
+        (tmp_path / "largo" / file.name).write_bytes(file.read_bytes())
+    run("mypy", "--strict", "--config-file=", "--cache-dir", tmp_path / "cache", "largo", cwd=tmp_path)
+
+
+def test_stubtest(tmp_path):
+    configuration = tmp_path / "mypy.ini"
+    configuration.write_text(f"[mypy]\ncache_dir = {tmp_path / 'cache'}\n")
+    environment = {**os.environ, "MPLBACKEND": "Agg"}
+    done = subprocess.run([sys.executable, "-m", "mypy.stubtest", "largo", "--mypy-config-file", configuration], cwd=tmp_path,
+                          capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
