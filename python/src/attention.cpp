@@ -1,5 +1,6 @@
 // Attention on laws and prompts, and its gradients.
 #include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <variant>
@@ -45,40 +46,67 @@ struct Layer {
     }
   }
 
-  // Small work is not worth a thread.
-  bool small() const {
-    constexpr double kSmall = 1e5;
+  // Of a query, in multiply-adds; of a law, a guess.
+  double cost() const {
     const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get());
     const double length = tokens != nullptr ? static_cast<double>(tokens->length()) : 1000;
-    const auto d = static_cast<double>(prompt->dimension());
-    return length * d * static_cast<double>(queries.count()) <= kSmall;
+    return length * static_cast<double>(prompt->dimension());
   }
 
-  // The result of work(weights, queries, execution), watched where it may take long.
+  // Calls work(weights, first query, queries, execution) for pieces of the queries, a second of work at most
+  // where there are many: between them Ctrl-C is heard. Pieces are whole passes of the kernel, and depend on
+  // shapes alone.
   template <typename Work>
-  auto run(int threads, const Work& work) const {
+  void run(int threads, const Work& work) const {
+    constexpr double kSmall = 1e5, kPiece = 3e8;
+    constexpr std::ptrdiff_t kPass = 64;
     const auto rows = queries.view();
-    const auto all = [&](const Execution& execution) {
-      return std::visit([&](const auto& w) { return work(w, rows, execution); }, weights);
+    const std::ptrdiff_t n = rows.rows();
+    const auto piece = [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& execution) {
+      std::visit([&](const auto& w) { work(w, first, rows.middleRows(first, count), execution); }, weights);
     };
-    using Result = decltype(all(Execution{}));
-    Result result{};
-    if (small()) {
-      unlocked([&] { result = all({.threads = threads}); });
-    } else {
-      watch(py::none(), threads, [&](const Call& call) { result = all(call.execution()); });
+    if (cost() * static_cast<double>(n) <= kSmall) {  // not worth a thread
+      unlocked([&] { piece(0, n, {.threads = threads}); });
+      return;
     }
-    return result;
+    const auto passes = static_cast<std::ptrdiff_t>(kPiece / (cost() * kPass));
+    const std::ptrdiff_t most = kPass * std::max<std::ptrdiff_t>(1, passes);
+    watch(py::none(), threads, [&](const Call& call) {
+      std::ptrdiff_t first = 0;
+      do {
+        call.check();
+        piece(first, std::min(most, n - first), call.execution());
+        first += most;
+      } while (first < n);
+    });
   }
 };
 
 py::array attend_(const Layer& layer, int threads) {
-  RowMatrix outputs =
-      layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) {
-        return attend(layer.kind, *layer.prompt, weights, queries, execution);
-      });
+  RowMatrix outputs;
+  layer.run(threads,
+            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
+              RowMatrix piece = attend(layer.kind, *layer.prompt, weights, queries, execution);
+              if (queries.rows() == layer.queries.count()) {
+                outputs = std::move(piece);
+                return;
+              }
+              if (first == 0) outputs.resize(layer.queries.count(), piece.cols());
+              outputs.middleRows(first, piece.rows()) = piece;
+            });
   if (!layer.queries.single) return to_numpy(std::move(outputs));
   return to_numpy(Vector(outputs.row(0).transpose()));
+}
+
+void add(MergedGradient& sum, const MergedGradient& piece) {
+  sum.U += piece.U;
+  sum.V += piece.V;
+}
+
+void add(FactoredGradient& sum, const FactoredGradient& piece) {
+  sum.K += piece.K;
+  sum.Q += piece.Q;
+  sum.V += piece.V;
 }
 
 py::dict named(const MergedGradient& gradient) {
@@ -102,11 +130,18 @@ py::dict vjp(const Layer& layer, const py::object& cotangents, int threads) {
     fail("attention_vjp", "cotangents and queries are to be vectors both, or both matrices");
   }
   const auto view = rows.view();
-  using Gradient = std::variant<MergedGradient, FactoredGradient>;
-  const Gradient gradient = layer.run(
-      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Gradient {
-        return attention_vjp(layer.kind, *layer.prompt, weights, queries, view, execution);
-      });
+  check_size("attention_vjp", "number of cotangents", rows.count(), layer.queries.count());
+  std::variant<MergedGradient, FactoredGradient> gradient;
+  layer.run(threads,
+            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
+              auto piece = attention_vjp(layer.kind, *layer.prompt, weights, queries,
+                                         view.middleRows(first, queries.rows()), execution);
+              if (first == 0) {
+                gradient = std::move(piece);
+              } else {
+                add(std::get<decltype(piece)>(gradient), piece);
+              }
+            });
   return std::visit([](const auto& one) { return named(one); }, gradient);
 }
 
@@ -126,11 +161,17 @@ py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part,
 }
 
 py::dict jacobian(const Layer& layer, int threads) {
-  using Jacobians = std::variant<std::vector<MergedJacobian>, std::vector<FactoredJacobian>>;
-  const Jacobians jacobians = layer.run(
-      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Jacobians {
-        return attention_jacobian(layer.kind, *layer.prompt, weights, queries, execution);
-      });
+  std::variant<std::vector<MergedJacobian>, std::vector<FactoredJacobian>> jacobians;
+  layer.run(threads,
+            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
+              auto piece = attention_jacobian(layer.kind, *layer.prompt, weights, queries, execution);
+              if (first == 0) {
+                jacobians = std::move(piece);
+              } else {
+                auto& all = std::get<decltype(piece)>(jacobians);
+                std::move(piece.begin(), piece.end(), std::back_inserter(all));
+              }
+            });
   const bool single = layer.queries.single;
   py::dict result;
   if (const auto* merged = std::get_if<std::vector<MergedJacobian>>(&jacobians)) {

@@ -21,10 +21,10 @@ Exceptions of these methods go through unchanged; a result that is not finite is
 >>> class Coin(largo.Law):
 ...     def log_partition(self, a):
 ...         return np.log(np.cosh(a)).sum()
->>> Coin(2).tilt([0.0, 0.5]).mean.round(9)
-array([0.        , 0.462117157])
->>> largo.attention(Coin(2), [0.0, 0.5]).round(9)
-array([0.        , 0.462117157]))";
+>>> Coin(2).tilt([0.0, 0.5]).mean.round(6)
+array([0.      , 0.462117])
+>>> largo.attention(Coin(2), [0.0, 0.5]).round(6)
+array([0.      , 0.462117]))";
 
 inline constexpr const char* kLogPartition = R"(log_partition(a, *, threads=0)
 
@@ -151,9 +151,8 @@ fields are numbers or read-only arrays of that shape. Nothing is sampled; about 
 >>> m = largo.moments([[1.0], [2.0]], [100, 1e6, math.inf])
 >>> m.P2.shape
 (2, 3)
->>> m.bias.round(6)
-array([[-2.553800e-02, -3.000000e-06,  0.000000e+00],
-       [-2.525240e-01, -1.080000e-04,  0.000000e+00]]))";
+>>> m.bias[:, 0].round(6)
+array([-0.025538, -0.252524]))";
 
 inline constexpr const char* kTable =
     R"(The statistics of moments() at one length, as functions of s, interpolated.

@@ -191,14 +191,15 @@ void bind_moments(py::module_& module) {
              py::arg("threads") = 0, py::arg("progress") = py::none());
   py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
       .def(py::init<double>(), py::arg("L"))
-      .def_property_readonly("L", &SoftmaxTable::L)
+      .def_property_readonly("L", &SoftmaxTable::L, "The length of the prompt.")
       .def("__call__", &look_up, py::arg("s"))
       .def(
           "fill",
           [](const SoftmaxTable& self, double s_max, int threads) {
             watch(py::none(), threads, [&](const Call& call) { self.fill(s_max, call.execution()); });
           },
-          py::arg("s_max"), py::kw_only(), py::arg("threads") = 0)
+          "fill(s_max, *, threads=0)\n\nPrepares all s up to s_max now, in parallel.", py::arg("s_max"),
+          py::kw_only(), py::arg("threads") = 0)
       .def("__repr__",
            [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
   module.def("power_sum_moment", [](const std::vector<int>& parts, double s, double L) {

@@ -56,8 +56,9 @@ def test_bad_queries(query):
 
 
 def test_no_queries_at_all():
-    assert largo.attention(GAUSSIAN, np.zeros((0, 3))).shape == (0, 3)
-    assert largo.attention(TOKENS, np.zeros((0, 3))).shape == (0, 3)
+    for prompt in (GAUSSIAN, TOKENS):
+        with pytest.raises(ValueError, match="number of queries is 0"):
+            largo.attention(prompt, np.zeros((0, 3)))
     assert GAUSSIAN.tilt(np.zeros((0, 3))).covariance.shape == (0, 3, 3)
 
 

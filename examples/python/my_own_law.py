@@ -1,0 +1,77 @@
+"""A law of your own.
+
+Tokens on a circle, z = (cos φ, sin φ), with a density ∝ 1 + ε cos(3φ): a law that largo does not have. Its log-partition is
+all that attention over infinite prompts needs (mean and covariance come from differences of it); with a way to make
+tokens from uniform numbers it can be sampled, too, and finite prompts are compared with their limit.
+
+    python examples/python/my_own_law.py [--quick] [--out FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+
+import numpy as np
+import numpy.typing as npt
+
+import largo
+import largo.plot
+
+Array = npt.NDArray[np.float64]
+
+
+class Wave(largo.Law):
+    """Density (1 + depth cos 3φ) / 2π on the circle."""
+
+    uniforms_per_token = 1
+
+    def __init__(self, depth: float) -> None:
+        super().__init__(2)
+        # The trapezoidal rule converges geometrically for periodic functions: 256 nodes are exact for |a| up to 50.
+        angles = 2 * np.pi * np.arange(256) / 256
+        self.nodes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+        self.log_weights = np.log((1 + depth * np.cos(3 * angles)) / 256)
+        grid = np.linspace(0, 2 * np.pi, 20001)
+        self.quantiles = ((grid + depth * np.sin(3 * grid) / 3) / (2 * np.pi), grid)
+
+    def log_partition(self, a: Array) -> float:
+        scores = self.nodes @ a + self.log_weights
+        top = float(scores.max())
+        return top + float(np.log(np.exp(scores - top).sum()))
+
+    def tokens(self, uniforms: Array) -> Array:
+        angles = np.interp(uniforms[:, 0], *self.quantiles)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+def main(prompts: int, out: pathlib.Path) -> None:
+    law = Wave(0.8)
+
+    # %% The limit of attention: not linear.
+    turns = np.linspace(0, 2 * np.pi, 200)
+    ax = largo.plot.axes(3.0, 3.0)
+    for size in (0.5, 1, 2, 4, 8):
+        queries = size * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+        outputs = largo.attention(law, queries)
+        ax.plot(outputs[:, 0], outputs[:, 1], lw=1, label=rf"$\Vert z\Vert={size:g}$")
+    ax.set_aspect("equal")
+    ax.set_xlabel("$T_1$")
+    ax.set_ylabel("$T_2$")
+    ax.legend(loc="center")
+    largo.plot.save(ax, out / "law_limit.pdf")
+
+    # %% Finite prompts of it, sampled.
+    result = largo.concentration(law, query=[2.0, 1.0], L=[10, 30, 100, 300], prompts=prompts)
+    largo.plot.save(largo.plot.concentration(result, ["output"]), out / "law_errors.pdf")
+    print(f"T(2, 1) = {largo.attention(law, [2.0, 1.0]).round(6)}, method {result.rows[0]['method']}")
+    for row in result.rows:
+        print(f"L = {row['L']:4g}: error {row['output']['value']:.5f} ± {row['output']['error']:.5f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    options = parser.parse_args()
+    main(300 if options.quick else 5000, options.out)
