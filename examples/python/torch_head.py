@@ -38,7 +38,7 @@ def main(prompts: int, out: pathlib.Path) -> None:
     d, heads, head = 16, 4, 2
     module = torch.nn.MultiheadAttention(d, heads, bias=False, batch_first=True)
     with torch.no_grad():
-        module.in_proj_weight *= 2.5  # as after some training: scores of spread around one
+        module.in_proj_weight.mul_(1.5)  # as after some training: scores of spread around one
     # Hidden states: correlated, centred. Here drawn; yours come from a model.
     mixing = torch.randn(d, d, dtype=torch.float64) / math.sqrt(d)
     states = torch.randn(200_000, d, dtype=torch.float64) @ mixing

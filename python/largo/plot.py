@@ -22,9 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 try:
-    import matplotlib
-    import matplotlib.pyplot as plt
-    from matplotlib.axes import Axes
+    import matplotlib  # type: ignore[import]
+    import matplotlib.pyplot as plt  # type: ignore[import]
+    from matplotlib.axes import Axes  # type: ignore[import]
 except ImportError as _error:
     raise ImportError("largo.plot draws with Matplotlib, which is not installed (Debian: python3-matplotlib)") from _error
 

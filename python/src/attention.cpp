@@ -46,11 +46,12 @@ struct Layer {
     }
   }
 
-  // Of a query, in multiply-adds; of a law, a guess.
+  // Of a query, in multiply-adds. A law may be one of Python's, or have parts that are: a query is a
+  // millisecond.
   double cost() const {
+    constexpr double kOfLaw = 1e6;
     const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get());
-    const double length = tokens != nullptr ? static_cast<double>(tokens->length()) : 1000;
-    return length * static_cast<double>(prompt->dimension());
+    return tokens != nullptr ? static_cast<double>(tokens->length() * prompt->dimension()) : kOfLaw;
   }
 
   // Calls work(weights, first query, queries, execution) for pieces of the queries, a second of work at most
@@ -58,7 +59,7 @@ struct Layer {
   // shapes alone.
   template <typename Work>
   void run(int threads, const Work& work) const {
-    constexpr double kSmall = 1e5, kPiece = 3e8;
+    constexpr double kSmall = 1e6, kPiece = 3e8;
     constexpr std::ptrdiff_t kPass = 64;
     const auto rows = queries.view();
     const std::ptrdiff_t n = rows.rows();
