@@ -4,7 +4,7 @@ Over a Gaussian prompt, softmax attention is linear: T(z) = V Γ U z. Here are p
 queries along one line, and the line that they come closer to; and how fast: the mean squared distance falls like 1/L,
 exactly as E‖T[μ̂_L] - T[μ]‖² is computed without drawing a single prompt.
 
-    python examples/python/lemma_seen.py [--quick] [--out FOLDER]
+    python examples/python/lemma_seen.py [--quick] [--out FOLDER] [--format svg]
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import largo
 import largo.plot
 
 
-def main(prompts: int, out: pathlib.Path) -> None:
+def main(prompts: int, out: pathlib.Path, form: str) -> None:
     law = largo.law("gaussian:cov=toeplitz:0.5", d=3)
     direction = np.array([1.0, 0.0, -1.0]) / np.sqrt(2)
     positions = np.linspace(-3, 3, 61)
@@ -35,12 +35,12 @@ def main(prompts: int, out: pathlib.Path) -> None:
     ax.set_xlabel("query, along (1, 0, -1)")
     ax.set_ylabel("output, along (1, 0, -1)")
     ax.legend()
-    largo.plot.save(ax, out / "lemma_outputs.pdf")
+    largo.plot.save(ax, out / f"lemma_outputs.{form}")
 
     # %% The distance at one query: sampled, and exact.
     lengths = [10, 30, 100, 300, 1000]
     result = largo.concentration(law, query=direction, L=lengths, method="both", prompts=prompts, seed=1)
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / "lemma_distance.pdf")
+    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"lemma_distance.{form}")
     exact = result.column("output", method="exact")
     sampled = result.column("output", method="sampled")
     error = result.column("output", part="error", method="sampled")
@@ -55,5 +55,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(500 if options.quick else 20000, options.out)
+    main(500 if options.quick else 20000, options.out, options.format)

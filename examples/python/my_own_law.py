@@ -4,7 +4,7 @@ Tokens on a circle, z = (cos φ, sin φ), with a density ∝ 1 + ε cos(3φ): a 
 all that attention over infinite prompts needs (mean and covariance come from differences of it); with a way to make
 tokens from uniform numbers it can be sampled, too, and finite prompts are compared with their limit.
 
-    python examples/python/my_own_law.py [--quick] [--out FOLDER]
+    python examples/python/my_own_law.py [--quick] [--out FOLDER] [--format svg]
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Wave(largo.Law):
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def main(prompts: int, out: pathlib.Path) -> None:
+def main(prompts: int, out: pathlib.Path, form: str) -> None:
     law = Wave(0.8)
 
     # %% The limit of attention: not linear.
@@ -59,11 +59,11 @@ def main(prompts: int, out: pathlib.Path) -> None:
     ax.set_xlabel("$T_1$")
     ax.set_ylabel("$T_2$")
     ax.legend(loc="center")
-    largo.plot.save(ax, out / "law_limit.pdf")
+    largo.plot.save(ax, out / f"law_limit.{form}")
 
     # %% Finite prompts of it, sampled.
     result = largo.concentration(law, query=[2.0, 1.0], L=[10, 30, 100, 300], prompts=prompts)
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / "law_errors.pdf")
+    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"law_errors.{form}")
     print(f"T(2, 1) = {largo.attention(law, [2.0, 1.0]).round(6)}, method {result.rows[0]['method']}")
     for row in result.rows:
         print(f"L = {row['L']:4g}: error {row['output']['value']:.5f} ± {row['output']['error']:.5f}")
@@ -73,5 +73,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(300 if options.quick else 5000, options.out)
+    main(300 if options.quick else 5000, options.out, options.format)

@@ -4,7 +4,7 @@ At which length is a layer as good as linear? It depends on the spread s of its 
 the weight, beyond a few hold it all. And for a layer with queries of a law: the errors at every L up to 1e12, none of
 them sampled, the exponent that they end with, and the length from which linear attention may stand in for softmax.
 
-    python examples/python/prompt_length.py [--quick] [--out FOLDER]
+    python examples/python/prompt_length.py [--quick] [--out FOLDER] [--format svg]
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ import largo
 import largo.plot
 
 
-def main(points: int, out: pathlib.Path) -> None:
+def main(points: int, out: pathlib.Path, form: str) -> None:
     # %% The plane of s and L.
     plane = largo.plot.error_plane(np.linspace(0, 6, points), np.geomspace(2, 1e8, points), "mse")
-    largo.plot.save(plane, out / "length_plane.pdf")
+    largo.plot.save(plane, out / f"length_plane.{form}")
 
     # %% A layer: tokens of three sizes, Gaussian queries.
     law = largo.law("gaussian", d=4)
     result = largo.concentration(law, query_law=law, L=np.geomspace(10, 1e12, 12), sigma=[0.5, 1.0, 2.0])
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / "length_errors.pdf")
+    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"length_errors.{form}")
     print("size of the tokens   slope up to 1e12   slope for L -> inf   L with |softmax - linear|² <= 0.1")
     for slopes in result.fit["slopes"]:
         enough = largo.length_for_tolerance(law, 0.1, query_law=law, sigma=slopes["sigma"])
@@ -38,5 +38,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(21 if options.quick else 101, options.out)
+    main(21 if options.quick else 101, options.out, options.format)

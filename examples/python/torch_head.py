@@ -4,7 +4,7 @@ A head of torch.nn.MultiheadAttention and a batch of hidden states: at each prom
 from linear attention over the same tokens? largo predicts it from the mean and covariance of the hidden states alone,
 as if they were Gaussian, without drawing a prompt; the head itself is then run on prompts drawn from the batch.
 
-    python examples/python/torch_head.py [--quick] [--out FOLDER]
+    python examples/python/torch_head.py [--quick] [--out FOLDER] [--format svg]
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def weights_of(attention: Any, head: int) -> Tuple[Array, Array, Array]:
     return key, query, value
 
 
-def main(prompts: int, out: pathlib.Path) -> None:
+def main(prompts: int, out: pathlib.Path, form: str) -> None:
     torch.manual_seed(1)
     d, heads, head = 16, 4, 2
     module = torch.nn.MultiheadAttention(d, heads, bias=False, batch_first=True)
@@ -85,12 +85,13 @@ def main(prompts: int, out: pathlib.Path) -> None:
     ax = largo.plot.concentration(predicted, ["softmax_linear"])
     ax.errorbar(lengths, measured, errors, fmt="o", color="#D55E00", capsize=1.5, label="PyTorch")
     ax.legend()
-    largo.plot.save(ax, out / "torch_head.pdf")
+    largo.plot.save(ax, out / f"torch_head.{form}")
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(20 if options.quick else 400, options.out)
+    main(20 if options.quick else 400, options.out, options.format)

@@ -4,7 +4,7 @@ In-context regression by one head: gradient flow on the exact risk, for prompts 
 ones. All follow the infinite prompt at first; then each turns, along the valley bΣA = I, to where prompts of its length do
 best. Stochastic descent on drawn prompts goes the same way. And the length that is enough for a given risk.
 
-    python examples/python/training.py [--quick] [--out FOLDER]
+    python examples/python/training.py [--quick] [--out FOLDER] [--format svg]
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import largo
 import largo.plot
 
 
-def main(steps: int, out: pathlib.Path) -> None:
+def main(steps: int, out: pathlib.Path, form: str) -> None:
     problem = largo.icl.Problem(5)
 
     # %% Flows.
     runs = largo.icl.train(problem, [10, 100, 1e4, 1e6, math.inf])
-    largo.plot.save(largo.plot.trajectories(runs), out / "training_risks.pdf")
-    largo.plot.save(largo.plot.phase_portrait(problem, runs), out / "training_phase.pdf")
+    largo.plot.save(largo.plot.trajectories(runs), out / f"training_risks.{form}")
+    largo.plot.save(largo.plot.phase_portrait(problem, runs), out / f"training_phase.{form}")
     print("       L   trained risk   Bayes risk        b")
     for run in runs:
         print(f"{run.L:8g}   {run.final_risk:12.6g}   {largo.icl.floor(problem, run.L).value:10.3g}   {run.b:.4f}")
@@ -32,7 +32,7 @@ def main(steps: int, out: pathlib.Path) -> None:
 
     # %% Descent beside the flow, for as long.
     pair = largo.icl.train(problem, [30], method=("flow", "sgd"), steps=steps, step_size=0.02)
-    largo.plot.save(largo.plot.trajectories(pair), out / "training_descent.pdf")
+    largo.plot.save(largo.plot.trajectories(pair), out / f"training_descent.{form}")
     flow, descent = pair
     print(f"L = 30, t = {flow.times[-1]:g}: flow {flow.final_risk:.5f}, descent {descent.final_risk:.5f}")
 
@@ -46,5 +46,6 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
+    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(200 if options.quick else 5000, options.out)
+    main(200 if options.quick else 5000, options.out, options.format)

@@ -41,7 +41,7 @@ STYLE: Dict[str, Any] = {
     "font.family": "serif", "mathtext.fontset": "dejavuserif", "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "lines.linewidth": 1.2, "lines.markersize": 3,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6, "pdf.fonttype": 42, "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
+    "ytick.major.width": 0.6, "pdf.fonttype": 42, "svg.hashsalt": "largo", "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
 }
 
 
@@ -55,7 +55,8 @@ def axes(width: float = _WIDTH, height: float = _HEIGHT) -> Axes:
 def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
     """Writes the figure of these axes: PDF, SVG or PNG, by the name of the file. The same figure gives the same bytes."""
     with matplotlib.rc_context(STYLE):
-        metadata: Dict[str, Any] = {"CreationDate": None} if os.fspath(file).endswith(".pdf") else {}
+        stamps = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the time of day is no part of a figure
+        metadata = stamps.get(os.path.splitext(os.fspath(file))[1], {})
         ax.figure.savefig(file, dpi=200, metadata=metadata)
 
 

@@ -1,6 +1,8 @@
 // Attention on laws and prompts, and its gradients.
 #include <algorithm>
+#include <chrono>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <utility>
 #include <variant>
@@ -189,6 +191,20 @@ py::dict jacobian(const Layer& layer, int threads) {
   return result;
 }
 
+// The same from C++ alone, for benchmarks/compare_python.py: the fewest seconds of `repeats` calls.
+double time_attend(const Layer& layer, int threads, int repeats) {
+  const auto queries = layer.queries.view();
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < repeats; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const RowMatrix outputs = attend(layer.kind, *layer.prompt, std::get<MergedWeights>(layer.weights),
+                                     queries, {.threads = threads});
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (outputs.allFinite()) least = std::min(least, taken.count());
+  }
+  return least;
+}
+
 }  // namespace
 
 void bind_attention(py::module_& module) {
@@ -200,6 +216,9 @@ void bind_attention(py::module_& module) {
   module.def("attend_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K,
                               Object Q, const std::string& kind, double scale, int threads) {
     return vjp({prompt, queries, U, V, K, Q, kind, scale}, cotangents, threads);
+  });
+  module.def("_time_attend", [](Object prompt, Object queries, Object U, Object V, int threads, int repeats) {
+    return time_attend({prompt, queries, U, V, py::none(), py::none(), "softmax", 1}, threads, repeats);
   });
   module.def("attend_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
                                    const std::string& kind, double scale, int threads) {

@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import pathlib
 
 import pytest
 
@@ -60,3 +61,9 @@ def test_help_reads_like_a_page():
     for name in largo.__all__:
         if name[0] != "_" and not (name[0].isupper() and name not in ("Law", "Prompt")) and name != "matrix":
             assert name in text, name
+
+
+def test_page():
+    page = pathlib.Path(__file__).resolve().parents[2] / "docs/python.md"
+    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
+    assert failed == 0 and tried > 10
