@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -105,8 +106,12 @@ void fill(Moments& moments, const double* s, const double* L, Call& call) {
     moments.points[i] = softmax_moments(s[i], L[i]);
     call.show(static_cast<double>(++done) / static_cast<double>(moments.points.size()));
   };
-  tbb::task_arena arena(execution.threads > 0 ? execution.threads : tbb::task_arena::automatic);
-  arena.execute([&] { tbb::parallel_for(std::size_t{0}, moments.points.size(), one); });
+  // Kept by the thread, which is kept itself: oneTBB does not give back all the memory of an arena.
+  thread_local std::map<int, tbb::task_arena> arenas;
+  const int threads = execution.threads > 0 ? execution.threads : tbb::task_arena::automatic;
+  arenas.try_emplace(threads, threads).first->second.execute([&] {
+    tbb::parallel_for(std::size_t{0}, moments.points.size(), one);
+  });
 }
 
 Moments moments(const py::object& s, const py::object& L, int threads, const py::object& progress) {
