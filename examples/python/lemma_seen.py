@@ -26,15 +26,16 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
 
     # %% One prompt of each length, and the law: the same call.
     ax = largo.plot.axes()
-    for L in (10, 100, 10000):
-        outputs = largo.attention(law.sample(L, seed=3), queries)
-        ax.plot(positions, outputs @ direction, lw=1, label=f"$L={L}$")
     limit = largo.attention(law, queries)
     assert np.allclose(limit, queries @ law.covariance())  # the Lemma
-    ax.plot(positions, limit @ direction, "k--", lw=1, label=r"$L=\infty$: $\Gamma z$")
-    ax.set_xlabel("query, along (1, 0, -1)")
-    ax.set_ylabel("output, along (1, 0, -1)")
-    ax.legend()
+    with largo.plot.style():
+        for L in (10, 100, 10000):
+            outputs = largo.attention(law.sample(L, seed=3), queries)
+            ax.plot(positions, outputs @ direction, label=f"$L={L}$")
+        ax.plot(positions, limit @ direction, "k--", label=r"$L=\infty$: $\Gamma z$")
+        ax.set_xlabel("query, along (1, 0, -1)")
+        ax.set_ylabel("output, along (1, 0, -1)")
+        ax.legend()
     largo.plot.save(ax, out / f"lemma_outputs.{form}")
 
     # %% The distance at one query: sampled, and exact.

@@ -50,15 +50,16 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
 
     # %% The limit of attention: not linear.
     turns = np.linspace(0, 2 * np.pi, 200)
-    ax = largo.plot.axes(3.0, 3.0)
-    for size in (0.5, 1, 2, 4, 8):
-        queries = size * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-        outputs = largo.attention(law, queries)
-        ax.plot(outputs[:, 0], outputs[:, 1], lw=1, label=rf"$\Vert z\Vert={size:g}$")
-    ax.set_aspect("equal")
-    ax.set_xlabel("$T_1$")
-    ax.set_ylabel("$T_2$")
-    ax.legend(loc="center")
+    ax = largo.plot.axes(3.5, 2.7)
+    with largo.plot.style():
+        for size in (0.5, 1, 2, 4, 8):
+            queries = size * np.stack([np.cos(turns), np.sin(turns)], axis=1)
+            outputs = largo.attention(law, queries)
+            ax.plot(outputs[:, 0], outputs[:, 1], label=rf"$\Vert z\Vert={size:g}$")
+        ax.set_aspect("equal")
+        ax.set_xlabel("$T_1$")
+        ax.set_ylabel("$T_2$")
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     largo.plot.save(ax, out / f"law_limit.{form}")
 
     # %% Finite prompts of it, sampled.

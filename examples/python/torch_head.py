@@ -83,8 +83,9 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
     print(f"linear to one per cent from L = {enough.L:.4g} on" if enough else "never linear to one per cent")
 
     ax = largo.plot.concentration(predicted, ["softmax_linear"])
-    ax.errorbar(lengths, measured, errors, fmt="o", color="#D55E00", capsize=1.5, label="PyTorch")
-    ax.legend()
+    with largo.plot.style():
+        ax.errorbar(lengths, measured, errors, fmt="o", color="#D55E00", capsize=1.5, label="PyTorch")
+        ax.legend()
     largo.plot.save(ax, out / f"torch_head.{form}")
 
 

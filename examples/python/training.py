@@ -48,4 +48,4 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
     parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
     options = parser.parse_args()
-    main(200 if options.quick else 5000, options.out, options.format)
+    main(200 if options.quick else 500, options.out, options.format)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, Dict, Optional, Sequence, Union
+from typing import Any, ContextManager, Dict, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +31,7 @@ except ImportError as _error:
 from . import _largo, icl
 from ._concentration import Concentration
 
-__all__ = ["STYLE", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
+__all__ = ["STYLE", "style", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
 
 #: Of Okabe and Ito, the darkest first.
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
@@ -43,6 +43,12 @@ STYLE: Dict[str, Any] = {
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "xtick.major.width": 0.6,
     "ytick.major.width": 0.6, "pdf.fonttype": 42, "svg.hashsalt": "largo", "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
 }
+
+
+def style() -> ContextManager[None]:
+    """A context in which what you draw yourself has this style, too: `with largo.plot.style(): ax.legend()`."""
+    context: ContextManager[None] = matplotlib.rc_context(STYLE)
+    return context
 
 
 def axes(width: float = _WIDTH, height: float = _HEIGHT) -> Axes:
