@@ -32,7 +32,7 @@ py::object strided(const py::object& self, const Records<Record>& records, const
   static const double none = 0;  // an empty array points somewhere, too
   py::array_t<double> array(records.shape, strides, first != nullptr ? first : &none, self);
   array.attr("setflags")(py::arg("write") = false);
-  return std::move(array);
+  return array;
 }
 
 /// Two arguments broadcast against each other, as contiguous numbers. No shape: both are single numbers.
