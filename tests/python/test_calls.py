@@ -115,3 +115,16 @@ def test_handlers_of_python_run():
     finally:
         signal.signal(signal.SIGALRM, old)
     assert len(seen) == 1 and seen[0] < ended
+
+
+def _in_child(s):
+    return largo.moments([s, 2.0], 100).mse.tolist()
+
+
+def test_processes_that_fork():
+    """A child has no threads of its parent: calls make new ones."""
+    import multiprocessing
+
+    expected = [_in_child(s) for s in (1.0, 1.5)]
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        assert pool.map_async(_in_child, [1.0, 1.5]).get(timeout=60) == expected
