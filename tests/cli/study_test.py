@@ -212,10 +212,11 @@ class Interrupted(StudyTest):
         self.kill_often("m.toml", 6000, whole["content"], time.monotonic() - started, 200 if LONG else 15, ())
 
     def test_kills_of_long_units(self):
-        self.write("f.toml", ICL_FLOW.replace("200", "12"))
+        units = 12 if LONG else 5
+        self.write("f.toml", ICL_FLOW.replace("200", str(units)))
         started = time.monotonic()
         whole = self.json("run", "f.toml", "--store", "whole.sqlite")
-        self.kill_often("f.toml", 12, whole["content"], time.monotonic() - started, 4, ())
+        self.kill_often("f.toml", units, whole["content"], time.monotonic() - started, 4 if LONG else 2, ())
 
     @unittest.skipUnless(MPIRUN, "this build has no MPI")
     def test_kills_of_mpi(self):
