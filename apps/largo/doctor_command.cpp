@@ -52,7 +52,11 @@ void run_doctor(const CommonOptions& options) {
   if (!mpi.empty()) json["mpi_library"] = mpi;
   json["processes"] = processes;
   json["cuda"] = false;
+#ifdef LARGO_HAS_PYTHON
+  json["python"] = true;
+#else
   json["python"] = false;
+#endif
   json["libraries"]["Eigen"] =
       fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
   json["libraries"]["Highway"] = fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH);
@@ -80,8 +84,10 @@ void run_doctor(const CommonOptions& options) {
                json["assertions"].get<bool>() ? "on" : "off");
     fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
                json["simd_available"].dump());
-    fmt::print("threads   {}\nMPI       {}\nCUDA      not in this build\nPython    not in this build\n",
-               json["threads"].get<int>(), describe_mpi(mpi, processes));
+    fmt::print("threads   {}\nMPI       {}\nCUDA      not in this build\nPython    {}\n",
+               json["threads"].get<int>(), describe_mpi(mpi, processes),
+               json["python"].get<bool>() ? "module built with it; scripts/python ENV installs it"
+                                          : "not in this build (install pybind11-dev and python3-dev)");
     for (const auto& [name, version] : json["libraries"].items()) {
       fmt::print("{:<9} {}\n", name, version.get<std::string>());
     }
