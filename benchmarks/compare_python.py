@@ -5,7 +5,7 @@
 
 The module is to be importable (scripts/python ENV, or PYTHONPATH=BUILD/python). Scalar moments: the time of a call from
 Python less that of a call in C++, at points where the call itself takes little; bar 5 µs. Attention over a prompt of
-10^6 x 16 NumPy numbers: the ratio; bar 1.05. Both sides in turn, least and median over the rounds.
+10^6 x 16 NumPy numbers: the ratio; bar 1.05. Both sides in turn, by the clock; the median over the rounds decides.
 """
 
 import argparse
@@ -20,11 +20,11 @@ from largo import _largo
 
 
 def seconds(call, repeats):
-    """Of processor time, all threads together: on one thread that is the time on a machine of one's own."""
-    start = time.process_time()
+    """By the clock: what a caller waits for, the hand-over to a worker thread included."""
+    start = time.perf_counter()
     for _ in range(repeats):
         call()
-    return (time.process_time() - start) / repeats
+    return (time.perf_counter() - start) / repeats
 
 
 def compare_moments(rounds):
@@ -60,7 +60,7 @@ def compare_attention(rounds):
             outside, inside = (1e3 * min(column) for column in zip(*times))
             print(f"attention, 10^6 x 16 {np.dtype(dtype).name}, {count:2d} queries: {outside:8.2f} ms from Python, {inside:8.2f} ms in C++, "
                   f"ratio {outside / inside:.3f} (median {statistics.median(ratios):.3f})")
-            held = held and min(outside / inside, statistics.median(ratios)) <= 1.05
+            held = held and statistics.median(ratios) <= 1.05
     return held
 
 
