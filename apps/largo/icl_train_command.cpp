@@ -68,19 +68,6 @@ StepSchedule schedule_of(const TrainOptions& options, double size, std::int64_t 
   return constant_steps(size);
 }
 
-// The sum of the sizes; of very many steps, some stand for their neighbours.
-double duration_of(const StepSchedule& size, std::int64_t steps) {
-  const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
-  const std::int64_t length = steps / blocks, longer = steps % blocks;
-  double time = 0;
-  for (std::int64_t i = 0, first = 0; i < blocks; ++i) {
-    const std::int64_t here = length + (i < longer ? 1 : 0);
-    time += static_cast<double>(here) * size(first + here / 2);
-    first += here;
-  }
-  return time;
-}
-
 bool has(const TrainingPlan& plan, TrainingMethod method) {
   return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
 }

@@ -108,19 +108,6 @@ void read_descent(const py::dict& options, TrainingPlan& plan) {
                            {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
 }
 
-// The sum of the first step sizes: the time that a descent takes.
-double duration_of(const StepSchedule& size, std::int64_t steps) {
-  const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
-  const std::int64_t length = steps / blocks, longer = steps % blocks;
-  double time = 0;
-  for (std::int64_t i = 0, first = 0; i < blocks; ++i) {
-    const std::int64_t here = length + (i < longer ? 1 : 0);
-    time += static_cast<double>(here) * size(first + here / 2);
-    first += here;
-  }
-  return time;
-}
-
 py::list train_(const RegressionProblem& problem, const std::vector<double>& lengths,
                 const std::vector<std::string>& methods, const std::vector<std::string>& kinds,
                 const std::string& parameters, const py::object& start, const py::dict& options, int threads,

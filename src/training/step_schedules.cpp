@@ -1,5 +1,6 @@
 #include "largo/training/step_schedules.hpp"
 
+#include <algorithm>
 #include <span>
 
 #include "largo/numerics/check.hpp"
@@ -40,6 +41,18 @@ StepSchedule cosine_steps(double size, std::int64_t steps, double last_size) {
     simd::sincospi(std::span(&turn, 1), std::span(&sine, 1), std::span(&cosine, 1));
     return last_size + (size - last_size) * (1 + cosine) / 2;
   };
+}
+
+double duration_of(const StepSchedule& size, std::int64_t steps) {
+  const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
+  const std::int64_t length = steps / blocks, longer = steps % blocks;
+  double time = 0;
+  for (std::int64_t i = 0, first = 0; i < blocks; ++i) {
+    const std::int64_t here = length + (i < longer ? 1 : 0);
+    time += static_cast<double>(here) * size(first + here / 2);
+    first += here;
+  }
+  return time;
 }
 
 }  // namespace largo

@@ -51,9 +51,8 @@ PROBLEM = largo.icl.Problem(2)
 POINT = largo.icl.limit(PROBLEM)
 REPEATS = 10_000
 COUNTED = REPEATS if os.environ.get("LARGO_LONG_TESTS") == "1" else 2_000
-# The smallest object of Python has 28 bytes, the smallest block of C++ 32: one a call is 280 kB for
-# 10,000. Caches and arenas settle
-# within the first thousand calls, but for the odd page.
+# The smallest object of Python has 28 bytes, the smallest block of C++ 32: one a call is 280 kB for 10,000.
+# Caches and arenas settle within the first thousand calls, but for the odd page.
 ALLOWED_PYTHON, ALLOWED_MEMORY = 16 * COUNTED, 3_000_000
 
 

@@ -29,5 +29,14 @@ TEST(StepSchedules, HaveTheirFormulas) {
   EXPECT_THROW(cosine_steps(1, 10, -1), InputError);
 }
 
+TEST(StepSchedules, DurationIsTheSumOfTheSizes) {
+  const StepSchedule size = inverse_time_steps(0.3, 100);
+  double sum = 0;
+  for (std::int64_t step = 0; step < 1000; ++step) sum += size(step);
+  EXPECT_NEAR(duration_of(size, 1000), sum, 1e-12 * sum);
+  // Sizes that change by 2 over 3e6 steps: the middle of three stands for them to second order.
+  EXPECT_NEAR(duration_of(inverse_time_steps(1, 3e6), 3'000'000), 3e6 * std::log(2.0), 1);
+}
+
 }  // namespace
 }  // namespace largo
