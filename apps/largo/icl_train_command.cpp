@@ -196,6 +196,7 @@ void drop_comparisons(TrainReport& report) {
   for (TrainingRun& run : report.runs) {
     run.to_flow.reset();
     run.noise.reset();
+    run.predicted_noise.reset();
   }
   report.warnings.emplace_back(
       "momentum and adam have a clock of their own: their paths are not compared with the flow at their "

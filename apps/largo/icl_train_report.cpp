@@ -44,6 +44,10 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
   if (run.gradient_gap) json["gradient_gap"] = *run.gradient_gap;
   if (run.to_flow) json["distances_to_flow"] = distance_json(*run.to_flow);
   if (run.noise) json["noise"] = {{"excess", run.noise->excess}, {"spread", run.noise->spread}};
+  if (run.predicted_noise) {
+    json["predicted_noise"] = {{"excess", run.predicted_noise->excess},
+                               {"spread", run.predicted_noise->spread}};
+  }
   return json;
 }
 
@@ -101,8 +105,13 @@ void print_report(const TrainReport& report) {
       "gradients along it\n");
   for (const TrainingRun& run : report.runs) {
     if (!run.noise) continue;
-    fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth\n",
+    fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth",
                length_text(run.L), name_of(run.attention), run.noise->excess, run.noise->spread);
+    if (run.predicted_noise) {
+      fmt::print("; predicted {:+.2e}, spread {:.1e}", run.predicted_noise->excess,
+                 run.predicted_noise->spread);
+    }
+    fmt::print("\n");
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.to_theorem) continue;

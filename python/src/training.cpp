@@ -80,7 +80,11 @@ py::dict to_dict(const TrainingRun& run) {
   set(dict, "gradient_gap", run.gradient_gap);
   if (run.to_limit_flow) dict["distances_to_limit_flow"] = to_dict(*run.to_limit_flow);
   if (run.to_flow) dict["distances_to_flow"] = to_dict(*run.to_flow);
-  if (run.noise) dict["noise"] = py::dict("excess"_a = run.noise->excess, "spread"_a = run.noise->spread);
+  const auto noise = [](const DescentNoise& of) {
+    return py::dict("excess"_a = of.excess, "spread"_a = of.spread);
+  };
+  if (run.noise) dict["noise"] = noise(*run.noise);
+  if (run.predicted_noise) dict["predicted_noise"] = noise(*run.predicted_noise);
   return dict;
 }
 

@@ -11,7 +11,9 @@
 
 #include "icl/descent_fingerprint.hpp"
 #include "icl/general_risk.hpp"
+#include "icl/noise_of_descent.hpp"
 #include "icl/path_distance.hpp"
+#include "icl/plan_parts.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/numerics/check.hpp"
@@ -25,26 +27,6 @@ constexpr const char* kName = "train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;     // where gradients are compared, along a path
 constexpr std::int64_t kCheckpoints = 50;  // in a run
-constexpr std::int64_t kLateNodes = 4;
-constexpr std::int64_t kMostFinalNodes = std::int64_t{1} << 20;
-constexpr std::int64_t kFinalNodes = 32;  // times those of the flow
-
-std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
-  const Eigen::Index d = plan.problem.dimension();
-  switch (plan.parameters) {
-    case Parametrisation::invariant:
-      return invariant_map(d);
-    case Parametrisation::merged:
-      return identity_map((d + 1) * (d + 2));
-    case Parametrisation::factored:
-      return factored_map(d);
-  }
-  return nullptr;
-}
-
-TaskNodes final_nodes(const TrainingPlan& plan) {
-  return {std::min(kFinalNodes * plan.nodes.count, kMostFinalNodes), plan.nodes.seed};
-}
 
 InvariantPoint invariant_start(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -71,7 +53,7 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
   if (halves) flow_plan.end = plan.flow.end / 2;
   Vector start = plan.start;
   for (int half = 0; half < (halves ? 2 : 1); ++half) {
-    const TaskNodes nodes{(half == 0 ? 1 : kLateNodes) * plan.nodes.count, plan.nodes.seed};
+    const TaskNodes nodes = half == 0 ? early_nodes(plan, run.L) : late_nodes(plan, run.L);
     const auto risk = in_parameters(exact ? general_risk(plan.problem, run.attention, run.L, nodes, execution)
                                           : softmax_risk_over_nodes(plan.problem, run.L, nodes, execution),
                                     run.map);
@@ -165,49 +147,16 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
 
 double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& limit,
                     const Execution& execution) {
-  const auto risk_of = [&](double L) -> std::shared_ptr<const Risk> {
-    if (plan.parameters == Parametrisation::invariant) {
-      return invariant_risk(plan.problem, run.attention, L);
-    }
-    const bool softmax = run.attention == AttentionKind::softmax;
-    return in_parameters(softmax ? softmax_risk_over_nodes(plan.problem, L, plan.nodes, execution)
-                                 : general_risk(plan.problem, run.attention, L, plan.nodes, execution),
-                         map_of(plan));
-  };
-  const auto finite = risk_of(run.L), infinite = risk_of(kInfinity);
-  const Eigen::Index d = plan.problem.dimension();
+  const auto finite = risk_of(plan, run.attention, run.L, plan.nodes, execution);
+  const auto infinite = risk_of(plan, run.attention, kInfinity, plan.nodes, execution);
   const std::vector<TrajectoryPoint>& points = limit.path.points();
   const std::size_t stride = 1 + points.size() / kMostGaps;
   double largest = 0;
   for (std::size_t i = 0; i < points.size(); i += stride) {
-    Vector here = points[i].parameters;
-    if (plan.parameters == Parametrisation::invariant) {
-      const Vector merged = limit.map->map(here);
-      here = invariant_map(d)->pull_back(merged, merged);  // the inverse on the invariant set
-    }
+    const Vector here = parameters_of(plan, limit, points[i].parameters);
     largest = std::max(largest, (finite->at(here).gradient - infinite->at(here).gradient).norm());
   }
   return largest;
-}
-
-DescentNoise noise_around(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
-                          const Execution& execution) {
-  constexpr double kFrom = 0.8;  // of the time
-  const Eigen::Index d = plan.problem.dimension();
-  const TaskNodes nodes = final_nodes(plan);
-  const auto risk_at = [&](const TrainingRun& path, const Vector& parameters) {
-    const RegressionParameters here = to_parameters(path.map->map(parameters), d);
-    return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution).value;
-  };
-  double count = 0, mean = 0, squares = 0;
-  for (const TrajectoryPoint& point : run.path.points()) {
-    if (point.time < kFrom * run.path.end()) continue;
-    const double excess = risk_at(run, point.parameters) - risk_at(flow, flow.path.at(point.time));
-    const double change = excess - mean;
-    mean += change / ++count;
-    squares += change * (excess - mean);
-  }
-  return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
 }
 
 struct Job {
@@ -327,7 +276,8 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
     for (const TrainingRun& flow : runs) {
       if (flow.method == TrainingMethod::flow && flow.L == run.L && flow.attention == run.attention) {
         run.to_flow = path_distance(plan.problem, run, flow);
-        run.noise = noise_around(plan, run, flow, inner);
+        run.noise = measured_noise(plan, run, flow, inner);
+        run.predicted_noise = predicted_noise(plan, run, flow, inner);
       }
     }
   });

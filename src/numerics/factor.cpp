@@ -32,6 +32,11 @@ CovarianceRoot covariance_root(std::string_view function, std::string_view argum
   return {solver.eigenvectors().rightCols(rank) * scales.asDiagonal(), largest};
 }
 
+SymmetricEigenvalues symmetric_eigenvalues(const ConstMatrixRef& matrix) {
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(matrix);
+  return {solver.eigenvalues(), solver.eigenvectors()};
+}
+
 SingularValues singular_values(const ConstMatrixRef& matrix) {
   const Eigen::JacobiSVD<Matrix> svd(matrix, Eigen::ComputeThinU | Eigen::ComputeFullV);
   return {svd.matrixU(), svd.singularValues(), svd.matrixV()};

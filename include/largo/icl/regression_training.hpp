@@ -13,6 +13,7 @@
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_risks.hpp"
 #include "largo/numerics/estimate.hpp"
+#include "largo/training/descent_noise.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
 namespace largo {
@@ -31,8 +32,8 @@ struct TrainingPlan {
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
-  /// Of flows off the invariant set; in the second half of the time four times as many, and for risks at
-  /// their ends 32 times, up to 2^20.
+  /// Of flows off the invariant set, twice as many below 16 tokens; in the second half of the time four times
+  /// as many; and for risks at ends 32 times those given here, up to 2^20.
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
@@ -47,13 +48,6 @@ struct TrainingPlan {
 struct PathDistance {
   TrajectoryDistance parameters;   ///< of (U, v)
   TrajectoryDistance predictions;  ///< root mean square, over tasks and queries, for infinite prompts
-};
-
-/// Of a descent around the flow at its length, from the exact risks at its records in the last fifth of the
-/// time.
-struct DescentNoise {
-  double excess = 0;  ///< mean of R_L(descent) - R_L(flow)
-  double spread = 0;  ///< its standard deviation; zero where there are fewer than two records
 };
 
 struct TrainingRun {
@@ -71,8 +65,13 @@ struct TrainingRun {
   /// Of a flow of infinite prompts on the invariant set that ran to its end: the distance of (A, b) from
   /// infinite_limit() with balance 0; none where Σ is singular.
   std::optional<double> to_theorem;
-  std::optional<double> gradient_gap;   ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
-  std::optional<DescentNoise> noise;    ///< of a descent, around the flow at the same length
+  std::optional<double> gradient_gap;  ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
+  /// Of a descent around the flow at the same length, from the exact risks at its records in the last fifth
+  /// of the time (a spread of zero where there are fewer than two).
+  std::optional<DescentNoise> noise;
+  /// The same as descent_noise() has it at the flow's end: of plain steps of one size, for up to 512
+  /// parameters.
+  std::optional<DescentNoise> predicted_noise;
   std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
 };
 

@@ -18,6 +18,14 @@ struct CovarianceRoot {
 CovarianceRoot covariance_root(std::string_view function, std::string_view argument,
                                const ConstMatrixRef& covariance);
 
+/// A = vectors diag(values) vectorsᵀ, the values rising.
+struct SymmetricEigenvalues {
+  Vector values;
+  Matrix vectors;
+};
+/// Domain: finite, symmetric (the upper half is not read), at least 1 x 1.
+SymmetricEigenvalues symmetric_eigenvalues(const ConstMatrixRef& matrix);
+
 /// A = left diag(values) rightᵀ, the values falling; left is thin, right square.
 struct SingularValues {
   Matrix left;
