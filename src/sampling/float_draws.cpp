@@ -27,6 +27,7 @@ using D32 = hn::CappedTag<std::uint32_t, 1>;
 using D32 = hn::Repartition<std::uint32_t, D64>;
 #endif
 using DF = hn::RebindToFloat<D32>;
+using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
 using V64 = hn::Vec<D64>;
 using V32 = hn::Vec<D32>;
 using Row = PhiloxRow<D64>;
@@ -71,8 +72,8 @@ class Words {
   V32 words_[kTokens / hn::MaxLanes(D32())];
 };
 
-template <std::size_t kCount, std::size_t... kRound>
-HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D64, kCount>& counters,
+template <class D, std::size_t kCount, std::size_t... kRound>
+HWY_INLINE void AllRounds(const PhiloxRow<D>& row, PhiloxCounters<D, kCount>& counters,
                           std::index_sequence<kRound...>) {
   (counters.template Round<kRound>(row), ...);
 }
@@ -87,7 +88,7 @@ HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::siz
   for (; done + kCount <= vectors; done += kCount) {
     PhiloxCounters<D64, kCount> counters(lanes, Row::kLanes);
     lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * Row::kLanes}));
-    AllRounds<kCount>(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
     for (std::size_t i = 0; i < kCount; ++i) {
       Words(counters.x0[i], counters.x2[i]).Store<Part::whole>(first + (done + i) * kTokens);
       Words(counters.x1[i], counters.x3[i]).Store<Part::whole>(second + (done + i) * kTokens);
@@ -102,7 +103,7 @@ HWY_INLINE void FillBlock(const Row& row, std::uint64_t counter, std::size_t gro
                           float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
   for (std::size_t part = 0; part < kVectors; ++part) {
     PhiloxCounters<D64, 3> counters(hn::Iota(D64(), counter + part * Row::kLanes), kCountersAtOnce);
-    AllRounds<3>(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
     const auto& [x0, x1, x2, x3] = counters;
     const std::size_t to = part * kTokens;
     const Words angles01(x0[2], x2[2]), angles23(x1[2], x3[2]);
@@ -120,24 +121,61 @@ HWY_INLINE void FillBlock(const Row& row, std::uint64_t counter, std::size_t gro
   }
 }
 
+#if HWY_TARGET <= HWY_AVX3
+#define LARGO_TWO_BLOCKS 1
+// Two blocks side by side, where vectors are as wide: the lower halves are those of FillBlock for the first.
+using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
+
+template <Part kPart>
+HWY_INLINE void StorePair(hn::Vec<DPair> lower, hn::Vec<DPair> upper, float* HWY_RESTRICT to) {
+  const hn::Repartition<std::uint32_t, DPair> d;
+  const auto words = hn::OddEven(hn::BitCast(d, upper), hn::BitCast(d, lower));
+  const DF df;
+  hn::Store(hn::BitCast(df, Take<kPart>(hn::LowerHalf(D32(), words))), df, to);
+  hn::Store(hn::BitCast(df, Take<kPart>(hn::UpperHalf(D32(), words))), df,
+            to + kGroupsInBlock * kTokensAtOnce);
+}
+
+HWY_INLINE void FillTwoBlocks(const PhiloxRow<DPair>& row, std::uint64_t counter, float* HWY_RESTRICT radius,
+                              float* HWY_RESTRICT angle) {
+  alignas(64) static constexpr std::uint64_t kOffsets[] = {
+      0, 1, 2, 3, kBlockCounters, kBlockCounters + 1, kBlockCounters + 2, kBlockCounters + 3};
+  const DPair d;
+  PhiloxCounters<DPair, 3> counters(hn::Add(hn::Load(d, kOffsets), hn::Set(d, counter)), kCountersAtOnce);
+  AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
+  const auto& [x0, x1, x2, x3] = counters;
+  StorePair<Part::whole>(x0[0], x2[0], radius);
+  StorePair<Part::whole>(x1[0], x3[0], radius + kTokensAtOnce);
+  StorePair<Part::whole>(x0[1], x2[1], radius + 2 * kTokensAtOnce);
+  StorePair<Part::whole>(x1[1], x3[1], radius + 3 * kTokensAtOnce);
+  StorePair<Part::lower_half>(x0[2], x2[2], angle);
+  StorePair<Part::upper_half>(x0[2], x2[2], angle + kTokensAtOnce);
+  StorePair<Part::lower_half>(x1[2], x3[2], angle + 2 * kTokensAtOnce);
+  StorePair<Part::upper_half>(x1[2], x3[2], angle + 3 * kTokensAtOnce);
+}
+#else
+#define LARGO_TWO_BLOCKS 0
+#endif
+
 // Words become normals in place, from token `done` on. Returns how many are done.
-template <std::size_t kCount>
+template <class DF, std::size_t kCount>
 HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* HWY_RESTRICT first,
                                    float* HWY_RESTRICT second) {
   const DF df;
-  const D32 d32;
+  const hn::RebindToUnsigned<DF> d32;
   constexpr std::size_t kFloats = hn::MaxLanes(df);
+  // Groups are aligned, vectors of two of them need not be.
   for (; done + kCount * kFloats <= tokens; done += kCount * kFloats) {
-    hn::Vec<D32> radius[kCount], angle[kCount];
+    hn::Vec<decltype(d32)> radius[kCount], angle[kCount];
     hn::Vec<DF> x[kCount], y[kCount];
     for (std::size_t i = 0; i < kCount; ++i) {
-      radius[i] = hn::BitCast(d32, hn::Load(df, first + done + i * kFloats));
-      angle[i] = hn::BitCast(d32, hn::Load(df, second + done + i * kFloats));
+      radius[i] = hn::BitCast(d32, hn::LoadU(df, first + done + i * kFloats));
+      angle[i] = hn::BitCast(d32, hn::LoadU(df, second + done + i * kFloats));
     }
     FloatNormals(df, radius, angle, x, y);
     for (std::size_t i = 0; i < kCount; ++i) {
-      hn::Store(x[i], df, first + done + i * kFloats);
-      hn::Store(y[i], df, second + done + i * kFloats);
+      hn::StoreU(x[i], df, first + done + i * kFloats);
+      hn::StoreU(y[i], df, second + done + i * kFloats);
     }
   }
   return done;
@@ -157,8 +195,15 @@ void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* H
 // both at a time.
 void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
                   float* HWY_RESTRICT second) {
-  const Row row(address.seed, address.stream, address.first >> 32);
   std::size_t filled = 0;
+#if LARGO_TWO_BLOCKS
+  const PhiloxRow<DPair> pair(address.seed, address.stream, address.first >> 32);
+  for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
+    FillTwoBlocks(pair, address.first + filled * kCountersAtOnce, first + filled * kTokensAtOnce,
+                  second + filled * kTokensAtOnce);
+  }
+#endif
+  const Row row(address.seed, address.stream, address.first >> 32);
   for (; filled + kGroupsInBlock <= groups; filled += kGroupsInBlock) {
     FillBlock(row, address.first + filled * kCountersAtOnce, kGroupsInBlock, first + filled * kTokensAtOnce,
               second + filled * kTokensAtOnce);
@@ -168,9 +213,11 @@ void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RES
               second + filled * kTokensAtOnce);
   }
   const std::size_t tokens = groups * kTokensAtOnce;
-  const std::size_t done = FillNormals<3>(0, tokens, first, second);
-  FillNormals<1>(done, tokens, first, second);
+  std::size_t done = FillNormals<Wide, 3>(0, tokens, first, second);
+  done = FillNormals<Wide, 1>(done, tokens, first, second);
+  FillNormals<DF, 1>(done, tokens, first, second);
 }
+#undef LARGO_TWO_BLOCKS
 
 }  // namespace
 }  // namespace HWY_NAMESPACE
