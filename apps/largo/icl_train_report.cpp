@@ -48,6 +48,7 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
     json["predicted_noise"] = {{"excess", run.predicted_noise->excess},
                                {"spread", run.predicted_noise->spread}};
   }
+  if (!run.no_prediction.empty()) json["no_prediction"] = run.no_prediction;
   return json;
 }
 
@@ -110,6 +111,8 @@ void print_report(const TrainReport& report) {
     if (run.predicted_noise) {
       fmt::print("; predicted {:+.2e}, spread {:.1e}", run.predicted_noise->excess,
                  run.predicted_noise->spread);
+    } else {
+      fmt::print("; no prediction: {}", run.no_prediction);
     }
     fmt::print("\n");
   }

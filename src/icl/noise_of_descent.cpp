@@ -1,17 +1,22 @@
 #include "icl/noise_of_descent.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "icl/plan_parts.hpp"
+#include "largo/numerics/check.hpp"
 
 namespace largo {
 namespace {
 
 constexpr double kFrom = 0.8;  // of the time: records of the last fifth
 constexpr Eigen::Index kMostParameters = 512;
-// Squares of gradients have long tails, products of a dozen normal variables: 8192 prompts can be off by a
-// factor of two in two dimensions.
-constexpr std::int64_t kBatches = 16384, kPromptsOfBatch = 8;
+// Squares of gradients have long tails, being products of a dozen normal variables: in two dimensions 8192
+// prompts were off by a factor of two, 131,072 by up to a tenth. Never more than a quarter of the run's.
+constexpr std::int64_t kMostBatches = 16384, kFewestBatches = 64, kPromptsOfBatch = 8;
+constexpr double kMostOfSlope = 0.5;  // of the variance, where a flow has come to rest
 
 bool has_one_size(const DescentOptions& descent) {
   const double size = descent.step_size(0);
@@ -42,30 +47,56 @@ DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, co
   return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
 }
 
-std::optional<DescentNoise> predicted_noise(const TrainingPlan& plan, const TrainingRun& run,
-                                            const TrainingRun& flow, const Execution& execution) {
-  const Vector end = parameters_of(plan, flow, flow.path.points().back().parameters);
+namespace {
+
+NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
+                        const Execution& execution) {
   const DescentOptions& descent = plan.descent;
-  if (end.size() > kMostParameters || descent.steps < 1 || !has_one_size(descent)) return std::nullopt;
+  const double time = run.path.end();
+  if (descent.steps < 1 || !has_one_size(descent)) return {{}, "steps differ in size"};
+  if (flow.path.end() < time * (1 - 1e-9) && !flow.stationary) return {{}, "the flow is shorter"};
+  const Vector end = parameters_of(plan, flow, flow.path.at(std::min(time, flow.path.end())));
+  if (end.size() > kMostParameters) return {{}, fmt::format("more than {} parameters", kMostParameters)};
   const auto risk = risk_of(plan, run.attention, run.L, late_nodes(plan, run.L), execution);
+  const Matrix H = hessian(*risk, end, execution);
   // Of prompts that follow the run's.
   RegressionBatches batches = plan.batches;
   batches.length = static_cast<std::int64_t>(run.L);
   batches.attention = run.attention;
   batches.prompts = kPromptsOfBatch;
-  const std::int64_t first = descent.steps * plan.batches.prompts / kPromptsOfBatch + 1;
+  batches.execution = execution;
+  const std::int64_t drawn = descent.steps * plan.batches.prompts / kPromptsOfBatch + 1;
+  const std::int64_t count = std::clamp(drawn / 4, kFewestBatches, kMostBatches);
   const auto risks = in_parameters(regression_batches(plan.problem, batches), run.map);
-  const Matrix covariance =
-      static_cast<double>(kPromptsOfBatch) * gradient_covariance(*risks, end, first, kBatches);
-  // Gradients of the descent are 2 loss_factor times those of the risk with ½.
+  const Matrix S = gradient_covariance(*risks, end, drawn, count) *
+                   (static_cast<double>(kPromptsOfBatch) / static_cast<double>(plan.batches.prompts));
+  // The descent's loss is `pace` times the risk with ½.
   const double pace = 2 * plan.batches.loss_factor;
-  DescentNoise noise =
-      descent_noise(pace * hessian(*risk, end), covariance / static_cast<double>(plan.batches.prompts),
-                    descent.step_size(0), descent.steps);
-  if (!std::isfinite(noise.excess) || !std::isfinite(noise.spread)) return std::nullopt;
-  noise.excess /= pace;
-  noise.spread /= pace;
-  return noise;
+  const auto noise_with = [&](const Vector& slope) {
+    return descent_noise(pace * slope, pace * H, S, descent.step_size(0), descent.steps);
+  };
+  const DescentNoise at_rest = noise_with(Vector::Zero(end.size())),
+                     noise = noise_with(risk->at(end).gradient);
+  if (!std::isfinite(noise.excess) || !std::isfinite(noise.spread)) {
+    return {{}, "steps of that size leave the flow's end"};
+  }
+  if (noise.spread * noise.spread * (1 - kMostOfSlope) > at_rest.spread * at_rest.spread) {
+    return {{}, "the flow has not come to rest"};
+  }
+  return {DescentNoise{noise.excess / pace, noise.spread / pace}, {}};
+}
+
+}  // namespace
+
+NoisePrediction predicted_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
+                                const Execution& execution) {
+  try {
+    return predict(plan, run, flow, execution);
+  } catch (const Stopped&) {
+    throw;
+  } catch (const InputError& error) {  // must not cost the run
+    return {{}, error.what()};
+  }
 }
 
 }  // namespace largo

@@ -1,8 +1,8 @@
-// The noise of a descent around the flow at its length: as its records show it, and as the flow's end
-// predicts it.
+// The noise of a descent around the flow at its length: as its records show it, and as the flow predicts it.
 #pragma once
 
 #include <optional>
+#include <string>
 
 #include "largo/icl/regression_training.hpp"
 
@@ -11,9 +11,15 @@ namespace largo {
 DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                             const Execution& execution);
 
-/// None where the sizes of steps differ, where they are so long that the flow's end repels them, and for more
-/// than 512 parameters.
-std::optional<DescentNoise> predicted_noise(const TrainingPlan& plan, const TrainingRun& run,
-                                            const TrainingRun& flow, const Execution& execution);
+struct NoisePrediction {
+  std::optional<DescentNoise> noise;
+  std::string reason;  ///< why there is none
+};
+
+/// Of descent_noise() where the flow is at the end of the run's time. There is none where the sizes of steps
+/// differ, where the flow is shorter, has not come to rest or repels steps of that size, and for more than
+/// 512 parameters.
+NoisePrediction predicted_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
+                                const Execution& execution);
 
 }  // namespace largo

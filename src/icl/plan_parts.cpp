@@ -13,7 +13,7 @@ constexpr std::int64_t kLateNodes = 4;  // times early ones
 constexpr double kShort = 16;
 constexpr std::int64_t kNodesOfShort = 2;  // times those of the plan
 constexpr std::int64_t kFinalNodes = 32;   // likewise
-constexpr std::int64_t kMostFinalNodes = std::int64_t{1} << 20;
+constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;
 
 }  // namespace
 
@@ -50,11 +50,11 @@ TaskNodes early_nodes(const TrainingPlan& plan, double L) {
 }
 
 TaskNodes late_nodes(const TrainingPlan& plan, double L) {
-  return {kLateNodes * early_nodes(plan, L).count, plan.nodes.seed};
+  return {std::min(kLateNodes * early_nodes(plan, L).count, kMostNodes), plan.nodes.seed};
 }
 
 TaskNodes final_nodes(const TrainingPlan& plan) {
-  return {std::min(kFinalNodes * plan.nodes.count, kMostFinalNodes), plan.nodes.seed};
+  return {std::min(kFinalNodes * plan.nodes.count, kMostNodes), plan.nodes.seed};
 }
 
 }  // namespace largo

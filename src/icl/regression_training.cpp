@@ -224,7 +224,8 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
   Execution alone = execution;  // runs do not meet other processes: each has them all
   alone.ranks = nullptr;
   const TrainingRun limit = flow_run(plan, AttentionKind::softmax, kInfinity, Average::best, alone);
-  // Flows over nodes are compared with one over the same nodes.
+  // Flows over nodes are compared with one over the same nodes. (Those of short prompts have more, but are so
+  // far from the limit that it does not matter.)
   const bool over_nodes = plan.parameters != Parametrisation::invariant;
   const TrainingRun nodes_limit =
       over_nodes ? flow_run(plan, AttentionKind::softmax, kInfinity, Average::nodes, alone) : limit;
@@ -277,7 +278,9 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
       if (flow.method == TrainingMethod::flow && flow.L == run.L && flow.attention == run.attention) {
         run.to_flow = path_distance(plan.problem, run, flow);
         run.noise = measured_noise(plan, run, flow, inner);
-        run.predicted_noise = predicted_noise(plan, run, flow, inner);
+        NoisePrediction prediction = predicted_noise(plan, run, flow, inner);
+        run.predicted_noise = prediction.noise;
+        run.no_prediction = std::move(prediction.reason);
       }
     }
   });

@@ -19,7 +19,6 @@
 namespace largo {
 
 inline constexpr int kMostThreads = 4096;
-inline constexpr std::ptrdiff_t kHandedOut = 256;
 
 inline int thread_count(const Execution& execution) {
   if (execution.threads < 0 || execution.threads > kMostThreads) {
@@ -84,14 +83,7 @@ void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& 
     const race_detector::Task one;
     body(i);
   };
-  // Few indices are handed out one by one: left to itself, oneTBB joins some of them, and a thread waits at
-  // the end for the others' longer pieces.
-  if (count <= kHandedOut) {
-    run_with_threads(execution,
-                     [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task, tbb::simple_partitioner()); });
-  } else {
-    run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
-  }
+  run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
 }
 
 }  // namespace largo

@@ -27,12 +27,16 @@ using D32 = hn::CappedTag<std::uint32_t, 1>;
 using D32 = hn::Repartition<std::uint32_t, D64>;
 #endif
 using DF = hn::RebindToFloat<D32>;
-using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
 using V64 = hn::Vec<D64>;
 using V32 = hn::Vec<D32>;
 using Row = PhiloxRow<D64>;
 constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
 constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
+
+// Where vectors have 512 bits, the counters of two blocks side by side.
+using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
+constexpr bool kHasPairs = hn::MaxLanes(DPair()) == 2 * kCountersAtOnce;
+using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
 
 // What a token takes of a word: all of it, or an angle of 16 bits. That goes to the upper half, followed by
 // the middle of what the lower half could tell apart.
@@ -50,6 +54,8 @@ HWY_INLINE V32 Take(V32 words) {
 // The words in the lower halves of one vector and in the upper halves of another, in turn.
 class Words {
  public:
+  using Counters = D64;
+  static HWY_INLINE V64 First(std::uint64_t counter) { return hn::Iota(D64(), counter); }
 #if HWY_TARGET == HWY_SCALAR
   Words(V64 lower, V64 upper)
       : words_{hn::Set(D32(), static_cast<std::uint32_t>(hn::GetLane(lower))),
@@ -97,77 +103,72 @@ HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::siz
   return done;
 }
 
-// The words of the normals of a block, of which only the first `groups` groups are stored: three vectors of
-// counters at a time, two of radii and one of angles.
-HWY_INLINE void FillBlock(const Row& row, std::uint64_t counter, std::size_t groups,
+#if HWY_TARGET <= HWY_AVX3 && HWY_MAX_BYTES >= 64
+// Those of two blocks: the lower half of a vector belongs to the first.
+class PairOfWords {
+ public:
+  using Counters = DPair;
+  static HWY_INLINE hn::Vec<DPair> First(std::uint64_t counter) {
+    static_assert(kHasPairs && kCountersAtOnce == 4);
+    alignas(64) static constexpr std::uint64_t kOffsets[] = {
+        0, 1, 2, 3, kBlockCounters, kBlockCounters + 1, kBlockCounters + 2, kBlockCounters + 3};
+    return hn::Add(hn::Load(DPair(), kOffsets), hn::Set(DPair(), counter));
+  }
+  HWY_INLINE PairOfWords(hn::Vec<DPair> lower, hn::Vec<DPair> upper)
+      : words_(hn::OddEven(hn::BitCast(D(), upper), hn::BitCast(D(), lower))) {}
+
+  template <Part kPart>
+  HWY_INLINE void Store(float* HWY_RESTRICT to) const {
+    hn::Store(hn::BitCast(DF(), Take<kPart>(hn::LowerHalf(D32(), words_))), DF(), to);
+    hn::Store(hn::BitCast(DF(), Take<kPart>(hn::UpperHalf(D32(), words_))), DF(),
+              to + kGroupsInBlock * kTokensAtOnce);
+  }
+
+ private:
+  using D = hn::Repartition<std::uint32_t, DPair>;
+  hn::Vec<D> words_;
+};
+#else
+using PairOfWords = Words;  // never drawn
+#endif
+
+// The words of the normals of a block (or two), of which only the first `groups` groups are stored: three
+// vectors of counters at a time, two of radii and one of angles.
+template <class WordsOf, class D = typename WordsOf::Counters>
+HWY_INLINE void FillBlock(const PhiloxRow<D>& row, std::uint64_t counter, std::size_t groups,
                           float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
-  for (std::size_t part = 0; part < kVectors; ++part) {
-    PhiloxCounters<D64, 3> counters(hn::Iota(D64(), counter + part * Row::kLanes), kCountersAtOnce);
+  constexpr std::size_t kParts = hn::MaxLanes(D()) < kCountersAtOnce ? kVectors : 1;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    PhiloxCounters<D, 3> counters(WordsOf::First(counter + part * PhiloxRow<D>::kLanes), kCountersAtOnce);
     AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
     const auto& [x0, x1, x2, x3] = counters;
     const std::size_t to = part * kTokens;
-    const Words angles01(x0[2], x2[2]), angles23(x1[2], x3[2]);
-    Words(x0[0], x2[0]).Store<Part::whole>(radius + to);
-    angles01.Store<Part::lower_half>(angle + to);
+    const WordsOf angles01(x0[2], x2[2]), angles23(x1[2], x3[2]);
+    WordsOf(x0[0], x2[0]).template Store<Part::whole>(radius + to);
+    angles01.template Store<Part::lower_half>(angle + to);
     if (groups == 1) continue;
-    Words(x1[0], x3[0]).Store<Part::whole>(radius + kTokensAtOnce + to);
-    angles01.Store<Part::upper_half>(angle + kTokensAtOnce + to);
+    WordsOf(x1[0], x3[0]).template Store<Part::whole>(radius + kTokensAtOnce + to);
+    angles01.template Store<Part::upper_half>(angle + kTokensAtOnce + to);
     if (groups == 2) continue;
-    Words(x0[1], x2[1]).Store<Part::whole>(radius + 2 * kTokensAtOnce + to);
-    angles23.Store<Part::lower_half>(angle + 2 * kTokensAtOnce + to);
+    WordsOf(x0[1], x2[1]).template Store<Part::whole>(radius + 2 * kTokensAtOnce + to);
+    angles23.template Store<Part::lower_half>(angle + 2 * kTokensAtOnce + to);
     if (groups == 3) continue;
-    Words(x1[1], x3[1]).Store<Part::whole>(radius + 3 * kTokensAtOnce + to);
-    angles23.Store<Part::upper_half>(angle + 3 * kTokensAtOnce + to);
+    WordsOf(x1[1], x3[1]).template Store<Part::whole>(radius + 3 * kTokensAtOnce + to);
+    angles23.template Store<Part::upper_half>(angle + 3 * kTokensAtOnce + to);
   }
 }
 
-#if HWY_TARGET <= HWY_AVX3
-#define LARGO_TWO_BLOCKS 1
-// Two blocks side by side, where vectors are as wide: the lower halves are those of FillBlock for the first.
-using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
-
-template <Part kPart>
-HWY_INLINE void StorePair(hn::Vec<DPair> lower, hn::Vec<DPair> upper, float* HWY_RESTRICT to) {
-  const hn::Repartition<std::uint32_t, DPair> d;
-  const auto words = hn::OddEven(hn::BitCast(d, upper), hn::BitCast(d, lower));
-  const DF df;
-  hn::Store(hn::BitCast(df, Take<kPart>(hn::LowerHalf(D32(), words))), df, to);
-  hn::Store(hn::BitCast(df, Take<kPart>(hn::UpperHalf(D32(), words))), df,
-            to + kGroupsInBlock * kTokensAtOnce);
-}
-
-HWY_INLINE void FillTwoBlocks(const PhiloxRow<DPair>& row, std::uint64_t counter, float* HWY_RESTRICT radius,
-                              float* HWY_RESTRICT angle) {
-  alignas(64) static constexpr std::uint64_t kOffsets[] = {
-      0, 1, 2, 3, kBlockCounters, kBlockCounters + 1, kBlockCounters + 2, kBlockCounters + 3};
-  const DPair d;
-  PhiloxCounters<DPair, 3> counters(hn::Add(hn::Load(d, kOffsets), hn::Set(d, counter)), kCountersAtOnce);
-  AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
-  const auto& [x0, x1, x2, x3] = counters;
-  StorePair<Part::whole>(x0[0], x2[0], radius);
-  StorePair<Part::whole>(x1[0], x3[0], radius + kTokensAtOnce);
-  StorePair<Part::whole>(x0[1], x2[1], radius + 2 * kTokensAtOnce);
-  StorePair<Part::whole>(x1[1], x3[1], radius + 3 * kTokensAtOnce);
-  StorePair<Part::lower_half>(x0[2], x2[2], angle);
-  StorePair<Part::upper_half>(x0[2], x2[2], angle + kTokensAtOnce);
-  StorePair<Part::lower_half>(x1[2], x3[2], angle + 2 * kTokensAtOnce);
-  StorePair<Part::upper_half>(x1[2], x3[2], angle + 3 * kTokensAtOnce);
-}
-#else
-#define LARGO_TWO_BLOCKS 0
-#endif
-
 // Words become normals in place, from token `done` on. Returns how many are done.
-template <class DF, std::size_t kCount>
+template <class D, std::size_t kCount>
 HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* HWY_RESTRICT first,
                                    float* HWY_RESTRICT second) {
-  const DF df;
-  const hn::RebindToUnsigned<DF> d32;
+  const D df;
+  const hn::RebindToUnsigned<D> d32;
   constexpr std::size_t kFloats = hn::MaxLanes(df);
   // Groups are aligned, vectors of two of them need not be.
   for (; done + kCount * kFloats <= tokens; done += kCount * kFloats) {
     hn::Vec<decltype(d32)> radius[kCount], angle[kCount];
-    hn::Vec<DF> x[kCount], y[kCount];
+    hn::Vec<D> x[kCount], y[kCount];
     for (std::size_t i = 0; i < kCount; ++i) {
       radius[i] = hn::BitCast(d32, hn::LoadU(df, first + done + i * kFloats));
       angle[i] = hn::BitCast(d32, hn::LoadU(df, second + done + i * kFloats));
@@ -196,28 +197,26 @@ void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* H
 void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
                   float* HWY_RESTRICT second) {
   std::size_t filled = 0;
-#if LARGO_TWO_BLOCKS
-  const PhiloxRow<DPair> pair(address.seed, address.stream, address.first >> 32);
-  for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
-    FillTwoBlocks(pair, address.first + filled * kCountersAtOnce, first + filled * kTokensAtOnce,
-                  second + filled * kTokensAtOnce);
-  }
-#endif
-  const Row row(address.seed, address.stream, address.first >> 32);
-  for (; filled + kGroupsInBlock <= groups; filled += kGroupsInBlock) {
-    FillBlock(row, address.first + filled * kCountersAtOnce, kGroupsInBlock, first + filled * kTokensAtOnce,
-              second + filled * kTokensAtOnce);
+  if (kHasPairs && groups >= 2 * kGroupsInBlock) {
+    const PhiloxRow<PairOfWords::Counters> row(address.seed, address.stream, address.first >> 32);
+    for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
+      FillBlock<PairOfWords>(row, address.first + filled * kCountersAtOnce, kGroupsInBlock,
+                             first + filled * kTokensAtOnce, second + filled * kTokensAtOnce);
+    }
   }
   if (filled < groups) {
-    FillBlock(row, address.first + filled * kCountersAtOnce, groups - filled, first + filled * kTokensAtOnce,
-              second + filled * kTokensAtOnce);
+    const Row row(address.seed, address.stream, address.first >> 32);
+    for (; filled < groups; filled += kGroupsInBlock) {
+      FillBlock<Words>(row, address.first + filled * kCountersAtOnce,
+                       std::min(kGroupsInBlock, groups - filled), first + filled * kTokensAtOnce,
+                       second + filled * kTokensAtOnce);
+    }
   }
   const std::size_t tokens = groups * kTokensAtOnce;
   std::size_t done = FillNormals<Wide, 3>(0, tokens, first, second);
   done = FillNormals<Wide, 1>(done, tokens, first, second);
   FillNormals<DF, 1>(done, tokens, first, second);
 }
-#undef LARGO_TWO_BLOCKS
 
 }  // namespace
 }  // namespace HWY_NAMESPACE

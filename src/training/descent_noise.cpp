@@ -6,6 +6,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -13,21 +14,25 @@ namespace {
 constexpr const char* kName = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDifference = 1e-5;  // balances the third derivatives against rounding of gradients
+constexpr double kMostGrowth = 0.1;   // of directions that fall away: n η |λ|
 
-// 1 + r + ... + r^{n-1}
-double geometric_sum(double r, std::int64_t n) {
-  if (std::abs(r - 1) < 1e-14) return static_cast<double>(n);
-  return (1 - std::pow(r, static_cast<double>(n))) / (1 - r);
+// 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.
+double geometric_sum(double x, double y, std::int64_t n) {
+  const double less = x + y - x * y;  // 1 - r
+  if (less == 0) return static_cast<double>(n);
+  if (less >= 0.5) return (1 - std::pow(1 - less, static_cast<double>(n))) / less;
+  return -std::expm1(static_cast<double>(n) * std::log1p(-less)) / less;
 }
 
 }  // namespace
 
-Matrix hessian(const Risk& risk, const ConstVectorRef& parameters) {
+Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Execution& execution) {
   const Eigen::Index size = parameters.size();
   check_size("hessian", "parameters", size, risk.size());
   Matrix second(size, size);
   Vector at = parameters;
   for (Eigen::Index i = 0; i < size; ++i) {
+    check_stop(execution);
     const double step = kDifference * std::max(1.0, std::abs(parameters[i]));
     at[i] = parameters[i] + step;
     second.col(i) = risk.at(at).gradient;
@@ -54,28 +59,33 @@ Matrix gradient_covariance(const StochasticRisk& batches, const ConstVectorRef& 
   return Matrix(products.selfadjointView<Eigen::Lower>()) / static_cast<double>(count - 1);
 }
 
-DescentNoise descent_noise(const ConstMatrixRef& hessian, const ConstMatrixRef& covariance, double step_size,
-                           std::int64_t steps) {
+DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& hessian,
+                           const ConstMatrixRef& covariance, double step_size, std::int64_t steps) {
   const Eigen::Index size = hessian.rows();
   check_symmetric(kName, "hessian", hessian);
   check_symmetric(kName, "covariance", covariance);
   check_shape(kName, "covariance", covariance.rows(), covariance.cols(), size, size);
+  check_size(kName, "slope", slope.size(), size);
+  check_finite(kName, "slope", slope);
   check_positive(kName, "step_size", step_size);
   if (steps < 0) fail(kName, "steps", static_cast<double>(steps), "at least 0");
   if (size == 0) return {};
   const auto [values, vectors] = symmetric_eigenvalues(hessian);
-  if (!(step_size * values[size - 1] < 2)) return {kInfinity, kInfinity};
+  const Vector forgotten = step_size * values;  // in a step
+  if (!(forgotten[size - 1] < 2) || -forgotten[0] * static_cast<double>(steps) > kMostGrowth) {
+    return {kInfinity, kInfinity};
+  }
   const Matrix along = vectors.transpose() * covariance * vectors;
-  const Vector rest = 1 - step_size * values.array();
-  double excess = 0, squares = 0;
+  const Vector g = vectors.transpose() * slope;
+  double excess = 0, variance = 0;
   for (Eigen::Index j = 0; j < size; ++j) {
     for (Eigen::Index i = 0; i < size; ++i) {
-      const double C = step_size * step_size * along(i, j) * geometric_sum(rest[i] * rest[j], steps);
+      const double C = step_size * step_size * along(i, j) * geometric_sum(forgotten[i], forgotten[j], steps);
       if (i == j) excess += values[i] * C / 2;
-      squares += values[i] * values[j] * C * C / 2;
+      variance += g[i] * C * g[j] + values[i] * values[j] * C * C / 2;
     }
   }
-  return {excess, std::sqrt(std::max(squares, 0.0))};
+  return {excess, std::sqrt(std::max(variance, 0.0))};
 }
 
 }  // namespace largo

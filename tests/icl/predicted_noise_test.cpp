@@ -1,7 +1,10 @@
 // What descents leave above the flow, as predicted from the flow's end, against descents.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "icl/round_flow.hpp"
@@ -11,8 +14,6 @@ namespace largo {
 namespace {
 
 using testing::RoundState;
-
-constexpr int kSeeds = 16;
 
 TrainingPlan plan_of(Parametrisation parameters, AttentionKind attention) {
   const bool factored = parameters == Parametrisation::factored;
@@ -31,43 +32,71 @@ TrainingPlan plan_of(Parametrisation parameters, AttentionKind attention) {
   return plan;
 }
 
-// The mean of 16 ends within 4 of its standard errors of the prediction, and their standard deviation within
-// a factor of 2: gradients have long tails, and the prediction is of first order in the steps.
-void expect_prediction(TrainingPlan plan) {
+// The mean of the ends within 4 of its standard errors of the prediction (once in 10,000 by chance), and
+// their standard deviation within a factor of 2: gradients have long tails, and the prediction is of first
+// order in the steps.
+void expect_prediction(TrainingPlan plan, int seeds) {
   SCOPED_TRACE(static_cast<int>(plan.parameters));
   const std::vector<TrainingRun> first = train(plan);
   ASSERT_TRUE(first[1].predicted_noise);
   const DescentNoise predicted = *first[1].predicted_noise;
   plan.methods = {TrainingMethod::descent};
   double mean = 0, squares = 0;
-  for (int seed = 1; seed <= kSeeds; ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     plan.batches.seed = static_cast<std::uint64_t>(seed);
     const double excess = train(plan)[0].final_risk.value - first[0].final_risk.value, change = excess - mean;
     mean += change / seed;
     squares += change * (excess - mean);
   }
-  const double variance = squares / (kSeeds - 1);
-  EXPECT_LT(std::abs(mean - predicted.excess), 4 * std::sqrt(variance / kSeeds)) << predicted.excess;
+  const double variance = squares / (seeds - 1);
+  EXPECT_LT(std::abs(mean - predicted.excess), 4 * std::sqrt(variance / seeds)) << predicted.excess;
   EXPECT_LT(std::sqrt(variance), 2 * predicted.spread);
   EXPECT_GT(std::sqrt(variance), predicted.spread / 2);
-  EXPECT_GT(mean, 3 * std::sqrt(variance / kSeeds)) << "there is something to predict";
+  EXPECT_GT(mean, 3 * std::sqrt(variance / seeds)) << "there is something to predict";
 }
 
 TEST(PredictedNoise, IsThatOfDescents) {
-  expect_prediction(plan_of(Parametrisation::invariant, AttentionKind::softmax));
-  expect_prediction(plan_of(Parametrisation::merged, AttentionKind::linear));
-  expect_prediction(plan_of(Parametrisation::factored, AttentionKind::softmax));
+  // Half or twice of it would be 5 standard errors away with 64 seeds.
+  const bool more = std::getenv("LARGO_LONG_TESTS") != nullptr;
+  expect_prediction(plan_of(Parametrisation::merged, AttentionKind::linear), 64);
+  expect_prediction(plan_of(Parametrisation::invariant, AttentionKind::softmax), more ? 64 : 8);
+  expect_prediction(plan_of(Parametrisation::factored, AttentionKind::softmax), more ? 64 : 8);
 }
 
-TEST(PredictedNoise, IsOfPlainStepsOfOneSizeOnly) {
+std::string reason(const TrainingPlan& plan) {
+  const TrainingRun run = train(plan)[1];
+  EXPECT_NE(run.predicted_noise.has_value(), !run.no_prediction.empty());
+  return run.no_prediction;
+}
+
+TEST(PredictedNoise, OrWhyThereIsNone) {
   TrainingPlan plan = plan_of(Parametrisation::invariant, AttentionKind::linear);
-  plan.descent.steps = 10;
-  EXPECT_TRUE(train(plan)[1].predicted_noise);
-  plan.descent.step_size = inverse_time_steps(0.01, 5);
-  EXPECT_FALSE(train(plan)[1].predicted_noise);
-  plan.descent.step_size = constant_steps(0.01);
-  plan.descent.optimiser = Optimiser::adam;
-  EXPECT_FALSE(train(plan)[1].predicted_noise);
+  EXPECT_EQ(reason(plan), "");
+  TrainingPlan other = plan;
+  other.descent.step_size = inverse_time_steps(0.01, 5000);
+  EXPECT_EQ(reason(other), "steps differ in size");
+  other = plan;
+  other.flow.end = 1;
+  EXPECT_EQ(reason(other), "the flow is shorter");
+  other.descent.steps = 50;
+  EXPECT_EQ(reason(other), "the flow has not come to rest");
+  other = plan;
+  other.descent.steps = 3;
+  other.descent.step_size = constant_steps(0.7);
+  other.descent.divergence_factor = 1e300;
+  EXPECT_EQ(reason(other), "steps of that size leave the flow's end");
+  other = plan;
+  other.descent.optimiser = Optimiser::adam;
+  const TrainingRun adam = train(other)[1];
+  EXPECT_FALSE(adam.predicted_noise);
+  EXPECT_EQ(adam.no_prediction, "");  // nothing is compared
+}
+
+TEST(PredictedNoise, EndsWhenStopped) {
+  TrainingPlan plan = plan_of(Parametrisation::merged, AttentionKind::linear);
+  std::atomic<bool> stop = false;
+  plan.progress = [&](double share) { stop = share >= 1; };  // when the descent has ended
+  EXPECT_THROW(train(plan, {.stop = &stop}), Stopped);
 }
 
 }  // namespace

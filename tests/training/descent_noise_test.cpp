@@ -28,21 +28,23 @@ Matrix covariance_of_rank(Eigen::Index size, Eigen::Index rank, std::uint64_t se
 }
 
 // Step by step, as the definition has it.
-DescentNoise recursion(const Matrix& H, const Matrix& S, double eta, int steps) {
+DescentNoise recursion(const Vector& g, const Matrix& H, const Matrix& S, double eta, int steps) {
   const Matrix I = Matrix::Identity(H.rows(), H.cols());
   Matrix C = Matrix::Zero(H.rows(), H.cols());
   for (int n = 0; n < steps; ++n) C = (I - eta * H) * C * (I - eta * H) + eta * eta * S;
-  return {(H * C).trace() / 2, std::sqrt((H * C * H * C).trace() / 2)};
+  return {(H * C).trace() / 2, std::sqrt(g.dot(C * g) + (H * C * H * C).trace() / 2)};
 }
 
 TEST(DescentNoise, IsThatOfTheRecursion) {
   for (std::uint64_t seed = 1; seed <= 5; ++seed) {
     const Eigen::Index size = 2 + static_cast<Eigen::Index>(seed);
     Matrix H = covariance_of_rank(size, seed % 2 == 0 ? size : size - 1, seed);  // some with a flat direction
-    if (seed == 5) H -= 0.05 * Matrix::Identity(size, size);                     // or a falling one
+    if (seed == 5) H -= 2e-3 * Matrix::Identity(size, size);                     // or a falling one
+    const Vector g =
+        seed % 2 == 0 ? Vector::Zero(size).eval() : normal_matrix(size, 1, 50 + seed).col(0).eval();
     const Matrix S = covariance_of_rank(size, size, 100 + seed);
     for (const int steps : {0, 1, 7, 400}) {
-      const DescentNoise exact = recursion(H, S, 0.1, steps), noise = descent_noise(H, S, 0.1, steps);
+      const DescentNoise exact = recursion(g, H, S, 0.1, steps), noise = descent_noise(g, H, S, 0.1, steps);
       EXPECT_NEAR(noise.excess, exact.excess, 1e-11 * (1 + std::abs(exact.excess)));
       EXPECT_NEAR(noise.spread, exact.spread, 1e-11 * (1 + exact.spread));
     }
@@ -53,27 +55,39 @@ TEST(DescentNoise, OfManySmallStepsDoesNotDependOnTheCurvature) {
   const Matrix S = covariance_of_rank(4, 4, 7);
   for (const double curvature : {0.5, 3.0}) {
     const Matrix H = covariance_of_rank(4, 4, 8) + curvature * Matrix::Identity(4, 4);
-    EXPECT_NEAR(descent_noise(H, S, 1e-6, 100'000'000).excess, 1e-6 * S.trace() / 4, 1e-5 * 1e-6);
+    EXPECT_NEAR(descent_noise(Vector::Zero(4), H, S, 1e-6, 100'000'000).excess, 1e-6 * S.trace() / 4,
+                1e-5 * 1e-6);
   }
 }
 
 TEST(DescentNoise, WithoutCurvatureCostsNothing) {
-  const DescentNoise noise = descent_noise(Matrix::Zero(3, 3), Matrix::Identity(3, 3), 0.1, 1000);
+  const DescentNoise noise =
+      descent_noise(Vector::Zero(3), Matrix::Zero(3, 3), Matrix::Identity(3, 3), 0.1, 1000);
   EXPECT_EQ(noise.excess, 0);
   EXPECT_EQ(noise.spread, 0);
 }
 
-TEST(DescentNoise, OfDivergingStepsIsInfinite) {
-  EXPECT_TRUE(std::isinf(descent_noise(3 * Matrix::Identity(1, 1), Matrix::Identity(1, 1), 0.7, 10).excess));
+TEST(DescentNoise, OfStepsThatGoAwayIsInfinite) {
+  const Matrix I = Matrix::Identity(1, 1);
+  const auto excess = [&](double curvature, double step, std::int64_t steps) {
+    return descent_noise(Vector::Zero(1), curvature * I, I, step, steps).excess;
+  };
+  EXPECT_TRUE(std::isfinite(excess(3, 0.66, 10)));
+  EXPECT_TRUE(std::isinf(excess(3, 0.67, 10)));
+  EXPECT_TRUE(std::isfinite(excess(-0.01, 0.1, 90)));
+  EXPECT_TRUE(std::isinf(excess(-0.01, 0.1, 110)));
 }
 
 TEST(DescentNoise, BadInput) {
   const Matrix I = Matrix::Identity(2, 2);
-  EXPECT_THROW(descent_noise(I, Matrix::Identity(3, 3), 0.1, 1), InputError);
-  EXPECT_THROW(descent_noise(Matrix::Identity(2, 3), I, 0.1, 1), InputError);
-  EXPECT_THROW(descent_noise(I, I, 0, 1), InputError);
-  EXPECT_THROW(descent_noise(I, I, 0.1, -1), InputError);
-  EXPECT_THROW(descent_noise(I, I * std::nan(""), 0.1, 1), InputError);
+  const Vector zero = Vector::Zero(2);
+  EXPECT_THROW(descent_noise(zero, I, Matrix::Identity(3, 3), 0.1, 1), InputError);
+  EXPECT_THROW(descent_noise(zero, Matrix::Identity(2, 3), I, 0.1, 1), InputError);
+  EXPECT_THROW(descent_noise(Vector::Zero(3), I, I, 0.1, 1), InputError);
+  EXPECT_THROW(descent_noise(zero * std::nan(""), I, I, 0.1, 1), InputError);
+  EXPECT_THROW(descent_noise(zero, I, I, 0, 1), InputError);
+  EXPECT_THROW(descent_noise(zero, I, I, 0.1, -1), InputError);
+  EXPECT_THROW(descent_noise(zero, I, I * std::nan(""), 0.1, 1), InputError);
 }
 
 // ½ (θ - c)ᵀ H (θ - c), with gradients off by normal noise.
@@ -98,7 +112,7 @@ class Noisy final : public StochasticRisk {
 TEST(DescentNoise, IsThatOfDescents) {
   const Matrix H = covariance_of_rank(3, 3, 1) + 0.3 * Matrix::Identity(3, 3);
   const Matrix root = normal_matrix(3, 3, 2);
-  const DescentNoise predicted = descent_noise(H, root * root.transpose(), 0.2, 40);
+  const DescentNoise predicted = descent_noise(Vector::Zero(3), H, root * root.transpose(), 0.2, 40);
   DescentOptions options;
   options.step_size = constant_steps(0.2);
   options.steps = 40;

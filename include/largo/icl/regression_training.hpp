@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "largo/attention/attention.hpp"
@@ -33,7 +34,7 @@ struct TrainingPlan {
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
   /// Of flows off the invariant set, twice as many below 16 tokens; in the second half of the time four times
-  /// as many; and for risks at ends 32 times those given here, up to 2^20.
+  /// as many; and for risks at ends 32 times those given here; up to 2^20.
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
@@ -69,9 +70,10 @@ struct TrainingRun {
   /// Of a descent around the flow at the same length, from the exact risks at its records in the last fifth
   /// of the time (a spread of zero where there are fewer than two).
   std::optional<DescentNoise> noise;
-  /// The same as descent_noise() has it at the flow's end: of plain steps of one size, for up to 512
-  /// parameters.
+  /// The same as descent_noise() has it from the flow alone, or why it does not: see there, and for plain
+  /// steps of one size, where the flow has come to rest, for up to 512 parameters.
   std::optional<DescentNoise> predicted_noise;
+  std::string no_prediction;
   std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
 };
 

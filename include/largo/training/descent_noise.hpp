@@ -1,9 +1,9 @@
-// What steps of finite size on noisy gradients leave above the risk: the stationary noise of stochastic
-// descent, to first order in the size of its steps.
+// What steps of finite size on noisy gradients leave above the risk of the flow that they follow.
 #pragma once
 
 #include <cstdint>
 
+#include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 #include "largo/training/risk.hpp"
 
@@ -15,24 +15,29 @@ struct DescentNoise {
   double spread = 0;  ///< its standard deviation
 };
 
-/// Second derivatives, from central differences of the gradient: errors of some 1e-9 of the largest.
-/// Cost: two gradients for each parameter.
-Matrix hessian(const Risk& risk, const ConstVectorRef& parameters);
+/// Second derivatives, from central differences of the gradient over 1e-5 of each parameter, or 1e-5 where it
+/// is below 1: for risks that vary over lengths of order one, errors of 1e-5 of their gradients' rounding,
+/// and 1e-10 of their third derivatives' changes. Cost: two gradients for each parameter. Throws Stopped.
+Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Execution& execution = {});
 
 /// Of a batch's gradient, from the batches first, ..., first + count - 1; at least two.
 Matrix gradient_covariance(const StochasticRisk& batches, const ConstVectorRef& parameters,
                            std::int64_t first, std::int64_t count);
 
-/// Steps θ ← θ - η (H (θ - θ*) + ξ), E ξ ξᵀ = S, from θ* on, leave a covariance C in θ, and
-/// (θ - θ*)ᵀ H (θ - θ*)/2 has mean tr(HC)/2 and, for Gaussian θ, variance tr(HCHC)/2. In coordinates where H
-/// is diagonal, after n steps with ρ_i = 1 - η λ_i,
+/// Of n steps θ ← θ - η (H (θ - θ*) + ξ), E ξ ξᵀ = S, from θ* on. They leave a covariance C in θ: in
+/// coordinates where H is diagonal, with ρ_i = 1 - η λ_i,
 ///
 ///   C_ij = η² S_ij (1 - (ρ_i ρ_j)^n)/(1 - ρ_i ρ_j),
 ///
-/// so that the excess tends to η tr(S)/4 when small steps have forgotten their start, whatever H. Directions
-/// without curvature cost nothing. Infinite where steps diverge, η λ >= 2. InputError for shapes that do not
-/// match.
-DescentNoise descent_noise(const ConstMatrixRef& hessian, const ConstMatrixRef& covariance, double step_size,
-                           std::int64_t steps);
+/// and <slope, θ - θ*> + (θ - θ*)ᵀ H (θ - θ*)/2 has mean tr(HC)/2 and, for Gaussian θ, variance
+/// slopeᵀ C slope + tr(HCHC)/2. Once small steps have forgotten their start, the mean is η/4 times the trace
+/// of S over the directions with curvature; those without cost nothing. `slope` is that of the risk at θ*:
+/// zero where the flow came to rest, and where it is not the steps' own drift, which is not in here, adds to
+/// the mean.
+///
+/// Infinite where steps go away from θ*: η λ >= 2, or λ < 0 with n η |λ| > 1/10. InputError for shapes that
+/// do not match, numbers that are not finite, or η <= 0.
+DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& hessian,
+                           const ConstMatrixRef& covariance, double step_size, std::int64_t steps);
 
 }  // namespace largo
