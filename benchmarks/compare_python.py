@@ -45,7 +45,6 @@ def compare_moments(rounds):
 def compare_attention(rounds):
     held = True
     draw = np.random.default_rng(1)
-    eye = np.eye(16)
     for dtype in (np.float64, np.float32):
         tokens = draw.normal(size=(1_000_000, 16)).astype(dtype)
         for count in (1, 64):
@@ -53,7 +52,7 @@ def compare_attention(rounds):
             ratios, times = [], []
             prompt = largo.Prompt(tokens)
             for _ in range(rounds):
-                inside = seconds(lambda: _largo._time_attend(prompt, queries, eye, eye, 1, 1), 1)
+                inside = seconds(lambda: _largo._time_attention(prompt, queries, 1, 1), 1)
                 outside = seconds(lambda: largo.attention(prompt, queries, threads=1), 1)
                 ratios.append(outside / inside)
                 times.append((outside, inside))

@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "interpreter.hpp"
 #include "largo/measures/empirical.hpp"
+#include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo::python {
@@ -69,6 +71,12 @@ Matrix to_matrix(const Argument& argument, py::handle value) {
   return Eigen::Map<const RowMatrix>(array.data(), array.shape(0), array.shape(1));
 }
 
+Matrix to_matrix(const Argument& argument, py::handle value, std::optional<std::ptrdiff_t> rows,
+                 std::optional<std::ptrdiff_t> columns) {
+  if (!py::isinstance<py::str>(value)) return to_matrix(argument, value);
+  return named_matrix(argument.name, py::cast<std::string>(value), rows, columns);
+}
+
 Rows to_rows(const Argument& argument, py::handle value) {
   Rows rows{double_array(argument, value), false};
   rows.single = rows.array.ndim() == 1;
@@ -106,7 +114,7 @@ Tokens to_tokens(const Argument& argument, py::handle value) {
 std::shared_ptr<const void> kept_alive(py::object object) {
   return {object.release().ptr(), [](const void* pointer) {
             if (Py_IsInitialized() == 0) return;  // the interpreter is gone, and its objects with it
-            const py::gil_scoped_acquire acquire;
+            const Locked lock;
             Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
           }};
 }

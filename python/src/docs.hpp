@@ -43,7 +43,7 @@ The law tilted by e^<a,z>: log-partition Λ(a), mean ∇Λ(a) and covariance ∇
 >>> largo.law("gaussian", d=2).tilt([3.0, 4.0]).mean
 array([3., 4.]))";
 
-inline constexpr const char* kSample = R"(sample(L, *, seed=1)
+inline constexpr const char* kSample = R"(sample(L, *, seed=1, threads=0)
 
 L independent tokens, (L, d). The same for the same seed, on every machine; a longer prompt begins with the shorter one.
 
@@ -117,6 +117,7 @@ array([0.25, 0.75])
 True)";
 
 inline constexpr const char* kNamedLaw = R"(law(name, d=None)
+--
 
 A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
 laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
@@ -127,6 +128,7 @@ array([[1., 0.],
        [0., 4.]]))";
 
 inline constexpr const char* kMatrix = R"(matrix(name, rows=None, columns=None)
+--
 
 A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
 with an optional factor.
@@ -137,6 +139,7 @@ array([[0.5 , 0.25],
        [0.25, 0.5 ]]))";
 
 inline constexpr const char* kMoments = R"(moments(s, L, *, threads=0, progress=None)
+--
 
 Exact statistics of softmax over L scores s g_i, g_i ~ N(0, 1), with weights p_i ∝ e^{s g_i}:
 
@@ -163,6 +166,138 @@ Called with s, a number or an array of any shape, it returns an object with the 
 >>> import largo
 >>> table = largo.SoftmaxTable(1e6)
 >>> round(table(1.7).mse, 9) == round(largo.moments(1.7, 1e6).mse, 9)
+True)";
+
+inline constexpr const char* kCondensationLine = R"(condensation_line(L)
+--
+
+√(2 ln L): for larger s a few tokens carry the weight. A number, or an array of the shape of L.
+
+>>> import largo
+>>> largo.condensation_line([100, 1e6]).round(3)
+array([3.035, 5.257]))";
+
+inline constexpr const char* kConcentrationExponent = R"(concentration_exponent(s, L)
+--
+
+κ with E[P_2] = L^{-κ} for long prompts, up to lower order; s and L are broadcast against each other.
+
+>>> import largo
+>>> largo.concentration_exponent(1.0, 1e6) < 1
+True)";
+
+inline constexpr const char* kAveragedExponent = R"(averaged_exponent(sigma)
+--
+
+c with error = L^{-c} averaged over Gaussian queries; a number, or an array of the shape of sigma.
+
+>>> import largo
+>>> round(largo.averaged_exponent(1.0), 4)
+0.618)";
+
+inline constexpr const char* kAttention =
+    R"(attention(prompt, queries, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
+--
+
+Softmax or linear attention over a prompt, finite or infinite.
+
+    softmax   T[μ](z)     = V ∫ e^<z',a> z' dμ(z') / ∫ e^<z',a> dμ(z'),     a = scale · U z
+    linear    T_lin[μ](z) = V ∫ <z',a> z' dμ(z')
+
+`prompt` is a law (an infinite prompt) or a matrix with a token in each row (a finite one): C-contiguous float64 and
+float32 are read in place. `queries` are (e,) or (n, e), the outputs (o,) or (n, o). U is d x e and V is o x d, both
+the identity where they are not given; K (r x d) and Q (r x e) stand for U = KᵀQ; scale="auto" is 1/√r.
+
+Over Gaussian tokens N(m, Γ) the infinite prompt is an affine map, z -> V m + V Γ U z:
+
+>>> import numpy as np, largo
+>>> law = largo.law("gaussian:cov=toeplitz:0.5", d=3)
+>>> largo.attention(law, [1, 0, -1], U="0.5*identity")
+array([ 0.375,  0.   , -0.375])
+>>> prompt = law.sample(1000, seed=1)
+>>> largo.attention(prompt, [1, 0, -1], U="0.5*identity").round(6)
+array([ 0.391212,  0.020004, -0.350799]))";
+
+inline constexpr const char* kAttentionVjp =
+    R"(attention_vjp(prompt, queries, cotangents, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
+--
+
+The gradient of Σ_q <cotangent_q, T(z_q)> in U and V, or in K, Q and V.
+
+`cotangents` are (o,) or (n, o), as the outputs of `attention`; the gradients have the shapes of the weights. For a
+prompt it costs twice as much as `attention`.
+
+>>> import largo
+>>> largo.attention_vjp(largo.law("gaussian", d=2), [1.0, 2.0], [1.0, 0.0])["V"]
+array([[1., 2.],
+       [0., 0.]]))";
+
+inline constexpr const char* kAttentionJacobian =
+    R"(attention_jacobian(prompt, queries, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
+--
+
+All derivatives of the outputs: entry [k, i, j] (or [q, k, i, j]) of "U" is ∂T_k(z_q)/∂U_ij.
+
+>>> import largo
+>>> jacobian = largo.attention_jacobian(largo.Sphere(3), [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
+>>> jacobian["U"].shape, jacobian["V"].shape
+((2, 3, 3, 3), (2, 3, 3, 3)))";
+
+inline constexpr const char* kExpression =
+    R"(A sum of products of softmax sums S(k, m) = Σ p_i^k g_i^m, with coefficients that are polynomials in s.
+
+Made of largo.parts.S, P, A, B, D and s by +, -, * and **, with whole numbers for constants; exact.
+
+>>> from largo import parts
+>>> print(((parts.A - parts.s) ** 2).reduce())
+(1 + s^2) E[P2] + 6 s^2 E[P2^2] - 6 s^2 E[P3]
+>>> parts.A * parts.s == parts.s * parts.A
+True)";
+
+inline constexpr const char* kExpressionTerms =
+    R"({((k, m), …): (c_0, c_1, …)}: the coefficient Σ c_j s^j of each product of S(k, m); () is the number 1.)";
+
+inline constexpr const char* kExpressionReduce =
+    R"(The same expectation in power sums P_k alone, for every s and every L, by Gaussian integration by parts.
+
+>>> from largo import parts
+>>> print(parts.A.reduce())
+s - s E[P2])";
+
+inline constexpr const char* kExpressionDerivative =
+    R"(An expression whose expectation is d/ds of this one's; to be reduced.
+
+>>> from largo import parts
+>>> print(parts.P(2).derivative().reduce())
+2 s E[P2] + 6 s E[P2^2] - 8 s E[P3])";
+
+inline constexpr const char* kTask =
+    R"(A task of in-context learning: tokens that are i.i.d. given it, a query, a target.
+
+To define one of your own, derive, call super().__init__(token_dimension, query_dimension) and define
+
+    draw(self, uniforms)    (law, query, target): the law of the tokens given the task, a largo.Law; the query, (e,); the
+                            target, a number. A function of the uniform numbers alone: as many as the attribute
+                            uniforms_per_task says, else the dimension of the tokens
+
+>>> import numpy as np, largo
+>>> class Shift(largo.icl.Task):                  # which way were the tokens shifted?
+...     def draw(self, uniforms):
+...         side = 1.0 if uniforms[0] < 0.5 else -1.0
+...         return largo.Gaussian([side], [[1.0]]), [1.0], side
+>>> round(largo.icl.prompt_risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], draws=200).value, 2)
+0.01)";
+
+inline constexpr const char* kClassification =
+    R"(Two Gaussian classes whose means the prompt must tell: m ~ N(0, mean_scale² I), tokens (y m + ξ, y), ξ ~ N(0, Σ).
+
+The query is (x, 0) for an x of the same law, its target the label y = ±1: for the logistic loss. Over the infinite prompt
+the head U = [[A, 0], [0, 0]], v = (0, b) says b tanh <m, A x>.
+
+>>> import math, largo
+>>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
+>>> risk = largo.icl.prompt_risk(task, [20, math.inf], point=("identity", 2.0), loss="logistic", draws=500)
+>>> risk.value[0] > risk.value[1]
 True)";
 
 }  // namespace largo::python::docs

@@ -22,6 +22,7 @@
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
 #include "python_law.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -43,25 +44,25 @@ std::vector<Tilt> tilts_of(const Measure& law, const Rows& rows, TiltOrder order
   return tilts;
 }
 
-py::object log_partition(const Measure& law, const py::object& a, int threads) {
+py::object log_partition(const Measure& law, const py::object& a, Threads threads) {
   const Rows rows = to_rows({"Law.log_partition", "a"}, a);
   if (rows.single)
     return py::float_(unlocked([&] { return law.log_partition(columns_of(law, rows).col(0)); }));
   Vector values(rows.count());
-  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads);
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads.value);
   for (std::ptrdiff_t i = 0; i < values.size(); ++i)
     values[i] = tilts[static_cast<std::size_t>(i)].log_partition;
   return to_numpy(std::move(values));
 }
 
-py::object tilt(const Measure& law, const py::object& a, int threads) {
+py::object tilt(const Measure& law, const py::object& a, Threads threads) {
   const Rows rows = to_rows({"Law.tilt", "a"}, a);
   const py::object result = py::module_::import("largo._results").attr("Tilt");
   if (rows.single) {
     Tilt one = unlocked([&] { return law.tilt(columns_of(law, rows).col(0), TiltOrder::covariance); });
     return result(one.log_partition, to_numpy(std::move(one.mean)), to_numpy(one.covariance));
   }
-  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::covariance, threads);
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::covariance, threads.value);
   const std::ptrdiff_t n = rows.count(), d = law.dimension();
   Vector values(n);
   RowMatrix means(n, d), covariances(n * d, d);
@@ -75,14 +76,34 @@ py::object tilt(const Measure& law, const py::object& a, int threads) {
                 to_numpy(std::move(covariances)).attr("reshape")(n, d, d));
 }
 
-py::array sample(const Measure& law, std::int64_t length, std::uint64_t seed) {
+py::array sample(const Measure& law, Whole<"L"> length, Seed seed, Threads threads) {
   constexpr double kMostEntries = 1e12;
-  if (length < 1 || static_cast<double>(length) * static_cast<double>(law.dimension()) > kMostEntries) {
-    fail("Law.sample", "L", static_cast<double>(length), "at least 1, and L d at most 1e12");
+  if (length.value < 1 ||
+      static_cast<double>(length.value) * static_cast<double>(law.dimension()) > kMostEntries) {
+    fail("Law.sample", "L", static_cast<double>(length.value), "at least 1, and L d at most 1e12");
   }
   RowMatrix tokens;
-  watch(py::none(), 0, [&](const Call&) { tokens = sample_prompt(law, Stream(seed, 0), length); });
+  watch(py::none(), threads.value, [&](const Call& call) {
+    tokens = sample_prompt(law, Stream(seed.value, 0), length.value, call.execution());
+  });
   return to_numpy(std::move(tokens));
+}
+
+// Of the law itself, of a prompt by a pass over its tokens.
+Tilt untilted(const Measure& law, TiltOrder order) {
+  if (dynamic_cast<const EmpiricalMeasure*>(&law) == nullptr) {
+    return unlocked([&] {
+      Tilt tilt;
+      if (order == TiltOrder::mean) tilt.mean = law.mean();
+      if (order == TiltOrder::covariance) tilt.covariance = law.covariance();
+      return tilt;
+    });
+  }
+  Tilt tilt;
+  watch(py::none(), 0, [&](const Call& call) {
+    tilt = law.tilts(Matrix::Zero(law.dimension(), 1), order, call.execution()).front();
+  });
+  return tilt;
 }
 
 Arithmetic arithmetic_of(const std::string& precision) {
@@ -93,11 +114,11 @@ Arithmetic arithmetic_of(const std::string& precision) {
 }
 
 std::shared_ptr<EmpiricalMeasure> make_prompt(const py::object& tokens, const py::object& weights,
-                                              const std::string& precision) {
+                                              const Text<"precision">& precision) {
   Tokens held = to_tokens({"Prompt", "tokens"}, tokens);
   std::optional<Vector> given;
   if (!weights.is_none()) given = to_vector({"Prompt", "weights"}, weights);
-  const Arithmetic arithmetic = arithmetic_of(precision);
+  const Arithmetic arithmetic = arithmetic_of(precision.value);
   const ArrayView view = held.view;
   const auto owner = kept_alive(std::move(held.array));
   return unlocked([&] { return std::make_shared<EmpiricalMeasure>(view, owner, given, arithmetic); });
@@ -134,23 +155,25 @@ std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_p
 
 void bind_law(py::module_& module) {
   py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw)
-      .def(py::init<std::ptrdiff_t>(), py::arg("dimension"))
+      .def(py::init([](Whole<"dimension"> dimension) { return new PythonLaw(dimension.value); }),
+           py::arg("dimension"))
       .def_property_readonly("dimension", &Measure::dimension, "d, of a token.")
       .def("log_partition", &log_partition, docs::kLogPartition, py::arg("a"), py::kw_only(),
            py::arg("threads") = 0)
       .def("tilt", &tilt, docs::kTilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
       .def(
-          "mean", [](const Measure& law) { return to_numpy(unlocked([&] { return law.mean(); })); },
+          "mean", [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::mean).mean); },
           "The mean, (d,).")
       .def(
           "covariance",
-          [](const Measure& law) { return to_numpy(unlocked([&] { return law.covariance(); })); },
+          [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::covariance).covariance); },
           "The covariance, (d, d).")
       .def(
           "sub_gaussian_constant",
           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); },
           "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a.")
-      .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1)
+      .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,
+           py::arg("threads") = 0)
       .def("__repr__", [](const py::object& self) {
         return fmt::format("<largo.{} on R^{}>", std::string(py::str(py::type::of(self).attr("__name__"))),
                            py::cast<const Measure&>(self).dimension());
@@ -168,9 +191,15 @@ void bind_laws(py::module_& module) {
            }),
            py::arg("mean"), py::arg("covariance"));
   py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere)
-      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
+      .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
+             return std::make_shared<SphereMeasure>(dimension.value, radius.value);
+           }),
+           py::arg("dimension"), py::arg("radius") = 1.0);
   py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall)
-      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
+      .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
+             return std::make_shared<BallMeasure>(dimension.value, radius.value);
+           }),
+           py::arg("dimension"), py::arg("radius") = 1.0);
   py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>>(module, "Coordinate");
   module.def("_coordinate", [](const std::string& name, const std::vector<double>& numbers) {
     return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
@@ -202,10 +231,10 @@ void bind_laws(py::module_& module) {
            py::arg("first"), py::arg("second"));
   py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical",
                                                                              docs::kElliptical)
-      .def(py::init([](const py::object& shape, const std::string& base, const py::object& values,
+      .def(py::init([](const py::object& shape, const Text<"base">& base, const py::object& values,
                        const py::object& weights) {
-             if (base != "gaussian" && base != "sphere") {
-               fail("Elliptical", "base", fmt::format("'{}'", base), "gaussian or sphere");
+             if (base.value != "gaussian" && base.value != "sphere") {
+               fail("Elliptical", "base", fmt::format("'{}'", base.value), "gaussian or sphere");
              }
              const Vector radii = to_vector({"Elliptical", "values"}, values);
              if (weights.is_none() && radii.size() != 2) {
@@ -213,7 +242,7 @@ void bind_laws(py::module_& module) {
              }
              return std::make_shared<EllipticalMeasure>(
                  to_matrix({"Elliptical", "shape"}, shape),
-                 base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
+                 base.value == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
                  weights.is_none()
                      ? RadialLaw::uniform(radii[0], radii[1])
                      : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
@@ -233,16 +262,21 @@ void bind_laws(py::module_& module) {
             return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
           },
           "The softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum to one.", py::arg("a"));
+  module.def("numbers", [](const std::string& name, const py::object& value) {
+    return double_array({"largo", name.c_str()}, value);
+  });
   module.def(
       "law",
-      [](const std::string& name, std::optional<std::ptrdiff_t> d) {
-        return mutable_of(unlocked([&] { return named_law(name, d); }));
+      [](const Text<"name">& name, const py::object& d) {
+        const auto dimension = read_optional("d", d);
+        return mutable_of(unlocked([&] { return named_law(name.value, dimension); }));
       },
       docs::kNamedLaw, py::arg("name"), py::arg("d") = py::none());
   module.def(
       "matrix",
-      [](const std::string& name, std::optional<std::ptrdiff_t> rows, std::optional<std::ptrdiff_t> columns) {
-        return to_numpy(named_matrix("matrix", name, rows, columns));
+      [](const Text<"name">& name, const py::object& rows, const py::object& columns) {
+        return to_numpy(named_matrix("matrix", name.value, read_optional("rows", rows),
+                                     read_optional("columns", columns)));
       },
       docs::kMatrix, py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
 }
