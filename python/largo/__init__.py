@@ -52,13 +52,14 @@ array([ 0.939, -0.031, -0.868])
 """
 
 from . import icl, parts
+from ._attention import attention, attention_jacobian, attention_vjp
 from ._concentration import Concentration, PathErrors, concentration, errors_along_path, length_for_tolerance
 from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable,
-                     Sphere, Statistics, __version__, attention, attention_jacobian, attention_vjp, averaged_exponent,
-                     concentration_exponent, condensation_line, law, matrix, moments)
-from ._laws import bernoulli, laplace, rademacher, three_point, uniform
+                     Sphere, Statistics, __version__)
+from ._laws import bernoulli, laplace, law, matrix, rademacher, three_point, uniform
 from ._lemma import LemmaReport, check_lemma
-from ._moments import power_sum_moment
+from ._moments import (averaged_exponent, concentration_exponent, condensation_line, moments,
+                       power_sum_moment)
 from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 

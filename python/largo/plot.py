@@ -28,8 +28,9 @@ try:
 except ImportError as _error:
     raise ImportError("largo.plot draws with Matplotlib, which is not installed (Debian: python3-matplotlib)") from _error
 
-from . import _largo, icl
+from . import icl
 from ._concentration import Concentration
+from ._moments import condensation_line, moments
 
 __all__ = ["STYLE", "style", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
 
@@ -179,11 +180,11 @@ def error_plane(s: npt.ArrayLike, L: npt.ArrayLike, quantity: str = "mse", ax: O
     """
     ax = axes(4.2, _HEIGHT) if ax is None else ax
     spreads, lengths = np.asarray(s, dtype=float), np.asarray(L, dtype=float)
-    values = np.abs(getattr(_largo.moments(spreads[None, :], lengths[:, None]), quantity))
+    values = np.abs(getattr(moments(spreads[None, :], lengths[:, None]), quantity))
     with matplotlib.rc_context(STYLE):
         norm = matplotlib.colors.LogNorm(vmin=max(float(values[values > 0].min()), 1e-12), vmax=float(values.max()))
         mesh = ax.pcolormesh(spreads, lengths, values, norm=norm, shading="gouraud", cmap="viridis", rasterized=True)
-        line = _largo.condensation_line(lengths)
+        line = condensation_line(lengths)
         ax.plot(line, lengths, color="white", lw=1.2)
         ax.plot(line / math.sqrt(3), lengths, "--", color="white", lw=0.9)
         ax.set_yscale("log")

@@ -14,7 +14,19 @@ namespace {
 
 std::string type_name(py::handle value) { return py::str(py::type::handle_of(value).attr("__name__")); }
 
+// NumPy's masked arrays are arrays that are not to be read as such.
+bool is_masked(py::handle array) {
+  if (py::type::handle_of(array).is(
+          py::handle(reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_)))) {
+    return false;
+  }
+  return py::isinstance(array, py::module_::import("numpy").attr("ma").attr("MaskedArray"));
+}
+
 py::array read(const Argument& argument, py::handle value) {
+  if (py::isinstance<py::array>(value) && is_masked(value)) {
+    refuse_type(argument, "is a masked array, must be one without a mask: filled() or compressed()");
+  }
   if (py::isinstance<py::array>(value)) return py::reinterpret_borrow<py::array>(value);
   if (value.is_none() || py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value)) {
     refuse_type(argument, fmt::format("is {}, must be an array of real numbers", type_name(value)));

@@ -12,7 +12,6 @@
 
 #include "arrays.hpp"
 #include "calls.hpp"
-#include "docs.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/check.hpp"
@@ -189,34 +188,19 @@ double time_attention(const Layer& layer, int threads, int repeats) {
 
 void bind_attention(py::module_& module) {
   using Object = const py::object&;
-  using Kind = Text<"kind">;
-  const auto none = py::none();
-  const auto bind = [&](const char* name, const char* doc, const auto& function, const auto&... arguments) {
-    module.def(name, function, doc, arguments..., py::kw_only(), py::arg("U") = none, py::arg("V") = none,
-               py::arg("K") = none, py::arg("Q") = none, py::arg("kind") = "softmax", py::arg("scale") = 1.0,
-               py::arg("threads") = 0);
-  };
-  bind(
-      "attention", docs::kAttention,
-      [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, const Kind& kind,
-         Object scale, Threads threads) {
-        return attend_({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
-      },
-      py::arg("prompt"), py::arg("queries"));
-  bind(
-      "attention_vjp", docs::kAttentionVjp,
-      [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K, Object Q,
-         const Kind& kind, Object scale, Threads threads) {
-        return vjp({prompt, queries, U, V, K, Q, kind.value, scale}, cotangents, threads.value);
-      },
-      py::arg("prompt"), py::arg("queries"), py::arg("cotangents"));
-  bind(
-      "attention_jacobian", docs::kAttentionJacobian,
-      [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, const Kind& kind,
-         Object scale, Threads threads) {
-        return jacobian({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
-      },
-      py::arg("prompt"), py::arg("queries"));
+  using Kind = const Text<"kind">&;
+  module.def("attention", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, Kind kind,
+                             Object scale, Threads threads) {
+    return attend_({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
+  });
+  module.def("attention_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V,
+                                 Object K, Object Q, Kind kind, Object scale, Threads threads) {
+    return vjp({prompt, queries, U, V, K, Q, kind.value, scale}, cotangents, threads.value);
+  });
+  module.def("attention_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
+                                      Kind kind, Object scale, Threads threads) {
+    return jacobian({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
+  });
   module.def("_time_attention", [](Object prompt, Object queries, Threads threads, int repeats) {
     const py::none identity;
     return time_attention(

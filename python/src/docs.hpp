@@ -116,47 +116,6 @@ array([0.25, 0.75])
 >>> np.shares_memory(prompt.tokens, tokens)
 True)";
 
-inline constexpr const char* kNamedLaw = R"(law(name, d=None)
---
-
-A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
-laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
-
->>> import largo
->>> largo.law("gaussian:cov=diag:1,4").covariance()
-array([[1., 0.],
-       [0., 4.]]))";
-
-inline constexpr const char* kMatrix = R"(matrix(name, rows=None, columns=None)
---
-
-A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
-with an optional factor.
-
->>> import largo
->>> largo.matrix("0.5*toeplitz:0.5", 2)
-array([[0.5 , 0.25],
-       [0.25, 0.5 ]]))";
-
-inline constexpr const char* kMoments = R"(moments(s, L, *, threads=0, progress=None)
---
-
-Exact statistics of softmax over L scores s g_i, g_i ~ N(0, 1), with weights p_i ∝ e^{s g_i}:
-
-    P_k = Σ p_i^k,   A = Σ p_i g_i,   B = Σ p_i (g_i - A)²,   D = Σ p_i² (g_i - A)².
-
-The result has E[P_2], E[P_3], E[P_2²] as P2, P3, P2P2; E[A], E[A] - s, E[(A - s)²] as mean, bias, mse; E[B], E[(B - 1)²],
-E[(B - 1) P_2], E[D] as variance, variance_mse, variance_P2, squared_spread; derivatives in s as P2_slope, …; the errors
-of all in the dict errors. s >= 0 and L >= 1 (∞ too) are numbers or arrays, which are broadcast against each other: the
-fields are numbers or read-only arrays of that shape. Nothing is sampled; about 0.1 ms a point.
-
->>> import math, largo
->>> m = largo.moments([[1.0], [2.0]], [100, 1e6, math.inf])
->>> m.P2.shape
-(2, 3)
->>> m.bias[:, 0].round(6)
-array([-0.025538, -0.252524]))";
-
 inline constexpr const char* kTable =
     R"(The statistics of moments() at one length, as functions of s, interpolated.
 
@@ -167,81 +126,6 @@ Called with s, a number or an array of any shape, it returns an object with the 
 >>> table = largo.SoftmaxTable(1e6)
 >>> round(table(1.7).mse, 9) == round(largo.moments(1.7, 1e6).mse, 9)
 True)";
-
-inline constexpr const char* kCondensationLine = R"(condensation_line(L)
---
-
-√(2 ln L): for larger s a few tokens carry the weight. A number, or an array of the shape of L.
-
->>> import largo
->>> largo.condensation_line([100, 1e6]).round(3)
-array([3.035, 5.257]))";
-
-inline constexpr const char* kConcentrationExponent = R"(concentration_exponent(s, L)
---
-
-κ with E[P_2] = L^{-κ} for long prompts, up to lower order; s and L are broadcast against each other.
-
->>> import largo
->>> largo.concentration_exponent(1.0, 1e6) < 1
-True)";
-
-inline constexpr const char* kAveragedExponent = R"(averaged_exponent(sigma)
---
-
-c with error = L^{-c} averaged over Gaussian queries; a number, or an array of the shape of sigma.
-
->>> import largo
->>> round(largo.averaged_exponent(1.0), 4)
-0.618)";
-
-inline constexpr const char* kAttention =
-    R"(attention(prompt, queries, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
---
-
-Softmax or linear attention over a prompt, finite or infinite.
-
-    softmax   T[μ](z)     = V ∫ e^<z',a> z' dμ(z') / ∫ e^<z',a> dμ(z'),     a = scale · U z
-    linear    T_lin[μ](z) = V ∫ <z',a> z' dμ(z')
-
-`prompt` is a law (an infinite prompt) or a matrix with a token in each row (a finite one): C-contiguous float64 and
-float32 are read in place. `queries` are (e,) or (n, e), the outputs (o,) or (n, o). U is d x e and V is o x d, both
-the identity where they are not given; K (r x d) and Q (r x e) stand for U = KᵀQ; scale="auto" is 1/√r.
-
-Over Gaussian tokens N(m, Γ) the infinite prompt is an affine map, z -> V m + V Γ U z:
-
->>> import numpy as np, largo
->>> law = largo.law("gaussian:cov=toeplitz:0.5", d=3)
->>> largo.attention(law, [1, 0, -1], U="0.5*identity")
-array([ 0.375,  0.   , -0.375])
->>> prompt = law.sample(1000, seed=1)
->>> largo.attention(prompt, [1, 0, -1], U="0.5*identity").round(6)
-array([ 0.391212,  0.020004, -0.350799]))";
-
-inline constexpr const char* kAttentionVjp =
-    R"(attention_vjp(prompt, queries, cotangents, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
---
-
-The gradient of Σ_q <cotangent_q, T(z_q)> in U and V, or in K, Q and V.
-
-`cotangents` are (o,) or (n, o), as the outputs of `attention`; the gradients have the shapes of the weights. For a
-prompt it costs twice as much as `attention`.
-
->>> import largo
->>> largo.attention_vjp(largo.law("gaussian", d=2), [1.0, 2.0], [1.0, 0.0])["V"]
-array([[1., 2.],
-       [0., 0.]]))";
-
-inline constexpr const char* kAttentionJacobian =
-    R"(attention_jacobian(prompt, queries, *, U=None, V=None, K=None, Q=None, kind='softmax', scale=1.0, threads=0)
---
-
-All derivatives of the outputs: entry [k, i, j] (or [q, k, i, j]) of "U" is ∂T_k(z_q)/∂U_ij.
-
->>> import largo
->>> jacobian = largo.attention_jacobian(largo.Sphere(3), [[1.0, 0.0, 0.0], [0.0, 2.0, 0.0]])
->>> jacobian["U"].shape, jacobian["V"].shape
-((2, 3, 3, 3), (2, 3, 3, 3)))";
 
 inline constexpr const char* kExpression =
     R"(A sum of products of softmax sums S(k, m) = Σ p_i^k g_i^m, with coefficients that are polynomials in s.

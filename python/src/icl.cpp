@@ -228,7 +228,19 @@ void bind_icl(py::module_& module) {
                              [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
       .def_readonly("noise", &RegressionProblem::noise)
       .def_readonly("score_scale", &RegressionProblem::score_scale)
-      .def_property_readonly("null_risk", &RegressionProblem::null_risk);
+      .def_property_readonly("null_risk", &RegressionProblem::null_risk)
+      .def(py::pickle(
+          [](const RegressionProblem& self) {
+            return py::make_tuple(to_numpy(self.covariance), to_numpy(self.query_covariance),
+                                  to_numpy(self.prior_covariance), self.noise, self.score_scale);
+          },
+          [](const py::tuple& state) {
+            const auto matrix = [&](std::size_t i) { return to_matrix({"icl.Problem", "state"}, state[i]); };
+            RegressionProblem problem{matrix(0), matrix(1), matrix(2), py::cast<double>(state[3]),
+                                      py::cast<double>(state[4])};
+            check(problem);
+            return problem;
+          }));
   module.def("icl_risk", &risk);
   module.def("icl_sampled_risk", &sampled_risk);
   module.def("icl_floor", &floor_);

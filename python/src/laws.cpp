@@ -22,6 +22,7 @@
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
 #include "python_law.hpp"
+#include "recipes.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {
@@ -154,7 +155,7 @@ CoordinateLawPtr coordinate(const std::string& name, const std::vector<double>& 
 std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
 
 void bind_law(py::module_& module) {
-  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw)
+  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw, py::dynamic_attr())
       .def(py::init([](Whole<"dimension"> dimension) { return new PythonLaw(dimension.value); }),
            py::arg("dimension"))
       .def_property_readonly("dimension", &Measure::dimension, "d, of a token.")
@@ -174,6 +175,12 @@ void bind_law(py::module_& module) {
           "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a.")
       .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,
            py::arg("threads") = 0)
+      .def("__reduce__",
+           [](const py::object& self) {
+             const py::module_ compiled = py::module_::import("largo._largo");
+             return reduce(self, compiled.attr("Law"),
+                           py::make_tuple(py::cast<const Measure&>(self).dimension()));
+           })
       .def("__repr__", [](const py::object& self) {
         return fmt::format("<largo.{} on R^{}>", std::string(py::str(py::type::of(self).attr("__name__"))),
                            py::cast<const Measure&>(self).dimension());
@@ -184,53 +191,62 @@ void bind_law(py::module_& module) {
 
 void bind_laws(py::module_& module) {
   bind_law(module);
-  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian)
+  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian,
+                                                                         py::is_final())
       .def(py::init([](const py::object& mean, const py::object& covariance) {
              return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
                                                       to_matrix({"Gaussian", "covariance"}, covariance));
            }),
            py::arg("mean"), py::arg("covariance"));
-  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere)
+  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere,
+                                                                     py::is_final())
       .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
              return std::make_shared<SphereMeasure>(dimension.value, radius.value);
            }),
            py::arg("dimension"), py::arg("radius") = 1.0);
-  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall)
+  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall, py::is_final())
       .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
              return std::make_shared<BallMeasure>(dimension.value, radius.value);
            }),
            py::arg("dimension"), py::arg("radius") = 1.0);
-  py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>>(module, "Coordinate");
-  module.def("_coordinate", [](const std::string& name, const std::vector<double>& numbers) {
+  py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>> one_coordinate(module, "Coordinate",
+                                                                           py::dynamic_attr());
+  one_coordinate.def("__reduce__",
+                     [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
+  module.def("coordinate", [](const std::string& name, const std::vector<double>& numbers) {
     return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
   });
-  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct)
+  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct,
+                                                                       py::is_final())
       .def(py::init([](const std::vector<std::shared_ptr<CoordinateLaw>>& coordinates) {
              return std::make_shared<ProductMeasure>(
                  std::vector<CoordinateLawPtr>(coordinates.begin(), coordinates.end()));
            }),
            py::arg("coordinates"));
-  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture)
+  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture,
+                                                                       py::is_final())
       .def(py::init([](const py::object& weights, const py::sequence& components) {
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),
            py::arg("weights"), py::arg("components"));
-  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine)
+  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine,
+                                                                     py::is_final())
       .def(py::init([](const py::object& map, const py::object& offset, const py::object& base) {
              return std::make_shared<AffineMeasure>(to_matrix({"Affine", "map"}, map),
                                                     to_vector({"Affine", "offset"}, offset),
                                                     to_law({"Affine", "base"}, base));
            }),
            py::arg("map"), py::arg("offset"), py::arg("base"));
-  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair)
+  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair,
+                                                                         py::is_final())
       .def(py::init([](const py::object& first, const py::object& second) {
              return std::make_shared<IndependentPair>(to_law({"Pair", "first"}, first),
                                                       to_law({"Pair", "second"}, second));
            }),
            py::arg("first"), py::arg("second"));
-  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical",
-                                                                             docs::kElliptical)
+  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(
+      module, "Elliptical", docs::kElliptical, py::is_final())
       .def(py::init([](const py::object& shape, const Text<"base">& base, const py::object& values,
                        const py::object& weights) {
              if (base.value != "gaussian" && base.value != "sphere") {
@@ -249,7 +265,8 @@ void bind_laws(py::module_& module) {
            }),
            py::arg("shape"), py::arg("base") = "gaussian", py::arg("values") = std::vector<double>{0, 1},
            py::arg("weights") = py::none());
-  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt)
+  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt,
+                                                                           py::is_final())
       .def(py::init(&make_prompt), py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(),
            py::arg("precision") = "auto")
       .def("__len__", &EmpiricalMeasure::length)
@@ -262,23 +279,22 @@ void bind_laws(py::module_& module) {
             return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
           },
           "The softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum to one.", py::arg("a"));
+  for (const char* name :
+       {"Gaussian", "Sphere", "Ball", "Product", "Mixture", "Affine", "Pair", "Elliptical"}) {
+    remember_construction(module.attr(name));
+  }
+  remember_construction(module.attr("Prompt"), Arrays::shared);
   module.def("numbers", [](const std::string& name, const py::object& value) {
     return double_array({"largo", name.c_str()}, value);
   });
-  module.def(
-      "law",
-      [](const Text<"name">& name, const py::object& d) {
-        const auto dimension = read_optional("d", d);
-        return mutable_of(unlocked([&] { return named_law(name.value, dimension); }));
-      },
-      docs::kNamedLaw, py::arg("name"), py::arg("d") = py::none());
-  module.def(
-      "matrix",
-      [](const Text<"name">& name, const py::object& rows, const py::object& columns) {
-        return to_numpy(named_matrix("matrix", name.value, read_optional("rows", rows),
-                                     read_optional("columns", columns)));
-      },
-      docs::kMatrix, py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
+  module.def("law", [](const Text<"name">& name, const py::object& d) {
+    const auto dimension = read_optional("d", d);
+    return mutable_of(unlocked([&] { return named_law(name.value, dimension); }));
+  });
+  module.def("matrix", [](const Text<"name">& name, const py::object& rows, const py::object& columns) {
+    return to_numpy(
+        named_matrix("matrix", name.value, read_optional("rows", rows), read_optional("columns", columns)));
+  });
 }
 
 }  // namespace largo::python

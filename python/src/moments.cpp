@@ -2,12 +2,15 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -20,6 +23,7 @@
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
+#include "largo/version.hpp"
 #include "module.hpp"
 #include "records.hpp"
 #include "scalars.hpp"
@@ -103,19 +107,18 @@ void fill(Moments& moments, const double* s, const double* L, Call& call) {
 
 Moments moments(const py::object& s, const py::object& L, Threads threads, const py::object& progress) {
   if (is_number(s) && is_number(L)) {
-    const double spread = to_number(s), length = to_number(L);
+    const double spread = read_real("s", s), length = read_real("L", L);
     return {{unlocked([&] { return softmax_moments(spread, length); })}, {}};
   }
   const Broadcast points = broadcast("moments", {{"s", s}, {"L", L}});
   Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(points.count())), points.shape};
-  const py::object report = py::module_::import("largo._arguments").attr("as_progress")(progress, "moments");
-  watch(report, threads.value, [&](Call& call) { fill(result, points[0], points[1], call); });
+  watch(progress, threads.value, [&](Call& call) { fill(result, points[0], points[1], call); });
   return result;
 }
 
 Statistics look_up(const SoftmaxTable& table, const py::object& s) {
   if (is_number(s)) {
-    const double spread = to_number(s);
+    const double spread = read_real("s", s);
     return {{unlocked([&] { return table(spread); })}, {}};
   }
   const Broadcast points = broadcast("SoftmaxTable", {{"s", s}});
@@ -154,28 +157,42 @@ py::object at_every_point(const Broadcast& points, const Function& f) {
 }
 
 void bind_asymptotics(py::module_& module) {
-  module.def(
-      "condensation_line",
-      [](const py::object& L) {
-        return at_every_point(broadcast("condensation_line", {{"L", L}}),
-                              [](const Broadcast& at, auto i) { return condensation_line(at[0][i]); });
+  module.def("condensation_line", [](const py::object& L) {
+    return at_every_point(broadcast("condensation_line", {{"L", L}}),
+                          [](const Broadcast& at, auto i) { return condensation_line(at[0][i]); });
+  });
+  module.def("concentration_exponent", [](const py::object& s, const py::object& L) {
+    return at_every_point(
+        broadcast("concentration_exponent", {{"s", s}, {"L", L}}),
+        [](const Broadcast& at, auto i) { return concentration_exponent(at[0][i], at[1][i]); });
+  });
+  module.def("averaged_exponent", [](const py::object& sigma) {
+    return at_every_point(broadcast("averaged_exponent", {{"sigma", sigma}}),
+                          [](const Broadcast& at, auto i) { return averaged_exponent(at[0][i]); });
+  });
+}
+
+// The records as they lie in memory: for the same version of largo.
+template <typename Record>
+auto pickled() {
+  using All = Records<Record>;
+  return py::pickle(
+      [](const All& self) {
+        const auto* bytes = reinterpret_cast<const char*>(self.points.data());
+        return py::make_tuple(kVersion, self.shape, py::bytes(bytes, self.points.size() * sizeof(Record)));
       },
-      docs::kCondensationLine, py::arg("L"));
-  module.def(
-      "concentration_exponent",
-      [](const py::object& s, const py::object& L) {
-        return at_every_point(
-            broadcast("concentration_exponent", {{"s", s}, {"L", L}}),
-            [](const Broadcast& at, auto i) { return concentration_exponent(at[0][i], at[1][i]); });
-      },
-      docs::kConcentrationExponent, py::arg("s"), py::arg("L"));
-  module.def(
-      "averaged_exponent",
-      [](const py::object& sigma) {
-        return at_every_point(broadcast("averaged_exponent", {{"sigma", sigma}}),
-                              [](const Broadcast& at, auto i) { return averaged_exponent(at[0][i]); });
-      },
-      docs::kAveragedExponent, py::arg("sigma"));
+      [](const py::tuple& state) {
+        const auto bytes = py::cast<std::string>(state[2]);
+        const auto shape = py::cast<std::vector<py::ssize_t>>(state[1]);
+        const auto count = std::accumulate(shape.begin(), shape.end(), py::ssize_t{1}, std::multiplies<>());
+        if (py::cast<std::string>(state[0]) != kVersion ||
+            bytes.size() != static_cast<std::size_t>(count) * sizeof(Record)) {
+          throw py::value_error("pickled by another version of largo");
+        }
+        All self{std::vector<Record>(static_cast<std::size_t>(count)), shape};
+        std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(self.points.data()));
+        return self;
+      });
 }
 
 void bind_results(py::module_& module) {
@@ -194,6 +211,7 @@ void bind_results(py::module_& module) {
     moments.def_property_readonly(
         one.name, [one](const py::object& self) { return part(self, one.estimate, &Estimate::value); });
   }
+  moments.def(pickled<SoftmaxMoments>());
   moments.def_property_readonly("errors", &errors_of);
   moments.def_property_readonly("effective_tokens", [](const py::object& self) {
     const auto& records = py::cast<const Moments&>(self);
@@ -218,6 +236,7 @@ void bind_results(py::module_& module) {
       return field(self, py::cast<const Statistics&>(self), one.value);
     });
   }
+  statistics.def(pickled<SoftmaxStatistics>());
   statistics.def("__repr__", [](const Statistics& self) {
     return fmt::format("<largo.Statistics at {} points>", self.points.size());
   });
@@ -227,11 +246,14 @@ void bind_results(py::module_& module) {
 
 void bind_moments(py::module_& module) {
   bind_results(module);
-  module.def("moments", &moments, docs::kMoments, py::arg("s"), py::arg("L"), py::kw_only(),
-             py::arg("threads") = 0, py::arg("progress") = py::none());
+  module.def("moments", &moments);
   py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
       .def(py::init([](Real<"L"> L) { return std::make_unique<SoftmaxTable>(L.value); }), py::arg("L"))
       .def_property_readonly("L", &SoftmaxTable::L, "The length of the prompt.")
+      .def("__reduce__",
+           [](const py::object& self) {
+             return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("L")));
+           })
       .def("__call__", &look_up, py::arg("s"))
       .def(
           "fill",

@@ -23,19 +23,20 @@ namespace largo::python {
 namespace {
 
 using namespace py::literals;
+using Expression = SoftmaxExpression;
 
-SoftmaxExpression power(const SoftmaxExpression& base, std::int64_t exponent) {
+Expression power(const Expression& base, std::int64_t exponent) {
   constexpr std::int64_t kMost = 1000;  // coefficients leave 64 bits long before
   if (exponent < 0 || exponent > kMost) {
     fail("parts.Expression", "exponent", static_cast<double>(exponent), "between 0 and 1000");
   }
-  SoftmaxExpression result = 1;
+  Expression result = 1;
   for (std::int64_t i = 0; i < exponent; ++i) result = result * base;
   return result;
 }
 
 // {((k, m), …): (c0, c1, …)}
-py::dict terms_of(const SoftmaxExpression& expression) {
+py::dict terms_of(const Expression& expression) {
   py::dict terms;
   for (const auto& [factors, coefficient] : expression.terms()) {
     py::list product;
@@ -45,11 +46,21 @@ py::dict terms_of(const SoftmaxExpression& expression) {
   return terms;
 }
 
-py::tuple expectations(const SoftmaxExpression& expression, const py::object& s, const py::object& L) {
+Expression from_terms(const py::dict& terms) {
+  Expression expression;
+  for (const auto& [product, coefficient] : terms) {
+    SoftmaxProduct factors;
+    for (const auto& [k, m] : py::cast<std::vector<std::pair<int, int>>>(product)) factors.push_back({k, m});
+    expression.add(std::move(factors), py::cast<SpreadPolynomial>(coefficient));
+  }
+  return expression;
+}
+
+py::tuple expectations(const Expression& expression, const py::object& s, const py::object& L) {
   const Broadcast points = broadcast("parts.expectation", {{"s", s}, {"L", L}});
   Vector values(points.count()), errors(points.count());
   watch(py::none(), 1, [&](const Call& call) {
-    const SoftmaxExpression reduced = reduce_by_parts(expression);
+    const Expression reduced = reduce_by_parts(expression);
     for (std::ptrdiff_t i = 0; i < values.size(); ++i) {
       const double spread = points[0][i], length = points[1][i];
       const Estimate one = expectation(reduced, spread, [&](const std::vector<int>& parts) {
@@ -87,7 +98,6 @@ py::dict lemma(Whole<"cases"> cases, const std::vector<std::int64_t>& lengths, W
 }  // namespace
 
 void bind_parts(py::module_& module) {
-  using Expression = SoftmaxExpression;
   py::class_<Expression>(module, "Expression", docs::kExpression)
       .def(py::init([](Whole<"constant"> constant) { return Expression(constant.value); }),
            py::arg("constant") = 0)
@@ -121,6 +131,7 @@ void bind_parts(py::module_& module) {
       .def("__str__", [](const Expression& self) { return to_string(self); })
       .def("__repr__",
            [](const Expression& self) { return fmt::format("<largo.parts.Expression {}>", to_string(self)); })
+      .def(py::pickle(&terms_of, &from_terms))
       .def_property_readonly("terms", &terms_of, docs::kExpressionTerms)
       .def(
           "reduce", [](const Expression& self) { return unlocked([&] { return reduce_by_parts(self); }); },

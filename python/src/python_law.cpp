@@ -9,6 +9,7 @@
 #include "arrays.hpp"
 #include "interpreter.hpp"
 #include "largo/numerics/check.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -95,7 +96,8 @@ void PythonLaw::sample(const Stream& stream, std::uint64_t first_token, Eigen::R
   const py::function draw = method("tokens");
   if (!draw) fail("Law", "a law that is sampled has to define tokens(self, uniforms)");
   const py::object self = draw.attr("__self__");
-  const auto width = py::cast<std::int64_t>(py::getattr(self, "uniforms_per_token", py::int_(dimension())));
+  const std::int64_t width =
+      read_whole("uniforms_per_token", py::getattr(self, "uniforms_per_token", py::int_(dimension())));
   if (width < 1) fail("Law", "uniforms_per_token", static_cast<double>(width), "at least 1");
   RowMatrix uniforms(tokens.rows(), width);
   stream.uniforms(first_token * static_cast<std::uint64_t>(width),

@@ -56,10 +56,4 @@ inline bool is_number(py::handle value) {
   return PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0;
 }
 
-inline double to_number(py::handle value) {
-  const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1.0 && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return number;
-}
-
 }  // namespace largo::python

@@ -15,6 +15,7 @@
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
 #include "python_task.hpp"
+#include "recipes.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {
@@ -79,20 +80,27 @@ py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths
 }  // namespace
 
 void bind_tasks(py::module_& module) {
-  py::class_<PromptTask, PythonTask, std::shared_ptr<PromptTask>>(module, "Task", docs::kTask)
+  py::class_<PromptTask, PythonTask, std::shared_ptr<PromptTask>>(module, "Task", docs::kTask,
+                                                                  py::dynamic_attr())
       .def(py::init([](Whole<"token_dimension"> tokens, Whole<"query_dimension"> queries) {
              return new PythonTask(tokens.value, queries.value);
            }),
            py::arg("token_dimension"), py::arg("query_dimension"))
       .def_property_readonly("token_dimension", &PromptTask::token_dimension, "Of the tokens.")
-      .def_property_readonly("query_dimension", &PromptTask::query_dimension, "Of the query.");
+      .def_property_readonly("query_dimension", &PromptTask::query_dimension, "Of the query.")
+      .def("__reduce__", [module](const py::object& self) {
+        const auto& task = py::cast<const PromptTask&>(self);
+        return reduce(self, module.attr("Task"),
+                      py::make_tuple(task.token_dimension(), task.query_dimension()));
+      });
   py::class_<MixtureClassification, PromptTask, std::shared_ptr<MixtureClassification>>(
-      module, "Classification", docs::kClassification)
+      module, "Classification", docs::kClassification, py::is_final())
       .def(py::init([](Real<"mean_scale"> mean_scale, const py::object& covariance) {
              return std::make_shared<MixtureClassification>(
                  mean_scale.value, to_matrix({"icl.Classification", "covariance"}, covariance, std::nullopt));
            }),
            py::arg("mean_scale"), py::arg("covariance"));
+  remember_construction(module.attr("Classification"));
   module.def("icl_prompt_risk", &prompt_risk);
 }
 
