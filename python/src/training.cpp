@@ -150,13 +150,6 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
     plan.progress = [&](double share) { call.show(share); };
     runs = train(plan, call.execution());
   });
-  // Heavy and adaptive steps have a clock of their own: beside a flow at the same time they say nothing.
-  if (plan.descent.optimiser != Optimiser::plain) {
-    for (TrainingRun& run : runs) {
-      run.to_flow.reset();
-      run.noise.reset();
-    }
-  }
   py::list all;
   for (const TrainingRun& run : runs) all.append(to_dict(run));
   return all;

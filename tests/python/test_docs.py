@@ -61,7 +61,8 @@ def test_help_reads_like_a_page():
             assert name in text, name
 
 
-def test_page():
-    page = pathlib.Path(__file__).resolve().parents[2] / "docs/python.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
-    assert failed == 0 and tried > 10
+@pytest.mark.parametrize("page,examples", [("docs/python.md", 30), ("README.md", 6)])
+def test_page(page, examples):
+    path = pathlib.Path(__file__).resolve().parents[2] / page
+    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
+    assert failed == 0 and tried >= examples
