@@ -28,6 +28,8 @@ IN-CONTEXT LEARNING  largo.icl
     regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
     any other task and loss: risks and gradients over drawn prompts
 
+TRAINING  of anything, largo.training: gradient flow and stochastic descent on a function of yours
+
 STUDIES  one quantity at many points, in a file that can be resumed
     run_study, study_status, read_study
 
@@ -51,7 +53,7 @@ array([ 0.939, -0.031, -0.868])
 0.0
 """
 
-from . import icl, parts
+from . import icl, parts, training
 from ._attention import attention, attention_jacobian, attention_vjp
 from ._concentration import Concentration, PathErrors, concentration, errors_along_path, length_for_tolerance
 from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable,
@@ -70,7 +72,7 @@ __all__ = [
     "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_lemma", "concentration",
     "concentration_exponent", "condensation_line", "errors_along_path", "icl", "laplace", "law",
     "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
-    "study_status", "three_point", "uniform",
+    "study_status", "three_point", "training", "uniform",
 ]
 
 # What the compiled part defines is largo's, for help() and tracebacks.

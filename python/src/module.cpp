@@ -20,5 +20,6 @@ PYBIND11_MODULE(_largo, module) {
   largo::python::bind_training(module);
   largo::python::bind_parts(module);
   largo::python::bind_tasks(module);
+  largo::python::bind_any_training(module);
   largo::python::bind_studies(module);
 }

@@ -13,6 +13,7 @@ void bind_icl(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 void bind_parts(pybind11::module_& module);
 void bind_tasks(pybind11::module_& module);
+void bind_any_training(pybind11::module_& module);
 void bind_studies(pybind11::module_& module);
 
 }  // namespace largo::python

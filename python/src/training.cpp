@@ -15,9 +15,9 @@
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
-#include "largo/training/step_schedules.hpp"
 #include "module.hpp"
 #include "scalars.hpp"
+#include "training_arguments.hpp"
 
 namespace largo::python {
 namespace {
@@ -25,17 +25,6 @@ namespace {
 using namespace py::literals;
 constexpr const char* kName = "icl.train";
 constexpr std::int64_t kRecords = 100;
-
-template <typename Value>
-Value choose(const char* argument, const std::string& name,
-             std::initializer_list<std::pair<const char*, Value>> known) {
-  std::string names;
-  for (const auto& [known_name, value] : known) {
-    if (name == known_name) return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", known_name);
-  }
-  fail(kName, argument, fmt::format("'{}'", name), fmt::format("one of {}", names));
-}
 
 py::dict supremum(const TrajectoryDistance& distance) {
   return py::dict("value"_a = distance.value, "time"_a = distance.time);
@@ -90,24 +79,16 @@ py::dict to_dict(const TrainingRun& run) {
 // How stochastic descent goes; the package fills in what is not given.
 void read_descent(const py::dict& options, TrainingPlan& plan) {
   const std::int64_t steps = read_whole("steps", options["steps"]);
-  const double size = read_real("step_size", options["step_size"]);
-  const std::string schedule = read_text("schedule", options["schedule"]);
   plan.descent.steps = steps;
   plan.descent.record_every = std::max<std::int64_t>(1, steps / kRecords);
-  plan.descent.optimiser = choose<Optimiser>(
-      "optimizer", read_text("optimizer", options["optimizer"]),
-      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
-  const int kind = choose<int>("schedule", schedule, {{"constant", 0}, {"inverse-time", 1}, {"cosine", 2}});
-  check_positive(kName, "step_size", size);
-  if (steps < 1) fail(kName, "steps", static_cast<double>(steps), "at least 1");
-  if (kind == 0) plan.descent.step_size = constant_steps(size);
-  if (kind == 1) plan.descent.step_size = inverse_time_steps(size, static_cast<double>(steps) / 10);
-  if (kind == 2) plan.descent.step_size = cosine_steps(size, steps);
+  plan.descent.optimiser = optimiser_of(kName, read_text("optimizer", options["optimizer"]));
+  plan.descent.step_size = schedule_of(kName, read_text("schedule", options["schedule"]),
+                                       read_real("step_size", options["step_size"]), steps);
   plan.batches.prompts = read_whole("batch", options["batch"]);
   plan.batches.seed = read_seed(options["seed"]);
   plan.batches.loss_factor = py::cast<double>(options["loss_factor"]);
   plan.batches.kernel =
-      choose<PromptKernel>("kernel", read_text("kernel", options["kernel"]),
+      choose<PromptKernel>(kName, "kernel", read_text("kernel", options["kernel"]),
                            {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
 }
 
@@ -121,11 +102,11 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
   plan.methods.clear();
   for (const std::string& one : methods) {
     plan.methods.push_back(choose<TrainingMethod>(
-        "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
+        kName, "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
   }
   plan.attention.clear();
   for (const std::string& one : kinds) plan.attention.push_back(kind_of(kName, one));
-  plan.parameters = choose<Parametrisation>("parameters", parameters.value,
+  plan.parameters = choose<Parametrisation>(kName, "parameters", parameters.value,
                                             {{"invariant", Parametrisation::invariant},
                                              {"merged", Parametrisation::merged},
                                              {"factored", Parametrisation::factored}});
