@@ -15,7 +15,7 @@ namespace largo::python {
 /// A text as an argument of a template.
 template <std::size_t N>
 struct Name {
-  consteval Name(const char (&letters)[N]) { std::copy_n(letters, N, text); }  // NOLINT: implicit
+  constexpr Name(const char (&letters)[N]) { std::copy_n(letters, N, text); }  // NOLINT: implicit
   char text[N];
 };
 
