@@ -70,8 +70,9 @@ MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
     fail("attention", "--L", lengths[0], "small enough to draw (L d up to 1e12), or inf");
   }
   const auto length = static_cast<std::int64_t>(lengths[0]);
-  return std::make_shared<EmpiricalMeasure>(sample_prompt(*law, Stream(options.seed, kPromptStream), length),
-                                            std::nullopt, options.arithmetic());
+  return std::make_shared<EmpiricalMeasure>(
+      sample_prompt(*law, Stream(options.seed, kPromptStream), length, options.execution()), std::nullopt,
+      options.arithmetic());
 }
 
 Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights,

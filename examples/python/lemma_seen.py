@@ -9,16 +9,15 @@ exactly as E‖T[μ̂_L] - T[μ]‖² is computed without drawing a single promp
 
 from __future__ import annotations
 
-import argparse
-import pathlib
-
 import numpy as np
 
 import largo
 import largo.plot
+from figures import Figures, read_command_line
 
 
-def main(prompts: int, out: pathlib.Path, form: str) -> None:
+def main(figures: Figures) -> None:
+    prompts = 500 if figures.quick else 20000
     law = largo.law("gaussian:cov=toeplitz:0.5", d=3)
     direction = np.array([1.0, 0.0, -1.0]) / np.sqrt(2)
     positions = np.linspace(-3, 3, 61)
@@ -36,12 +35,12 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
         ax.set_xlabel("query, along (1, 0, -1)")
         ax.set_ylabel("output, along (1, 0, -1)")
         ax.legend()
-    largo.plot.save(ax, out / f"lemma_outputs.{form}")
+    figures.save(ax, "lemma_outputs")
 
     # %% The distance at one query: sampled, and exact.
     lengths = [10, 30, 100, 300, 1000]
     result = largo.concentration(law, query=direction, L=lengths, method="both", prompts=prompts, seed=1)
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"lemma_distance.{form}")
+    figures.save(largo.plot.concentration(result, ["output"]), "lemma_distance")
     exact = result.column("output", method="exact")
     sampled = result.column("output", method="sampled")
     error = result.column("output", part="error", method="sampled")
@@ -53,9 +52,4 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
-    options = parser.parse_args()
-    main(500 if options.quick else 20000, options.out, options.format)
+    main(read_command_line(__doc__))

@@ -9,14 +9,12 @@ tokens from uniform numbers it can be sampled, too, and finite prompts are compa
 
 from __future__ import annotations
 
-import argparse
-import pathlib
-
 import numpy as np
 import numpy.typing as npt
 
 import largo
 import largo.plot
+from figures import Figures, read_command_line
 
 Array = npt.NDArray[np.float64]
 
@@ -45,7 +43,8 @@ class Wave(largo.Law):
         return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def main(prompts: int, out: pathlib.Path, form: str) -> None:
+def main(figures: Figures) -> None:
+    prompts = 300 if figures.quick else 5000
     law = Wave(0.8)
 
     # %% The limit of attention: not linear.
@@ -60,20 +59,21 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
         ax.set_xlabel("$T_1$")
         ax.set_ylabel("$T_2$")
         ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
-    largo.plot.save(ax, out / f"law_limit.{form}")
+    figures.save(ax, "law_limit")
 
     # %% Finite prompts of it, sampled.
     result = largo.concentration(law, query=[2.0, 1.0], L=[10, 30, 100, 300], prompts=prompts)
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"law_errors.{form}")
+    ax = largo.plot.concentration(result, ["output"])
+    lengths, errors = result.column("L"), result.column("output")
+    with largo.plot.style():
+        ax.plot(lengths, errors[-1] * lengths[-1] / lengths, color="0.6", zorder=0, label=r"$\propto 1/L$")
+        ax.containers[0].set_label("sampled")
+        ax.legend()
+    figures.save(ax, "law_errors")
     print(f"T(2, 1) = {largo.attention(law, [2.0, 1.0]).round(6)}, method {result.rows[0]['method']}")
     for row in result.rows:
         print(f"L = {row['L']:4g}: error {row['output']['value']:.5f} ± {row['output']['error']:.5f}")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
-    options = parser.parse_args()
-    main(300 if options.quick else 5000, options.out, options.format)
+    main(read_command_line(__doc__))

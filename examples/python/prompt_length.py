@@ -9,24 +9,23 @@ them sampled, the exponent that they end with, and the length from which linear 
 
 from __future__ import annotations
 
-import argparse
-import pathlib
-
 import numpy as np
 
 import largo
 import largo.plot
+from figures import Figures, read_command_line
 
 
-def main(points: int, out: pathlib.Path, form: str) -> None:
+def main(figures: Figures) -> None:
+    points = 21 if figures.quick else 101
     # %% The plane of s and L.
     plane = largo.plot.error_plane(np.linspace(0, 6, points), np.geomspace(2, 1e8, points), "mse")
-    largo.plot.save(plane, out / f"length_plane.{form}")
+    figures.save(plane, "length_plane")
 
     # %% A layer: tokens of three sizes, Gaussian queries.
     law = largo.law("gaussian", d=4)
     result = largo.concentration(law, query_law=law, L=np.geomspace(10, 1e12, 12), sigma=[0.5, 1.0, 2.0])
-    largo.plot.save(largo.plot.concentration(result, ["output"]), out / f"length_errors.{form}")
+    figures.save(largo.plot.concentration(result, ["output"]), "length_errors")
     print("size of the tokens   slope up to 1e12   slope for L -> inf   L with |softmax - linear|² <= 0.1")
     for slopes in result.fit["slopes"]:
         enough = largo.length_for_tolerance(law, 0.1, query_law=law, sigma=slopes["sigma"])
@@ -35,9 +34,4 @@ def main(points: int, out: pathlib.Path, form: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
-    options = parser.parse_args()
-    main(21 if options.quick else 101, options.out, options.format)
+    main(read_command_line(__doc__))

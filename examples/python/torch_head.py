@@ -9,9 +9,7 @@ as if they were Gaussian, without drawing a prompt; the head itself is then run 
 
 from __future__ import annotations
 
-import argparse
 import math
-import pathlib
 from typing import Any, Tuple
 
 import numpy as np
@@ -20,6 +18,7 @@ import torch
 
 import largo
 import largo.plot
+from figures import Figures, read_command_line
 
 Array = npt.NDArray[np.float64]
 
@@ -33,7 +32,8 @@ def weights_of(attention: Any, head: int) -> Tuple[Array, Array, Array]:
     return key, query, value
 
 
-def main(prompts: int, out: pathlib.Path, form: str) -> None:
+def main(figures: Figures) -> None:
+    prompts = 20 if figures.quick else 400
     torch.manual_seed(1)
     d, heads, head = 16, 4, 2
     module = torch.nn.MultiheadAttention(d, heads, bias=False, batch_first=True)
@@ -84,15 +84,12 @@ def main(prompts: int, out: pathlib.Path, form: str) -> None:
 
     ax = largo.plot.concentration(predicted, ["softmax_linear"])
     with largo.plot.style():
-        ax.errorbar(lengths, measured, errors, fmt="o", color="#D55E00", capsize=1.5, label="PyTorch")
+        ax.lines[0].set_label("predicted")
+        ax.errorbar(lengths, measured, errors, fmt="o", color="C1", capsize=1.5, label="measured")
+        ax.set_ylabel(r"$E\,\Vert$softmax − linear$\Vert^2$")
         ax.legend()
-    largo.plot.save(ax, out / f"torch_head.{form}")
+    figures.save(ax, "torch_head")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
-    options = parser.parse_args()
-    main(20 if options.quick else 400, options.out, options.format)
+    main(read_command_line(__doc__))

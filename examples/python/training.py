@@ -9,21 +9,21 @@ best. Stochastic descent on drawn prompts goes the same way. And the length that
 
 from __future__ import annotations
 
-import argparse
 import math
-import pathlib
 
 import largo
 import largo.plot
+from figures import Figures, read_command_line
 
 
-def main(steps: int, out: pathlib.Path, form: str) -> None:
+def main(figures: Figures) -> None:
+    steps = 200 if figures.quick else 500
     problem = largo.icl.Problem(5)
 
     # %% Flows.
     runs = largo.icl.train(problem, [10, 100, 1e4, 1e6, math.inf])
-    largo.plot.save(largo.plot.trajectories(runs), out / f"training_risks.{form}")
-    largo.plot.save(largo.plot.phase_portrait(problem, runs), out / f"training_phase.{form}")
+    figures.save(largo.plot.trajectories(runs), "training_risks")
+    figures.save(largo.plot.phase_portrait(problem, runs), "training_phase")
     print("       L   trained risk   Bayes risk        b")
     for run in runs:
         print(f"{run.L:8g}   {run.final_risk:12.6g}   {largo.icl.floor(problem, run.L).value:10.3g}   {run.b:.4f}")
@@ -32,7 +32,7 @@ def main(steps: int, out: pathlib.Path, form: str) -> None:
 
     # %% Descent beside the flow, for as long.
     pair = largo.icl.train(problem, [30], method=("flow", "sgd"), steps=steps, step_size=0.02)
-    largo.plot.save(largo.plot.trajectories(pair), out / f"training_descent.{form}")
+    figures.save(largo.plot.trajectories(pair), "training_descent")
     flow, descent = pair
     print(f"L = 30, t = {flow.times[-1]:g}: flow {flow.final_risk:.5f}, descent {descent.final_risk:.5f}")
 
@@ -43,9 +43,4 @@ def main(steps: int, out: pathlib.Path, form: str) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("."))
-    parser.add_argument("--format", choices=["pdf", "svg", "png"], default="pdf")
-    options = parser.parse_args()
-    main(200 if options.quick else 500, options.out, options.format)
+    main(read_command_line(__doc__))

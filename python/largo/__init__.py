@@ -14,15 +14,21 @@ LAWS  infinite prompts. Each has log_partition(a), tilt(a), mean(), covariance()
 
 ATTENTION  on a law or on a matrix of tokens
     attention, attention_vjp, attention_jacobian
+    check_lemma                                             that over Gaussian prompts it is affine
 
 STATISTICS  of softmax over L Gaussian scores of spread s, exact, for any real L up to 1e300 and ∞
     moments(s, L), SoftmaxTable(L)(s), power_sum_moment
     condensation_line, concentration_exponent, averaged_exponent
+    largo.parts                                             the identities behind them, as an algebra
 
 CONCENTRATION  how far attention over L tokens is from its limit
-    concentration, length_for_tolerance
+    concentration, length_for_tolerance, errors_along_path
 
-IN-CONTEXT REGRESSION  largo.icl: risks, gradient flows, stochastic descent, limits, thresholds at every L
+IN-CONTEXT LEARNING  largo.icl
+    regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
+    any other task and loss: risks and gradients over drawn prompts
+
+TRAINING  of anything, largo.training: gradient flow and stochastic descent on a function of yours
 
 STUDIES  one quantity at many points, in a file that can be resumed
     run_study, study_status, read_study
@@ -47,28 +53,32 @@ array([ 0.939, -0.031, -0.868])
 0.0
 """
 
-from . import icl
+from . import icl, parts, training
 from ._attention import attention, attention_jacobian, attention_vjp
-from ._concentration import Concentration, concentration, length_for_tolerance
+from ._concentration import Concentration, PathErrors, concentration, errors_along_path, length_for_tolerance
 from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable,
-                     Sphere, Statistics, __version__, averaged_exponent, concentration_exponent, condensation_line, law,
-                     matrix, moments)
-from ._laws import bernoulli, laplace, rademacher, three_point, uniform
-from ._moments import power_sum_moment
-from ._results import Estimate, Point, Tilt, ToleratedLength
+                     Sphere, Statistics, __version__)
+from ._laws import bernoulli, laplace, law, matrix, rademacher, three_point, uniform
+from ._lemma import LemmaReport, check_lemma
+from ._moments import (averaged_exponent, concentration_exponent, condensation_line, moments,
+                       power_sum_moment)
+from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 
 __all__ = [
-    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "Mixture", "Moments", "Pair", "Point",
-    "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun", "StudyStatus", "StudyTable", "Tilt",
-    "ToleratedLength", "__version__", "attention", "attention_jacobian", "attention_vjp", "averaged_exponent",
-    "bernoulli", "concentration", "concentration_exponent", "condensation_line", "icl", "laplace", "law",
-    "length_for_tolerance", "matrix", "moments", "power_sum_moment", "rademacher", "read_study", "run_study",
-    "study_status", "three_point", "uniform",
+    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LemmaReport", "Mixture",
+    "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
+    "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "attention",
+    "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_lemma", "concentration",
+    "concentration_exponent", "condensation_line", "errors_along_path", "icl", "laplace", "law",
+    "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
+    "study_status", "three_point", "training", "uniform",
 ]
 
 # What the compiled part defines is largo's, for help() and tracebacks.
 for _one in (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable, Sphere,
              Statistics):
     _one.__module__ = "largo"
+icl.Task.__module__ = icl.Classification.__module__ = "largo.icl"
+parts.Expression.__module__ = "largo.parts"
 del _one

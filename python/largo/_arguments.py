@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from typing import Any, Callable, Iterable, List, Optional, Protocol, Tuple, Union
 
-import numpy as np
 import numpy.typing as npt
 
 from . import _largo
@@ -27,32 +26,14 @@ LawInput = Union[_largo.Law, ArrayInput]
 Progress = Union[None, bool, Callable[[float], object]]
 
 
-def as_matrix(value: MatrixInput, rows: Optional[int] = None, columns: Optional[int] = None) -> ArrayInput:
-    """The matrix that a name stands for; arrays as they are."""
-    return _largo.matrix(value, rows, columns) if isinstance(value, str) else value
-
-
-def dimension_of(law: LawInput, name: str) -> int:
-    """Of a law, or of the tokens of a prompt."""
-    if isinstance(law, _largo.Law):
-        return law.dimension
-    shape = getattr(law, "shape", None)
-    if shape is None:
-        shape = np.shape(law)  # type: ignore[arg-type]
-    if len(shape) != 2:
-        raise ValueError(f"{name} is an array of {len(shape)} dimensions, must be a law or a matrix with a token in each row")
-    return int(shape[1])
-
-
-def as_numbers(name: str, value: npt.ArrayLike) -> Tuple[List[float], Tuple[int, ...]]:
+def as_numbers(name: str, value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
     """Numbers in one list, and the shape they had."""
-    array = np.asarray(value)
-    if array.dtype.kind not in "biuf" and array.size > 0:
-        raise TypeError(f"{name} has dtype {array.dtype}, must be real numbers (math.inf is the infinite prompt)")
-    return [float(x) for x in array.ravel()], array.shape
+    array = _largo.numbers(name, value)
+    numbers: List[float] = array.ravel().tolist()
+    return numbers, array.shape
 
 
-def as_lengths(value: npt.ArrayLike) -> Tuple[List[float], Tuple[int, ...]]:
+def as_lengths(value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
     """Prompt lengths: at least one token, ∞ allowed."""
     lengths, shape = as_numbers("L", value)
     for L in lengths:
@@ -71,12 +52,20 @@ def without_repeats(values: Iterable[float]) -> List[float]:
     return list(dict.fromkeys(values))
 
 
+def as_frame(rows: Any) -> Any:
+    """A data frame of pandas."""
+    try:
+        import pandas  # type: ignore[import]
+    except ImportError:
+        raise ImportError("to_frame needs pandas, which is not installed (Debian: python3-pandas)") from None
+    return pandas.DataFrame(rows)
+
+
 class _Bar:
     """A bar of tqdm as a function of the share done."""
 
     def __init__(self, tqdm: Any, name: str) -> None:
         self._bar = tqdm(total=100, desc=name, unit="%", leave=False)
-        self._name = name
 
     def __call__(self, share: float) -> None:
         self._bar.update(math.floor(100 * share) - self._bar.n)

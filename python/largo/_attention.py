@@ -2,45 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from typing import Dict, Optional, Tuple, Union
-
-import numpy as np
+from typing import Dict, Optional, Union
 
 from . import _largo
-from ._arguments import ArrayInput, LawInput, MatrixInput, as_matrix, dimension_of
+from ._arguments import ArrayInput, LawInput, MatrixInput
 from ._results import Array
-
-_Weights = Tuple[Optional[ArrayInput], ArrayInput, Optional[ArrayInput], Optional[ArrayInput], float]
-
-
-def _weights(
-    prompt: LawInput,
-    U: Optional[MatrixInput],
-    V: Optional[MatrixInput],
-    K: Optional[MatrixInput],
-    Q: Optional[MatrixInput],
-    scale: Union[float, str],
-) -> _Weights:
-    d = dimension_of(prompt, "attention: prompt")
-    values = as_matrix("identity" if V is None else V, None, d)
-    if (K is None) != (Q is None):
-        raise ValueError("attention: K and Q go together")
-    if K is not None and Q is not None:
-        if U is not None:
-            raise ValueError("attention: give either U, or K and Q")
-        keys = as_matrix(K, None, d)
-        rank = np.shape(keys)[0]  # type: ignore[arg-type]
-        return None, values, keys, as_matrix(Q, rank), _scale(scale, rank)
-    return as_matrix("identity" if U is None else U, d), values, None, None, _scale(scale, d)
-
-
-def _scale(scale: Union[float, str], keys: int) -> float:
-    if isinstance(scale, str):
-        if scale != "auto":
-            raise ValueError(f"attention: scale is '{scale}', must be a number or 'auto' (1/√(key dimension))")
-        return 1 / math.sqrt(keys)
-    return float(scale)
 
 
 def attention(
@@ -74,8 +40,7 @@ def attention(
     >>> largo.attention(prompt, [1, 0, -1], U="0.5*identity").round(6)
     array([ 0.391212,  0.020004, -0.350799])
     """
-    weights = _weights(prompt, U, V, K, Q, scale)
-    return _largo.attend(prompt, queries, *weights[:4], kind, weights[4], threads)
+    return _largo.attention(prompt, queries, U, V, K, Q, kind, scale, threads)
 
 
 def attention_vjp(
@@ -101,8 +66,7 @@ def attention_vjp(
     array([[1., 2.],
            [0., 0.]])
     """
-    weights = _weights(prompt, U, V, K, Q, scale)
-    return _largo.attend_vjp(prompt, queries, cotangents, *weights[:4], kind, weights[4], threads)
+    return _largo.attention_vjp(prompt, queries, cotangents, U, V, K, Q, kind, scale, threads)
 
 
 def attention_jacobian(
@@ -124,5 +88,4 @@ def attention_jacobian(
     >>> jacobian["U"].shape, jacobian["V"].shape
     ((2, 3, 3, 3), (2, 3, 3, 3))
     """
-    weights = _weights(prompt, U, V, K, Q, scale)
-    return _largo.attend_jacobian(prompt, queries, *weights[:4], kind, weights[4], threads)
+    return _largo.attention_jacobian(prompt, queries, U, V, K, Q, kind, scale, threads)

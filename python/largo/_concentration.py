@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Dict, List, Mapping, Optional, Tuple
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_matrix, as_numbers, as_progress,
-                         dimension_of, without_repeats)
-from ._results import Array, ToleratedLength
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_frame, as_lengths, as_numbers,
+                         as_progress, without_repeats)
+from ._results import Array, Supremum, ToleratedLength
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,25 @@ class Concentration:
     def to_dict(self) -> Dict[str, Any]:
         """All of it, as the command line prints it with --json."""
         return {"rows": [dict(row) for row in self.rows], "fit": dict(self.fit)}
+
+    def to_frame(self) -> Any:
+        """A data frame of pandas, which must be installed: a column for each quantity, one more for its error."""
+        names = ("output", "gradient_V", "gradient_U", "softmax_linear")
+        columns: Dict[str, Any] = {name: [row[name] for row in self.rows] for name in ("sigma", "L", "method")}
+        for name in names:
+            columns[name] = self.column(name)
+            columns[f"{name}_error"] = self.column(name, part="error")
+        return as_frame(columns)
+
+
+@dataclass(frozen=True)
+class PathErrors:
+    """Errors along a path of parameters: `rows` has one for each point, as those of `Concentration`; then the largest."""
+
+    rows: Tuple[Mapping[str, Any], ...]
+    output: Supremum
+    gradient_V: Supremum
+    gradient_U: Optional[Supremum]
 
 
 def _queries(query: Optional[ArrayInput], query_law: Optional[_largo.Law]) -> object:
@@ -97,11 +116,10 @@ def concentration(
     >>> round(result.fit["slopes"][0]["asymptotic_exponent"], 4)
     0.618
     """
-    d = dimension_of(law, "concentration: law")
-    lengths = without_repeats(as_lengths(L)[0])
+    constants = None if bound is None else (float(bound[0]), float(bound[1]))
     result = _largo.concentration(
-        law, as_matrix(U, d), as_matrix(V, None, d), _queries(query, query_law), lengths, _scales(sigma), method, prompts,
-        relative_error, precision, seed, exponents, bound, threads, as_progress(progress, "concentration"))
+        law, U, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
+        relative_error, precision, seed, bool(exponents), constants, threads, as_progress(progress, "concentration"))
     return Concentration(tuple(result["rows"]), result["fit"])
 
 
@@ -124,7 +142,38 @@ def length_for_tolerance(
     >>> largo.length_for_tolerance(largo.law("gaussian", d=4), 0.01, query=[1, 0, 0, 0]).L
     844.0
     """
-    d = dimension_of(law, "length_for_tolerance: law")
-    found = _largo.tolerated_lengths(law, as_matrix(U, d), as_matrix(V, None, d), _queries(query, query_law),
-                                     float(tolerance), _scales(sigma), threads)[0]
+    found = _largo.tolerated_lengths(law, U, V, _queries(query, query_law), tolerance, _scales(sigma), threads)[0]
     return None if found is None else ToleratedLength(*found)
+
+
+def errors_along_path(
+    law: LawInput,
+    path: Sequence[Tuple[MatrixInput, MatrixInput]],
+    *,
+    L: float,
+    query: Optional[ArrayInput] = None,
+    query_law: Optional[_largo.Law] = None,
+    method: str = "auto",
+    prompts: int = 10000,
+    relative_error: float = 0.0,
+    precision: str = "float32",
+    seed: int = 1,
+    threads: int = 0,
+) -> PathErrors:
+    """The errors of attention over L tokens at each (U, V) of a path, as training draws one, and the largest of each.
+
+    The paper's statement that concentration is stable along a trajectory is about these suprema. Arguments are those of
+    `concentration`; sampled points use the same prompts.
+
+    >>> import numpy as np, largo
+    >>> law = largo.law("gaussian", d=2)
+    >>> path = [(scale * np.eye(2), np.eye(2)) for scale in (0.5, 1.0, 0.7)]
+    >>> errors = largo.errors_along_path(law, path, L=1000, query_law=law)
+    >>> errors.output.at, len(errors.rows)
+    (1, 3)
+    """
+    found = _largo.errors_along_path(law, list(path), _queries(query, query_law), L, method, prompts, relative_error,
+                                     precision, seed, threads)
+    suprema = [None if found[name] is None else Supremum(*found[name]) for name in ("output", "gradient_V", "gradient_U")]
+    assert suprema[0] is not None and suprema[1] is not None
+    return PathErrors(tuple(found["rows"]), suprema[0], suprema[1], suprema[2])

@@ -1,8 +1,37 @@
-"""Laws with independent coordinates, by name."""
+"""Laws and matrices by name, and laws with independent coordinates."""
 
 from __future__ import annotations
 
+from typing import Any, Dict, Optional, Tuple
+
 from . import _largo
+from ._results import Array
+
+
+def law(name: str, d: Optional[int] = None) -> _largo.Law:
+    """A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
+    laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
+
+    >>> import largo
+    >>> largo.law("gaussian:cov=diag:1,4").covariance()
+    array([[1., 0.],
+           [0., 4.]])
+    """
+    made = _largo.law(name, d)
+    made._recipe = (law, (name, d), {})
+    return made
+
+
+def matrix(name: str, rows: Optional[int] = None, columns: Optional[int] = None) -> Array:
+    """A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
+    with an optional factor.
+
+    >>> import largo
+    >>> largo.matrix("0.5*toeplitz:0.5", 2)
+    array([[0.5 , 0.25],
+           [0.25, 0.5 ]])
+    """
+    return _largo.matrix(name, rows, columns)
 
 
 def rademacher(d: int, scale: float = 1.0) -> _largo.Product:
@@ -12,24 +41,43 @@ def rademacher(d: int, scale: float = 1.0) -> _largo.Product:
     >>> largo.rademacher(2).tilt([0.0, 0.5]).mean.round(6)
     array([0.      , 0.462117])
     """
-    return _largo.Product([_largo._coordinate("rademacher", [scale])] * d)
+    return _largo.Product([_coordinate("rademacher", scale)] * d)
 
 
 def uniform(d: int, half_width: float = 1.0) -> _largo.Product:
     """Uniform on [-half_width, half_width] in each of d coordinates."""
-    return _largo.Product([_largo._coordinate("uniform", [half_width])] * d)
+    return _largo.Product([_coordinate("uniform", half_width)] * d)
 
 
 def three_point(d: int, scale: float = 1.0, mass: float = 0.5) -> _largo.Product:
     """±scale with probability mass/2 each, else 0, in each of d coordinates."""
-    return _largo.Product([_largo._coordinate("three-point", [scale, mass])] * d)
+    return _largo.Product([_coordinate("three-point", scale, mass)] * d)
 
 
 def bernoulli(d: int, probability: float = 0.5) -> _largo.Product:
     """B - probability with B Bernoulli, in each of d coordinates."""
-    return _largo.Product([_largo._coordinate("bernoulli", [probability])] * d)
+    return _largo.Product([_coordinate("bernoulli", probability)] * d)
 
 
 def laplace(d: int, scale: float = 1.0, bound: float = 3.0) -> _largo.Product:
     """Density ∝ e^{-|x|/scale} on [-bound, bound], in each of d coordinates."""
-    return _largo.Product([_largo._coordinate("laplace", [scale, bound])] * d)
+    return _largo.Product([_coordinate("laplace", scale, bound)] * d)
+
+
+def _coordinate(name: str, *numbers: float) -> _largo.Coordinate:
+    made = _largo.coordinate(name, numbers)
+    made._recipe = (_coordinate, (name, *numbers), {})
+    return made
+
+
+def remake(maker: Any, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
+    """What pickle and copy call for an object that remembers how it was made (its _recipe)."""
+    return maker(*arguments, **named)
+
+
+def restore(kind: Any, base: Any, arguments: Tuple[Any, ...], attributes: Dict[str, Any]) -> Any:
+    """What pickle and copy call for a subclass of one's own: `base` with these arguments, then the attributes."""
+    made = kind.__new__(kind)
+    base.__init__(made, *arguments)
+    made.__dict__.update(attributes)
+    return made

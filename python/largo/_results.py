@@ -40,6 +40,14 @@ class Point(NamedTuple):
         return float(np.sum(self.A**2) - self.b**2)
 
 
+class Supremum(NamedTuple):
+    """The largest of the errors along a path, its own error, and the number of the point where it is."""
+
+    value: float
+    error: float
+    at: int
+
+
 class ToleratedLength(NamedTuple):
     """From `L` tokens on E‖softmax - linear‖² is within the tolerance; it is `value` there."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 from . import _largo
-from ._arguments import Progress, as_progress
+from ._arguments import Progress, as_frame, as_progress
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -64,11 +64,7 @@ class StudyTable:
 
     def to_frame(self) -> Any:
         """The rows as a data frame of pandas, which must be installed."""
-        try:
-            import pandas  # type: ignore[import]
-        except ImportError:
-            raise ImportError("StudyTable.to_frame needs pandas; rows are plain dicts without it") from None
-        return pandas.DataFrame([dict(row) for row in self.rows])
+        return as_frame([dict(row) for row in self.rows])
 
 
 def run_study(file: Path, store: Optional[Path] = None, *, set: Mapping[str, object] = {}, retry: bool = False,

@@ -1,9 +1,19 @@
-"""In-context regression with one attention head: risks, training and thresholds at every prompt length.
+"""In-context learning with one attention head: risks, training and thresholds at every prompt length.
 
-A task w ~ N(0, Ω); tokens (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query (x_q, 0), x_q ~ N(0,
+REGRESSION  A task w ~ N(0, Ω); tokens (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query (x_q, 0), x_q ~ N(0,
 Σ_q). The head predicts <v, T(x_q, 0)>, T softmax (or linear) attention with scores <z_i, U (x_q, 0)>, and its risk is
 R_L = ½ E (prediction - <w, x_q>)². On the invariant set U = [[A, 0], [0, 0]], v = (0, b). L = math.inf is the infinite
 prompt, by the same calls.
+
+    Problem                                                  the covariances, the noise
+    risk, gradient, floor, sampled_risk                      at any L, exact but for the last
+    start, limit, best_linear, largest_alpha                 what the paper proves about training
+    train, threshold                                         flows and stochastic descent; the L that is enough
+
+ANY TASK, ANY LOSS  prompt_risk(task, L, ...) and its gradient, over drawn prompts
+
+    Classification                                           two Gaussian classes
+    Task                                                     subclass it: a task of your own is its draw(uniforms)
 
 >>> import math, largo
 >>> problem = largo.icl.Problem(d=5)
@@ -19,18 +29,23 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
-import numpy.typing as npt
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_matrix, as_progress, shaped,
-                         without_repeats)
+from ._arguments import ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_progress, shaped, without_repeats
+from ._largo import Classification, Task
 from ._results import Array, Estimate, Point
 
-__all__ = ["Problem", "Point", "Estimate", "Gradient", "Threshold", "Run", "risk", "sampled_risk", "floor", "gradient",
-           "start", "limit", "best_linear", "largest_alpha", "train", "threshold"]
+__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "Run", "Task", "Classification", "risk",
+           "sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "train", "threshold",
+           "prompt_risk"]
+
+#: (A, b): A as an array or by its name.
+PointInput = Union[Point, Tuple[MatrixInput, float]]
+#: A loss by its name, or a function (output, target) -> (value, slope).
+LossInput = Union[str, Callable[[float, float], Tuple[float, float]]]
 
 
 class Problem:
@@ -89,12 +104,21 @@ class Problem:
 
 
 class Gradient(NamedTuple):
-    """The risk at (A, b), the estimate of its error, and its slopes."""
+    """The risk at (A, b), the estimate of its error, and its slopes: (d, d) in A; with the shape of L in front of each."""
 
-    value: float
-    error: float
+    value: Union[float, Array]
+    error: Union[float, Array]
     A: Array
-    b: float
+    b: Union[float, Array]
+
+
+class PromptRisk(NamedTuple):
+    """A risk over drawn prompts, its standard error, and its slopes in U and v; with the shape of L in front of each."""
+
+    value: Union[float, Array]
+    error: Union[float, Array]
+    U: Array
+    v: Array
 
 
 @dataclass(frozen=True)
@@ -145,30 +169,11 @@ class Run:
         return float(self.v[-1])
 
 
-def _parameters(problem: Problem, point: Optional[Point], U: Optional[MatrixInput],
-                v: Optional[ArrayInput]) -> Tuple[ArrayInput, ArrayInput]:
-    d = problem.dimension
-    if (U is None) != (v is None):
-        raise ValueError("icl: U and v go together")
-    if (point is None) == (U is None):
-        raise ValueError("icl: give either point, or U and v")
-    if U is not None and v is not None:
-        return as_matrix(U, d + 1, d + 1), v
-    assert point is not None
-    A = np.asarray(as_matrix(point[0], d, d))
-    if A.shape != (d, d):
-        raise ValueError(f"icl: A is {A.shape}, must be ({d}, {d})")
-    scores, values = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-    scores[:d, :d] = A
-    values[d] = point[1]
-    return scores, values
-
-
 def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
     return Estimate(shaped(result[0], shape), shaped(result[1], shape))
 
 
-def risk(problem: Problem, L: npt.ArrayLike, *, point: Optional[Point] = None, U: Optional[MatrixInput] = None,
+def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
          v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
          threads: int = 0, progress: Progress = None) -> Estimate:
     """R_L at (A, b) = `point`, exact, or at any (U, v), averaged over `nodes` tasks; prompts are not sampled.
@@ -181,12 +186,11 @@ def risk(problem: Problem, L: npt.ArrayLike, *, point: Optional[Point] = None, U
     1.9690966
     """
     lengths, shape = as_lengths(L)
-    scores, values = _parameters(problem, point, U, v)
-    return _estimate(_largo.icl_risk(problem._problem, lengths, scores, values, attention, nodes, seed, threads,
+    return _estimate(_largo.icl_risk(problem._problem, lengths, point, U, v, attention, nodes, seed, threads,
                                      as_progress(progress, "icl.risk")), shape)
 
 
-def sampled_risk(problem: Problem, L: npt.ArrayLike, covariates: LawInput, *, point: Optional[Point] = None,
+def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point: Optional[PointInput] = None,
                  U: Optional[MatrixInput] = None, v: Optional[ArrayInput] = None, attention: str = "softmax",
                  draws: int = 2000, seed: int = 1, threads: int = 0, progress: Progress = None) -> Estimate:
     """R_L for covariates and queries of any law, by sampling `draws` prompts; at L = ∞ the law takes their place.
@@ -197,12 +201,11 @@ def sampled_risk(problem: Problem, L: npt.ArrayLike, covariates: LawInput, *, po
     0.098995874
     """
     lengths, shape = as_lengths(L)
-    scores, values = _parameters(problem, point, U, v)
-    return _estimate(_largo.icl_sampled_risk(problem._problem, covariates, lengths, scores, values, attention, draws, seed,
+    return _estimate(_largo.icl_sampled_risk(problem._problem, covariates, lengths, point, U, v, attention, draws, seed,
                                              threads, as_progress(progress, "icl.sampled_risk")), shape)
 
 
-def floor(problem: Problem, L: npt.ArrayLike, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
+def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
     """The Bayes risk over L tokens, that of ridge regression: no predictor does better. Error 0 where it is exact.
 
     >>> import largo
@@ -213,25 +216,61 @@ def floor(problem: Problem, L: npt.ArrayLike, *, samples: int = 20000, seed: int
     return _estimate(_largo.icl_floor(problem._problem, lengths, samples, seed, threads), shape)
 
 
-def gradient(problem: Problem, L: float, point: Point, *, attention: str = "softmax") -> Gradient:
-    """R_L at (A, b), and its gradient there.
+def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
+    """R_L at (A, b), and its gradient there, at one length or many.
 
     >>> import math, largo
     >>> problem = largo.icl.Problem(2)
     >>> largo.icl.gradient(problem, math.inf, largo.icl.limit(problem)).b
     0.0
     """
+    lengths, shape = as_lengths(L)
+    value, error, A, b = _largo.icl_gradient(problem._problem, lengths, point, attention)
     d = problem.dimension
-    return Gradient(*_largo.icl_gradient(problem._problem, float(L), as_matrix(point[0], d, d), float(point[1]), attention))
+    return Gradient(shaped(value, shape), shaped(error, shape), A.reshape(*shape, d, d), shaped(b, shape))
+
+
+def prompt_risk(task: Task, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
+                v: Optional[ArrayInput] = None, loss: LossInput = "squared", attention: str = "softmax",
+                score_scale: float = 1.0, draws: int = 2000, seed: int = 1, threads: int = 0,
+                progress: Progress = None) -> PromptRisk:
+    """E ℓ(<v, T(z_q)>, y) of a head on any task, averaged over `draws` of tasks, prompts and queries, and its gradient.
+
+    The head is (U, v), or U = [[A, 0], [0, 0]] and v = (0, b) at a `point` (A, b). `loss` is "squared", ½(o - y)²,
+    "logistic", log(1 + e^{-yo}), or a function (o, y) -> (ℓ, ∂ℓ/∂o). The same seed has the same tasks and queries at
+    every L, finite or ∞, and the tokens of a shorter prompt are the first ones of a longer one.
+
+    >>> import largo
+    >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
+    >>> risk = largo.icl.prompt_risk(task, [20, 200], point=("identity", 2.0), loss="logistic", draws=200)
+    >>> risk.value.shape, risk.U.shape, risk.v.shape
+    ((2,), (2, 3, 3), (2, 3))
+    """
+    lengths, shape = as_lengths(L)
+    value, error, slope_U, slope_v = _largo.icl_prompt_risk(task, lengths, point, U, v, loss, attention, score_scale, draws,
+                                                            seed, threads, as_progress(progress, "icl.prompt_risk"))
+    return PromptRisk(shaped(value, shape), shaped(error, shape), slope_U.reshape(*shape, *slope_U.shape[1:]),
+                      slope_v.reshape(*shape, *slope_v.shape[1:]))
 
 
 def largest_alpha(problem: Problem) -> float:
-    """The α below which the paper proves that training on infinite prompts ends at the global minimum."""
+    """The α below which the paper proves that training on infinite prompts ends at the global minimum.
+
+    >>> import largo
+    >>> 0 < largo.icl.largest_alpha(largo.icl.Problem(5)) < 1
+    True
+    """
     return _largo.icl_largest_alpha(problem._problem)
 
 
 def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = "identity") -> Point:
-    """Where training starts in the paper: A = α ΘΘᵀ/‖ΘΘᵀ‖, b = α; without α half of the largest admissible one."""
+    """Where training starts in the paper: A = α ΘΘᵀ/‖ΘΘᵀ‖, b = α; without α half of the largest admissible one.
+
+    >>> import largo
+    >>> point = largo.icl.start(largo.icl.Problem(2), 0.1)
+    >>> point.b, abs(point.balance) < 1e-15
+    (0.1, True)
+    """
     return Point(*_largo.icl_start(problem._problem, alpha, theta))
 
 
@@ -242,33 +281,44 @@ def limit(problem: Problem, balance: float = 0.0) -> Point:
     >>> round(largo.icl.limit(largo.icl.Problem(5)).b, 6)
     1.495349
     """
-    return Point(*_largo.icl_limit(problem._problem, float(balance)))
+    return Point(*_largo.icl_limit(problem._problem, balance))
 
 
 def best_linear(problem: Problem, L: float) -> Point:
-    """The minimum of linear attention's risk at length L."""
-    return Point(*_largo.icl_best_linear(problem._problem, float(L)))
+    """The minimum of linear attention's risk at length L.
+
+    >>> import math, largo
+    >>> problem = largo.icl.Problem(3)
+    >>> largo.icl.risk(problem, 10, point=largo.icl.best_linear(problem, 10), attention="linear").value < problem.null_risk
+    True
+    """
+    return Point(*_largo.icl_best_linear(problem._problem, L))
 
 
 def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None, theta: MatrixInput = "identity",
               attention: str = "softmax", threads: int = 0, progress: Progress = None) -> Threshold:
-    """The smallest prompt length at which training ends within `epsilon` of the infinite prompt; both L and L - 1 are trained."""
-    A, b = start(problem, alpha, theta)
-    found = _largo.icl_threshold(problem._problem, float(epsilon), A, b, attention, threads,
+    """The smallest prompt length at which training ends within `epsilon` of the infinite prompt; both L and L - 1 are trained.
+
+    >>> import largo
+    >>> largo.icl.threshold(largo.icl.Problem(2), 0.05).L
+    186.0
+    """
+    found = _largo.icl_threshold(problem._problem, epsilon, start(problem, alpha, theta), attention, threads,
                                  as_progress(progress, "icl.threshold"))
     return Threshold(float(epsilon), found["L"], found["risk"], found["limit"], found["before"], tuple(found["tried"]))
 
 
 def _names(value: Union[str, Sequence[str]]) -> List[str]:
-    return list(dict.fromkeys([value] if isinstance(value, str) else value))
+    return list(dict.fromkeys([value] if isinstance(value, str) else map(str, value)))
 
 
 def _start_vector(problem: Problem, parameters: str, at: Point) -> Array:
-    d = problem.dimension
     if parameters == "invariant":
         return np.concatenate([at.A.ravel(order="F"), [at.b]])
-    U, v = _parameters(problem, at, None, None)
-    return np.concatenate([np.asarray(U, dtype=float).ravel(order="F"), np.asarray(v, dtype=float)])
+    d = problem.dimension
+    U, v = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
+    U[:d, :d], v[d] = at
+    return np.concatenate([U.ravel(order="F"), v])
 
 
 def _run(result: Dict[str, Any], d: int) -> Run:
@@ -281,7 +331,7 @@ def _run(result: Dict[str, Any], d: int) -> Run:
                details=result)
 
 
-def train(problem: Problem, L: Optional[npt.ArrayLike] = None, *, method: Union[str, Sequence[str]] = "flow",
+def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str, Sequence[str]] = "flow",
           attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
           alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
           tolerance: float = 1e-9, steps: Optional[int] = None, step_size: Optional[float] = None,
@@ -325,7 +375,7 @@ def train(problem: Problem, L: Optional[npt.ArrayLike] = None, *, method: Union[
     options = {
         "steps": count,
         "step_size": step_size if step_size is not None else _largo.PUBLISHED_STEP_SIZE if published else 0.01,
-        "record_every": max(1, count // 100), "batch": batch, "optimizer": optimizer, "schedule": schedule,
+        "batch": batch, "optimizer": optimizer, "schedule": schedule,
         "kernel": kernel, "seed": seed, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
         "as_long_as_sgd": (descends or published) and optimizer == "plain",
         "tolerance": tolerance if chosen == "invariant" else max(tolerance, 1e-4), "checkpoints": checkpoints,

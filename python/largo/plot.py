@@ -3,7 +3,8 @@
     ax = largo.plot.concentration(result)
     largo.plot.save(ax, "errors.pdf")
 
-Colours can be told apart by colour-blind readers and in grey; sizes are those of a column of a paper. Needs Matplotlib.
+Colours are those of largo's reports, to be told apart whatever the reader's eyes; sizes are those of a column of a paper.
+Needs Matplotlib.
 
 >>> import largo, largo.plot
 >>> law = largo.law("gaussian", d=4)
@@ -24,24 +25,26 @@ import numpy.typing as npt
 try:
     import matplotlib  # type: ignore[import]
     import matplotlib.pyplot as plt  # type: ignore[import]
+    import matplotlib.ticker  # type: ignore[import]
     from matplotlib.axes import Axes  # type: ignore[import]
 except ImportError as _error:
     raise ImportError("largo.plot draws with Matplotlib, which is not installed (Debian: python3-matplotlib)") from _error
 
-from . import _largo, icl
+from . import icl
 from ._concentration import Concentration
+from ._moments import condensation_line, moments
 
 __all__ = ["STYLE", "style", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
 
-#: Of Okabe and Ito, the darkest first.
-_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+#: The palette of the reports and of --plot (src/io/figure_curves.cpp, web/src/palette.ts).
+_COLOURS = ["#0072B2", "#D55E00", "#009E73", "#931D72", "#605618", "#9C73F4", "#681404", "#000000"]
 _WIDTH, _HEIGHT = 3.5, 2.7  # inches: one column
 
 STYLE: Dict[str, Any] = {
     "font.family": "serif", "mathtext.fontset": "dejavuserif", "font.size": 8, "axes.labelsize": 8, "legend.fontsize": 7,
     "xtick.labelsize": 7, "ytick.labelsize": 7, "axes.linewidth": 0.6, "lines.linewidth": 1.2, "lines.markersize": 3,
     "axes.spines.top": False, "axes.spines.right": False, "legend.frameon": False, "xtick.major.width": 0.6,
-    "ytick.major.width": 0.6, "pdf.fonttype": 42, "svg.hashsalt": "largo", "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
+    "ytick.major.width": 0.6, "axes.prop_cycle": matplotlib.cycler(color=_COLOURS), "pdf.fonttype": 42, "svg.hashsalt": "largo", "savefig.bbox": "tight", "savefig.pad_inches": 0.02,
 }
 
 
@@ -77,65 +80,99 @@ _NAMES = {"output": "output", "gradient_V": r"gradient in $V$", "gradient_U": r"
           "softmax_linear": "softmax − linear"}
 
 
+def _label(*parts: str) -> Optional[str]:
+    return ", ".join(part for part in parts if part) or None
+
+
+def _legend(ax: Axes, **options: Any) -> None:
+    """Where there is more than one thing to tell apart."""
+    if len(ax.get_legend_handles_labels()[1]) > 1:
+        ax.legend(**options)
+
+
+def _plain_ticks(axis: Any, low: float, high: float) -> None:
+    """Numbers instead of powers of ten on a logarithmic axis of about a decade."""
+    if high < 12 * low:
+        formatter = matplotlib.ticker.LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5))
+        axis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:g}"))
+        axis.set_minor_formatter(formatter)
+
+
 def concentration(result: Concentration, quantities: Sequence[str] = ("output", "gradient_V", "gradient_U"),
                   ax: Optional[Axes] = None) -> Axes:
     """Errors against L, both logarithmic: exact ones as lines, sampled ones as points with 95 % intervals.
 
-    A colour for each quantity; several scales of the tokens have lines of their own style.
+    A colour for each quantity, and a style of line for each scale of the tokens; of a single quantity, a colour for each
+    scale.
     """
     ax = axes() if ax is None else ax
     styles = ["-", "--", ":", "-."]
+    sigmas, single = result.sigmas, len(quantities) == 1
+    methods = {row["method"] for row in result.rows}
     with matplotlib.rc_context(STYLE):
-        for number, sigma in enumerate(result.sigmas):
-            suffix = rf", $\sigma={sigma:g}$" if len(result.sigmas) > 1 else ""
-            for colour, name in zip(_COLOURS, quantities):
-                label: Optional[str] = _NAMES.get(name, name) + suffix
+        for number, sigma in enumerate(sigmas):
+            for place, name in enumerate(quantities):
+                colour = _COLOURS[(number if single else place) % len(_COLOURS)]
+                what = ("" if single else _NAMES.get(name, name), rf"$\sigma={sigma:g}$" if len(sigmas) > 1 else "")
                 lengths = result.column("L", method="exact", sigma=sigma)
                 values = result.column(name, method="exact", sigma=sigma)
                 shown = np.isfinite(lengths) & (values > 0)
+                label = _label(*what, "exact" if len(methods) > 1 and len(sigmas) == 1 else "")
                 if shown.any():
-                    ax.plot(lengths[shown], values[shown], styles[number % 4], color=colour, label=label)
-                    label = None
+                    ax.plot(lengths[shown], values[shown], "-" if single else styles[number % 4], color=colour, label=label)
                 rows = [row for row in result.select(method="sampled", sigma=sigma)
                         if name in row and row[name]["value"] > 0 and math.isfinite(row["L"])]
                 if rows:
+                    label = _label(*what, "sampled" if len(methods) > 1 and len(sigmas) == 1 else "")
                     middle = np.array([row[name]["value"] for row in rows])
                     ends = np.array([row[name]["interval"] for row in rows])
-                    ax.errorbar([row["L"] for row in rows], middle, np.abs(ends.T - middle), fmt="o", color=colour,
-                                capsize=1.5, elinewidth=0.8, label=label)
+                    ax.errorbar([row["L"] for row in rows], middle, np.abs(ends.T - middle), fmt="o", color=colour, capsize=1.5,
+                                elinewidth=0.8, label=None if shown.any() and len(sigmas) > 1 else label)
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel("prompt length $L$")
-        ax.set_ylabel("mean squared error")
-        ax.legend()
+        ax.set_ylabel("mean squared error" + (f", {_NAMES.get(quantities[0], quantities[0])}" if single else ""))
+        _legend(ax)
     return ax
 
 
 def _labelled(runs: Sequence[icl.Run]) -> Any:
-    lengths = list(dict.fromkeys(run.L for run in runs))
+    """(run, how to draw it) for each: a colour for each length, black for ∞; descents thin and dashed."""
+    lengths = [L for L in dict.fromkeys(run.L for run in runs) if math.isfinite(L)]
     several = len({run.attention for run in runs}) > 1
     for run in runs:
-        label = _length(run.L) + (f", {run.attention}" if several else "") + (", sgd" if run.method == "sgd" else "")
-        style = "--" if run.method == "sgd" else "-" if run.attention == "softmax" else ":"
-        yield run, _COLOURS[lengths.index(run.L) % len(_COLOURS)], style, label
+        descent = run.method == "sgd"
+        yield run, {
+            "label": _length(run.L) + (f", {run.attention}" if several else "") + (", sgd" if descent else ""),
+            "linestyle": "--" if descent else "-" if run.attention == "softmax" else ":",
+            "linewidth": 0.7 if descent else 1.2,
+            "color": _COLOURS[lengths.index(run.L) % (len(_COLOURS) - 1)] if math.isfinite(run.L) else _COLOURS[-1],
+        }
 
 
 def trajectories(runs: Sequence[icl.Run], ax: Optional[Axes] = None) -> Axes:
-    """Risks in time, of trainings at several lengths: flows as lines, descents dashed, linear attention dotted."""
+    """Risks in time, of trainings at several lengths: flows as lines, descents dashed, linear attention dotted.
+
+    Of a descent, the mean loss of the batches since the point before. Risks below 1e-6 are not shown.
+    """
     ax = axes() if ax is None else ax
     with matplotlib.rc_context(STYLE):
-        least = max(1e-12, min((float(run.risks[run.risks > 0].min(initial=1)) for run in runs), default=1e-12))
-        for run, colour, style, label in _labelled(runs):
+        least, most = math.inf, 0.0
+        for run, look in _labelled(runs):
             shown = (run.times > 0) & (run.risks > 0)
-            ax.plot(run.times[shown], run.risks[shown], style, color=colour, label=label)
+            ax.plot(run.times[shown], run.risks[shown], **look)
+            least, most = min(least, float(run.risks[shown].min())), max(most, float(run.risks[shown].max()))
+        least = max(least, 1e-6)
+        room = (most / least) ** 0.06
         ax.set_xscale("log")
         ax.set_yscale("log")
-        ax.set_ylim(bottom=max(least / 2, 1e-6))
+        ax.set_ylim(least / room, most * room)
         # A flow creeps at first: nothing happens before the risk has changed.
         ax.set_xlim(left=1e-2)
+        _plain_ticks(ax.yaxis, least, most)
         ax.set_xlabel("time")
         ax.set_ylabel("risk $R_L$")
-        ax.legend()
+        _legend(ax)
     return ax
 
 
@@ -143,9 +180,9 @@ def phase_portrait(problem: icl.Problem, runs: Sequence[icl.Run], *, L: float = 
                    ax: Optional[Axes] = None) -> Axes:
     """Paths in the plane of ‖A‖ and b, over the direction of -∇R_L along A = a A_∞/‖A_∞‖, and the valley bΣA = I.
 
-    `runs` are trainings on the invariant set; `L` is the length of the vector field.
+    `runs` are trainings on the invariant set, from the open to the full circles; `L` is the length of the vector field.
     """
-    ax = axes() if ax is None else ax
+    ax = axes(4.2, _HEIGHT) if ax is None else ax
     limit = icl.limit(problem)
     direction = limit.A / np.linalg.norm(limit.A)
     paths = [(np.linalg.norm(run.U_path[:, :-1, :-1], axis=(1, 2)), run.v_path[:, -1]) for run in runs]
@@ -161,31 +198,33 @@ def phase_portrait(problem: icl.Problem, runs: Sequence[icl.Run], *, L: float = 
                   width=0.003, headwidth=4)
         valley = np.linspace(limit.b * float(np.linalg.norm(limit.A)) / top_b, top_a, 200)
         ax.plot(valley, limit.b * float(np.linalg.norm(limit.A)) / valley, color="0.45", lw=0.8, label=r"$b\Sigma A=I$")
-        for (a, b), (_, colour, style, label) in zip(paths, _labelled(runs)):
-            ax.plot(a, b, style, color=colour, label=label)
-            ax.plot(a[-1], b[-1], "o", color=colour)
+        for (a, b), (_, look) in zip(paths, _labelled(runs)):
+            ax.plot(a, b, **look)
+            ax.plot(a[0], b[0], "o", color="0.3", markerfacecolor="white", zorder=3)
+            ax.plot(a[-1], b[-1], "o", color=look["color"], zorder=3)
         ax.set_xlim(0, top_a)
         ax.set_ylim(0, top_b)
         ax.set_xlabel(r"$\Vert A\Vert$")
         ax.set_ylabel("$b$")
-        ax.legend(loc="upper right", handlelength=1.5, frameon=True, framealpha=0.9, edgecolor="none")
+        ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), handlelength=1.5)
     return ax
 
 
 def error_plane(s: npt.ArrayLike, L: npt.ArrayLike, quantity: str = "mse", ax: Optional[Axes] = None) -> Axes:
     """A statistic of `moments` by colour over the spread s of the scores and the length L, with the condensation line.
 
-    `s` and `L` are the (n,) and (m,) values of the two axes.
+    At the dashed line the simple law E[P_2] ≈ e^{s²}/L ends. `s` and `L` are the (n,) and (m,) values of the two axes.
     """
     ax = axes(4.2, _HEIGHT) if ax is None else ax
     spreads, lengths = np.asarray(s, dtype=float), np.asarray(L, dtype=float)
-    values = np.abs(getattr(_largo.moments(spreads[None, :], lengths[:, None]), quantity))
+    values = np.abs(getattr(moments(spreads[None, :], lengths[:, None]), quantity))
     with matplotlib.rc_context(STYLE):
         norm = matplotlib.colors.LogNorm(vmin=max(float(values[values > 0].min()), 1e-12), vmax=float(values.max()))
         mesh = ax.pcolormesh(spreads, lengths, values, norm=norm, shading="gouraud", cmap="viridis", rasterized=True)
-        line = _largo.condensation_line(lengths)
-        ax.plot(line, lengths, color="white", lw=1.2)
-        ax.plot(line / math.sqrt(3), lengths, "--", color="white", lw=0.9)
+        line = condensation_line(lengths)
+        ax.plot(line, lengths, color="white", lw=1.2, label=r"$s=\sqrt{2\ln L}$")
+        ax.plot(line / math.sqrt(3), lengths, "--", color="white", lw=0.9, label=r"$s=\sqrt{(2/3)\ln L}$")
+        ax.legend(loc="upper left", labelcolor="white")
         ax.set_yscale("log")
         ax.set_xlim(spreads.min(), spreads.max())
         ax.set_ylim(lengths.min(), lengths.max())

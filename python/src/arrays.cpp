@@ -4,7 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "interpreter.hpp"
 #include "largo/measures/empirical.hpp"
+#include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo::python {
@@ -12,7 +14,19 @@ namespace {
 
 std::string type_name(py::handle value) { return py::str(py::type::handle_of(value).attr("__name__")); }
 
+// NumPy's masked arrays are arrays that are not to be read as such.
+bool is_masked(py::handle array) {
+  if (py::type::handle_of(array).is(
+          py::handle(reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_)))) {
+    return false;
+  }
+  return py::isinstance(array, py::module_::import("numpy").attr("ma").attr("MaskedArray"));
+}
+
 py::array read(const Argument& argument, py::handle value) {
+  if (py::isinstance<py::array>(value) && is_masked(value)) {
+    refuse_type(argument, "is a masked array, must be one without a mask: filled() or compressed()");
+  }
   if (py::isinstance<py::array>(value)) return py::reinterpret_borrow<py::array>(value);
   if (value.is_none() || py::isinstance<py::str>(value) || py::isinstance<py::bytes>(value)) {
     refuse_type(argument, fmt::format("is {}, must be an array of real numbers", type_name(value)));
@@ -69,6 +83,12 @@ Matrix to_matrix(const Argument& argument, py::handle value) {
   return Eigen::Map<const RowMatrix>(array.data(), array.shape(0), array.shape(1));
 }
 
+Matrix to_matrix(const Argument& argument, py::handle value, std::optional<std::ptrdiff_t> rows,
+                 std::optional<std::ptrdiff_t> columns) {
+  if (!py::isinstance<py::str>(value)) return to_matrix(argument, value);
+  return named_matrix(argument.name, py::cast<std::string>(value), rows, columns);
+}
+
 Rows to_rows(const Argument& argument, py::handle value) {
   Rows rows{double_array(argument, value), false};
   rows.single = rows.array.ndim() == 1;
@@ -106,7 +126,7 @@ Tokens to_tokens(const Argument& argument, py::handle value) {
 std::shared_ptr<const void> kept_alive(py::object object) {
   return {object.release().ptr(), [](const void* pointer) {
             if (Py_IsInitialized() == 0) return;  // the interpreter is gone, and its objects with it
-            const py::gil_scoped_acquire acquire;
+            const Locked lock;
             Py_DECREF(static_cast<PyObject*>(const_cast<void*>(pointer)));
           }};
 }

@@ -4,6 +4,10 @@
 // complex numbers, objects and long doubles are refused with a TypeError that names the argument.
 #pragma once
 
+#include <memory>
+#include <optional>
+#include <string>
+
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 
@@ -30,6 +34,9 @@ DoubleArray double_array(const Argument& argument, py::handle value);
 
 Vector to_vector(const Argument& argument, py::handle value);
 Matrix to_matrix(const Argument& argument, py::handle value);
+/// The same, or a matrix by its name ("0.5*identity"), of this size where the name does not say.
+Matrix to_matrix(const Argument& argument, py::handle value, std::optional<std::ptrdiff_t> rows,
+                 std::optional<std::ptrdiff_t> columns = std::nullopt);
 
 /// One row each, read in place where it is contiguous float64. A single vector is one row, and the answer is
 /// to be a vector too.

@@ -1,6 +1,7 @@
 // Attention on laws and prompts, and its gradients.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iterator>
 #include <limits>
 #include <string>
@@ -15,6 +16,7 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -27,7 +29,33 @@ AttentionKind kind_of(const std::string& kind) {
   fail("attention", "kind", fmt::format("'{}'", kind), "softmax or linear");
 }
 
-// What all calls share: a prompt, queries, weights. U or K and Q, as the package has seen to it.
+double scale_of(py::handle scale, std::ptrdiff_t keys) {
+  if (!py::isinstance<py::str>(scale)) return read_real("scale", scale);
+  const auto text = py::cast<std::string>(scale);
+  if (text != "auto") {
+    fail("attention", "scale", fmt::format("'{}'", text), "a number or 'auto' (1/√(key dimension))");
+  }
+  return 1 / std::sqrt(static_cast<double>(keys));
+}
+
+// U and V, or K, Q and V; the identity where one is not given.
+Weights weights_of(std::ptrdiff_t d, const py::object& U, const py::object& V, const py::object& K,
+                   const py::object& Q, const py::object& scale) {
+  const py::str identity("identity");
+  Matrix values = to_matrix({"attention", "V"}, V.is_none() ? identity : V, std::nullopt, d);
+  if (K.is_none() != Q.is_none()) fail("attention", "K and Q go together");
+  if (K.is_none()) {
+    Matrix scores = to_matrix({"attention", "U"}, U.is_none() ? identity : U, d);
+    return MergedWeights{std::move(scores), std::move(values), scale_of(scale, d)};
+  }
+  if (!U.is_none()) fail("attention", "give either U, or K and Q");
+  Matrix keys = to_matrix({"attention", "K"}, K, std::nullopt, d);
+  const std::ptrdiff_t rank = keys.rows();
+  Matrix queries = to_matrix({"attention", "Q"}, Q, rank);
+  return FactoredWeights{std::move(keys), std::move(queries), std::move(values), scale_of(scale, rank)};
+}
+
+// What all calls share: a prompt, queries, weights.
 struct Layer {
   MeasurePtr prompt;
   Rows queries;
@@ -35,81 +63,44 @@ struct Layer {
   AttentionKind kind;
 
   Layer(const py::object& prompt_, const py::object& queries_, const py::object& U, const py::object& V,
-        const py::object& K, const py::object& Q, const std::string& kind_, double scale)
+        const py::object& K, const py::object& Q, const std::string& kind_, const py::object& scale)
       : prompt(to_law({"attention", "prompt"}, prompt_)),
         queries(to_rows({"attention", "queries"}, queries_)),
-        kind(kind_of(kind_)) {
-    Matrix values = to_matrix({"attention", "V"}, V);
-    if (U.is_none()) {
-      weights = FactoredWeights{to_matrix({"attention", "K"}, K), to_matrix({"attention", "Q"}, Q),
-                                std::move(values), scale};
-    } else {
-      weights = MergedWeights{to_matrix({"attention", "U"}, U), std::move(values), scale};
-    }
-  }
+        weights(weights_of(prompt->dimension(), U, V, K, Q, scale)),
+        kind(kind_of(kind_)) {}
 
-  // Of a query, in multiply-adds. A law may be one of Python's, or have parts that are: a query is a
+  // Of all queries, in multiply-adds. A law may be one of Python's, or have parts that are: a query is a
   // millisecond.
   double cost() const {
     constexpr double kOfLaw = 1e6;
     const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get());
-    return tokens != nullptr ? static_cast<double>(tokens->length() * prompt->dimension()) : kOfLaw;
+    const double of_query =
+        tokens != nullptr ? static_cast<double>(tokens->length() * prompt->dimension()) : kOfLaw;
+    return of_query * static_cast<double>(queries.count());
   }
 
-  // Calls work(weights, first query, queries, execution) for pieces of the queries, a second of work at most
-  // where there are many: between them Ctrl-C is heard. Pieces are whole passes of the kernel, and depend on
-  // shapes alone.
+  // work(weights, queries, execution), watched unless it is not worth a thread.
   template <typename Work>
-  void run(int threads, const Work& work) const {
-    constexpr double kSmall = 1e6, kPiece = 3e8;
-    constexpr std::ptrdiff_t kPass = 64;
-    const auto rows = queries.view();
-    const std::ptrdiff_t n = rows.rows();
-    const auto piece = [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& execution) {
-      std::visit([&](const auto& w) { work(w, first, rows.middleRows(first, count), execution); }, weights);
+  auto run(int threads, const Work& work) const {
+    constexpr double kSmall = 1e6;
+    const auto all = [&](const Execution& execution) {
+      using Result = decltype(work(MergedWeights(), queries.view(), execution));
+      return std::visit([&](const auto& w) -> Result { return work(w, queries.view(), execution); }, weights);
     };
-    if (cost() * static_cast<double>(n) <= kSmall) {  // not worth a thread
-      unlocked([&] { piece(0, n, {.threads = threads}); });
-      return;
-    }
-    const auto passes = static_cast<std::ptrdiff_t>(kPiece / (cost() * kPass));
-    const std::ptrdiff_t most = kPass * std::max<std::ptrdiff_t>(1, passes);
-    watch(py::none(), threads, [&](const Call& call) {
-      std::ptrdiff_t first = 0;
-      do {
-        call.check();
-        piece(first, std::min(most, n - first), call.execution());
-        first += most;
-      } while (first < n);
-    });
+    if (cost() <= kSmall) return unlocked([&] { return all({.threads = threads}); });
+    decltype(all(Execution())) result;
+    watch(py::none(), threads, [&](const Call& call) { result = all(call.execution()); });
+    return result;
   }
 };
 
 py::array attend_(const Layer& layer, int threads) {
-  RowMatrix outputs;
-  layer.run(threads,
-            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
-              RowMatrix piece = attend(layer.kind, *layer.prompt, weights, queries, execution);
-              if (queries.rows() == layer.queries.count()) {
-                outputs = std::move(piece);
-                return;
-              }
-              if (first == 0) outputs.resize(layer.queries.count(), piece.cols());
-              outputs.middleRows(first, piece.rows()) = piece;
-            });
+  RowMatrix outputs =
+      layer.run(threads, [&](const auto& weights, const auto& queries, const Execution& execution) {
+        return attend(layer.kind, *layer.prompt, weights, queries, execution);
+      });
   if (!layer.queries.single) return to_numpy(std::move(outputs));
   return to_numpy(Vector(outputs.row(0).transpose()));
-}
-
-void add(MergedGradient& sum, const MergedGradient& piece) {
-  sum.U += piece.U;
-  sum.V += piece.V;
-}
-
-void add(FactoredGradient& sum, const FactoredGradient& piece) {
-  sum.K += piece.K;
-  sum.Q += piece.Q;
-  sum.V += piece.V;
 }
 
 py::dict named(const MergedGradient& gradient) {
@@ -134,17 +125,11 @@ py::dict vjp(const Layer& layer, const py::object& cotangents, int threads) {
   }
   const auto view = rows.view();
   check_size("attention_vjp", "number of cotangents", rows.count(), layer.queries.count());
-  std::variant<MergedGradient, FactoredGradient> gradient;
-  layer.run(threads,
-            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
-              auto piece = attention_vjp(layer.kind, *layer.prompt, weights, queries,
-                                         view.middleRows(first, queries.rows()), execution);
-              if (first == 0) {
-                gradient = std::move(piece);
-              } else {
-                add(std::get<decltype(piece)>(gradient), piece);
-              }
-            });
+  using Gradient = std::variant<MergedGradient, FactoredGradient>;
+  const Gradient gradient = layer.run(
+      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Gradient {
+        return attention_vjp(layer.kind, *layer.prompt, weights, queries, view, execution);
+      });
   return std::visit([](const auto& one) { return named(one); }, gradient);
 }
 
@@ -164,17 +149,11 @@ py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part,
 }
 
 py::dict jacobian(const Layer& layer, int threads) {
-  std::variant<std::vector<MergedJacobian>, std::vector<FactoredJacobian>> jacobians;
-  layer.run(threads,
-            [&](const auto& weights, std::ptrdiff_t first, const auto& queries, const Execution& execution) {
-              auto piece = attention_jacobian(layer.kind, *layer.prompt, weights, queries, execution);
-              if (first == 0) {
-                jacobians = std::move(piece);
-              } else {
-                auto& all = std::get<decltype(piece)>(jacobians);
-                std::move(piece.begin(), piece.end(), std::back_inserter(all));
-              }
-            });
+  using Jacobians = std::variant<std::vector<MergedJacobian>, std::vector<FactoredJacobian>>;
+  const Jacobians jacobians = layer.run(
+      threads, [&](const auto& weights, const auto& queries, const Execution& execution) -> Jacobians {
+        return attention_jacobian(layer.kind, *layer.prompt, weights, queries, execution);
+      });
   const bool single = layer.queries.single;
   py::dict result;
   if (const auto* merged = std::get_if<std::vector<MergedJacobian>>(&jacobians)) {
@@ -192,7 +171,7 @@ py::dict jacobian(const Layer& layer, int threads) {
 }
 
 // The same from C++ alone, for benchmarks/compare_python.py: the fewest seconds of `repeats` calls.
-double time_attend(const Layer& layer, int threads, int repeats) {
+double time_attention(const Layer& layer, int threads, int repeats) {
   const auto queries = layer.queries.view();
   double least = std::numeric_limits<double>::infinity();
   for (int i = 0; i < repeats; ++i) {
@@ -209,20 +188,24 @@ double time_attend(const Layer& layer, int threads, int repeats) {
 
 void bind_attention(py::module_& module) {
   using Object = const py::object&;
-  module.def("attend", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
-                          const std::string& kind, double scale, int threads) {
-    return attend_({prompt, queries, U, V, K, Q, kind, scale}, threads);
+  using Kind = const Text<"kind">&;
+  module.def("attention", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, Kind kind,
+                             Object scale, Threads threads) {
+    return attend_({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
   });
-  module.def("attend_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K,
-                              Object Q, const std::string& kind, double scale, int threads) {
-    return vjp({prompt, queries, U, V, K, Q, kind, scale}, cotangents, threads);
+  module.def("attention_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V,
+                                 Object K, Object Q, Kind kind, Object scale, Threads threads) {
+    return vjp({prompt, queries, U, V, K, Q, kind.value, scale}, cotangents, threads.value);
   });
-  module.def("_time_attend", [](Object prompt, Object queries, Object U, Object V, int threads, int repeats) {
-    return time_attend({prompt, queries, U, V, py::none(), py::none(), "softmax", 1}, threads, repeats);
+  module.def("attention_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
+                                      Kind kind, Object scale, Threads threads) {
+    return jacobian({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
   });
-  module.def("attend_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
-                                   const std::string& kind, double scale, int threads) {
-    return jacobian({prompt, queries, U, V, K, Q, kind, scale}, threads);
+  module.def("_time_attention", [](Object prompt, Object queries, Threads threads, int repeats) {
+    const py::none identity;
+    return time_attention(
+        {prompt, queries, identity, identity, identity, identity, "softmax", py::float_(1.0)}, threads.value,
+        repeats);
   });
 }
 

@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -16,6 +17,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kInterval = 50ms;
+// For calls that end with the interpreter: work that cannot be stopped within this is left behind.
+constexpr auto kPatience = 2000ms, kLook = 2ms;
 
 /// A thread that runs one job after the other. New threads for each call would cost 50 µs, and oneTBB keeps
 /// some kilobytes of each for good.
@@ -48,19 +51,35 @@ class Worker {
   std::function<void()> job_;
 };
 
-/// Workers without a job; as many are made as calls run at once, and none is ever destroyed. Guarded by the
-/// interpreter's lock.
-std::vector<Worker*>& idle_workers() {
-  static auto* idle = [] {
-    // A process that forks has their memory, and not their threads.
-    ::pthread_atfork(nullptr, nullptr, [] { idle_workers().clear(); });
-    return new std::vector<Worker*>();
+/// All of this is guarded by the interpreter's lock.
+struct State {
+  std::vector<Worker*> idle;     ///< as many are made as calls run at once, and none is ever destroyed
+  std::set<Call*> running;       ///< on any thread of Python
+  std::thread::id exiting = {};  ///< the thread that ends the interpreter, once one does
+};
+
+State& state() {
+  static auto* all = [] {
+    // A process that forks has the memory of these threads and calls, and nothing else of them.
+    ::pthread_atfork(nullptr, nullptr, [] {
+      state().idle.clear();
+      state().running.clear();
+    });
+    return new State();
   }();
-  return *idle;
+  return *all;
+}
+
+/// With the lock: no call may begin beside a thread that is taking the process down.
+void refuse_at_exit() {
+  const std::thread::id exiting = state().exiting;
+  if (exiting == std::thread::id() || exiting == std::this_thread::get_id()) return;
+  PyErr_SetNone(PyExc_SystemExit);
+  throw py::error_already_set();
 }
 
 Worker* take_worker() {
-  std::vector<Worker*>& idle = idle_workers();
+  std::vector<Worker*>& idle = state().idle;
   if (idle.empty()) return new Worker();
   Worker* worker = idle.back();
   idle.pop_back();
@@ -79,6 +98,7 @@ void attend_to_python(const py::object& progress, const Call& call, double& show
 }  // namespace
 
 void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work) {
+  refuse_at_exit();
   Call call(threads);
   std::mutex mutex;
   std::condition_variable ended;
@@ -86,8 +106,9 @@ void watch(const py::object& progress, int threads, const std::function<void(Cal
   std::exception_ptr failure, interruption;
   double shown = 0;
   Worker* worker = take_worker();
+  state().running.insert(&call);
   {
-    const py::gil_scoped_release release;
+    const Unlocked guard;
     worker->run([&] {
       try {
         work(call);
@@ -102,7 +123,7 @@ void watch(const py::object& progress, int threads, const std::function<void(Cal
     while (!ended.wait_for(lock, kInterval, [&] { return done; })) {
       lock.unlock();
       if (!interruption) {
-        const py::gil_scoped_acquire acquire;
+        const Locked locked;
         try {
           attend_to_python(progress, call, shown);
         } catch (...) {
@@ -113,11 +134,25 @@ void watch(const py::object& progress, int threads, const std::function<void(Cal
       lock.lock();
     }
   }
-  idle_workers().push_back(worker);
+  state().running.erase(&call);
+  state().idle.push_back(worker);
   if (interruption) std::rethrow_exception(interruption);
+  refuse_at_exit();
   if (failure) std::rethrow_exception(failure);
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   if (!progress.is_none() && shown < 1) progress(1.0);
+}
+
+void stop_calls_at_exit() {
+  const auto stop = [] {
+    state().exiting = std::this_thread::get_id();
+    for (Call* call : state().running) call->stop();
+    for (auto waited = 0ms; !state().running.empty() && waited < kPatience; waited += kLook) {
+      const Unlocked guard;
+      std::this_thread::sleep_for(kLook);
+    }
+  };
+  py::module_::import("atexit").attr("register")(py::cpp_function(stop));
 }
 
 }  // namespace largo::python

@@ -6,6 +6,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "interpreter.hpp"
 #include "largo/numerics/execution.hpp"
 
 namespace largo::python {
@@ -37,10 +38,13 @@ class Call {
 /// tell; an exception of either stops the work, and is raised once it has ended. Costs some 10 µs.
 void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work);
 
+/// When the interpreter ends, calls on threads that it does not wait for are stopped, and end by SystemExit.
+void stop_calls_at_exit();
+
 /// Short work, on the calling thread, without the lock. Ctrl-C waits for its end.
 template <typename Work>
 auto unlocked(const Work& work) {
-  const py::gil_scoped_release release;
+  const Unlocked guard;
   return work();
 }
 

@@ -11,17 +11,19 @@
 #include "calls.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/concentration_summary.hpp"
+#include "largo/concentration/error_path.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
 
 using namespace py::literals;
-constexpr const char* kName = "concentration";
+constexpr const char *kName = "concentration", *kPathName = "errors_along_path";
 
 const char* name_of(ErrorMethod method) { return method == ErrorMethod::exact ? "exact" : "sampled"; }
 
@@ -87,22 +89,20 @@ py::dict to_dict(const ConcentrationSummary& summary) {
   return fit;
 }
 
+Queries queries_of(const py::object& queries) {
+  if (py::isinstance<Measure>(queries)) return to_law({kName, "queries"}, queries);
+  const Rows rows = to_rows({kName, "queries"}, queries);
+  if (rows.count() == 1) return Vector(rows.view().row(0).transpose());
+  return std::make_shared<const EmpiricalMeasure>(RowMatrix(rows.view()));
+}
+
 AttentionLayer layer_of(const py::object& law, const py::object& U, const py::object& V,
                         const py::object& queries) {
   AttentionLayer layer;
   layer.tokens = to_law({kName, "law"}, law);
-  layer.U = to_matrix({kName, "U"}, U);
-  layer.V = to_matrix({kName, "V"}, V);
-  if (py::isinstance<Measure>(queries)) {
-    layer.queries = to_law({kName, "queries"}, queries);
-    return layer;
-  }
-  const Rows rows = to_rows({kName, "queries"}, queries);
-  if (rows.count() == 1) {
-    layer.queries = Vector(rows.view().row(0).transpose());
-  } else {
-    layer.queries = std::make_shared<const EmpiricalMeasure>(RowMatrix(rows.view()));
-  }
+  layer.U = to_matrix({kName, "U"}, U, layer.tokens->dimension());
+  layer.V = to_matrix({kName, "V"}, V, std::nullopt, layer.tokens->dimension());
+  layer.queries = queries_of(queries);
   return layer;
 }
 
@@ -121,25 +121,38 @@ void choose_methods(const std::string& method, const AttentionLayer& layer, Conc
   if (plan.exact && missing) fail(kName, fmt::format("{}; use method=\"sampled\"", *missing));
 }
 
+// What sampling is asked for.
+struct SamplingArguments {
+  Whole<"prompts"> prompts;
+  Real<"relative_error"> relative_error;
+  Text<"precision"> precision;
+  Seed seed;
+
+  void read(ConcentrationPlan& plan) const {
+    plan.seed = seed.value;
+    plan.sampling.samples = prompts.value;
+    plan.sampling.relative_error = relative_error.value;
+    if (precision.value != "float32" && precision.value != "float64") {
+      fail(kName, "precision", fmt::format("'{}'", precision.value), "float32 or float64");
+    }
+    if (precision.value == "float64") plan.precision = TokenPrecision::float64;
+  }
+};
+
 py::dict concentration(const py::object& law, const py::object& U, const py::object& V,
                        const py::object& queries, const std::vector<double>& lengths,
-                       const std::vector<double>& scales, const std::string& method, std::int64_t prompts,
-                       double relative_error, const std::string& precision, std::uint64_t seed,
-                       bool exponents, std::optional<std::pair<double, double>> constants, int threads,
+                       const std::vector<double>& scales, const Text<"method">& method,
+                       Whole<"prompts"> prompts, Real<"relative_error"> relative_error,
+                       const Text<"precision">& precision, Seed seed, bool exponents,
+                       std::optional<std::pair<double, double>> constants, Threads threads,
                        const py::object& progress) {
   const AttentionLayer layer = layer_of(law, U, V, queries);
   ConcentrationPlan plan;
-  unlocked([&] { choose_methods(method, layer, plan); });
+  unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.scales = scales;
   plan.lengths = lengths;
-  plan.seed = seed;
   plan.exponents = exponents;
-  plan.sampling.samples = prompts;
-  plan.sampling.relative_error = relative_error;
-  if (precision != "float32" && precision != "float64") {
-    fail(kName, "precision", fmt::format("'{}'", precision), "float32 or float64");
-  }
-  if (precision == "float64") plan.precision = TokenPrecision::float64;
+  SamplingArguments{prompts, relative_error, precision, seed}.read(plan);
   std::optional<BoundConstants> given;
   if (constants) {
     check_positive(kName, "c1", constants->first);
@@ -148,7 +161,7 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   }
   std::vector<ConcentrationRow> rows;
   ConcentrationSummary summary;
-  watch(progress, threads, [&](Call& call) {
+  watch(progress, threads.value, [&](Call& call) {
     plan.progress = [&](double share) { call.show(share); };
     rows = concentration_grid(layer, plan, call.execution());
     summary = summarise(layer, rows, given);
@@ -158,13 +171,58 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   return py::dict("rows"_a = table, "fit"_a = to_dict(summary));
 }
 
+// The supremum of an error along a path, and where it is.
+py::tuple to_tuple(const Supremum& supremum) {
+  return py::make_tuple(supremum.error.value, supremum.error.error, supremum.at);
+}
+
+std::vector<PathPoint> path_of(const py::sequence& path, std::ptrdiff_t d) {
+  std::vector<PathPoint> points;
+  for (const py::handle one : path) {
+    const auto pair = py::reinterpret_borrow<py::object>(one);
+    if (!py::isinstance<py::sequence>(pair) || py::len(pair) != 2) {
+      refuse_type({kPathName, "path"}, "must be pairs (U, V)");
+    }
+    points.push_back({to_matrix({kPathName, "U"}, pair[py::int_(0)], d),
+                      to_matrix({kPathName, "V"}, pair[py::int_(1)], std::nullopt, d)});
+  }
+  return points;
+}
+
+py::dict along_path(const py::object& law, const py::sequence& path, const py::object& queries, Real<"L"> L,
+                    const Text<"method">& method, Whole<"prompts"> prompts,
+                    Real<"relative_error"> relative_error, const Text<"precision">& precision, Seed seed,
+                    Threads threads) {
+  const MeasurePtr tokens = to_law({kPathName, "law"}, law);
+  const std::vector<PathPoint> points = path_of(path, tokens->dimension());
+  const Queries asked = queries_of(queries);
+  ConcentrationPlan plan;
+  if (points.empty()) fail(kPathName, "path", "empty", "at least one pair (U, V)");
+  unlocked([&] {
+    choose_methods(method.value, AttentionLayer{tokens, points[0].U, points[0].V, asked}, plan);
+  });
+  if (plan.exact && plan.sampled) fail(kPathName, "method", "'both'", "auto, exact or sampled");
+  SamplingArguments{prompts, relative_error, precision, seed}.read(plan);
+  PathErrors errors;
+  watch(py::none(), threads.value, [&](const Call& call) {
+    errors =
+        errors_along_path(tokens, asked, points, L.value,
+                          plan.exact ? ErrorMethod::exact : ErrorMethod::sampled, plan, call.execution());
+  });
+  py::list table;
+  for (const ConcentrationRow& row : errors.rows) table.append(to_dict(row));
+  return py::dict("rows"_a = table, "output"_a = to_tuple(errors.output),
+                  "gradient_V"_a = to_tuple(errors.gradient_V),
+                  "gradient_U"_a = errors.gradient_U ? py::object(to_tuple(*errors.gradient_U)) : py::none());
+}
+
 py::list tolerated(const py::object& law, const py::object& U, const py::object& V, const py::object& queries,
-                   double tolerance, const std::vector<double>& scales, int threads) {
+                   Real<"tolerance"> tolerance, const std::vector<double>& scales, Threads threads) {
   const AttentionLayer layer = layer_of(law, U, V, queries);
   std::vector<std::optional<ToleratedLength>> lengths;
-  watch(py::none(), threads, [&](const Call& call) {
-    check_tolerance(layer, tolerance);
-    lengths = lengths_for_tolerance(layer, tolerance, scales, call.execution());
+  watch(py::none(), threads.value, [&](const Call& call) {
+    check_tolerance(layer, tolerance.value);
+    lengths = lengths_for_tolerance(layer, tolerance.value, scales, call.execution());
   });
   py::list all;
   for (const auto& one : lengths) {
@@ -182,6 +240,7 @@ py::list tolerated(const py::object& law, const py::object& U, const py::object&
 void bind_concentration(py::module_& module) {
   module.def("concentration", &concentration);
   module.def("tolerated_lengths", &tolerated);
+  module.def("errors_along_path", &along_path);
 }
 
 }  // namespace largo::python

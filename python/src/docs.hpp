@@ -43,7 +43,7 @@ The law tilted by e^<a,z>: log-partition Λ(a), mean ∇Λ(a) and covariance ∇
 >>> largo.law("gaussian", d=2).tilt([3.0, 4.0]).mean
 array([3., 4.]))";
 
-inline constexpr const char* kSample = R"(sample(L, *, seed=1)
+inline constexpr const char* kSample = R"(sample(L, *, seed=1, threads=0)
 
 L independent tokens, (L, d). The same for the same seed, on every machine; a longer prompt begins with the shorter one.
 
@@ -116,44 +116,6 @@ array([0.25, 0.75])
 >>> np.shares_memory(prompt.tokens, tokens)
 True)";
 
-inline constexpr const char* kNamedLaw = R"(law(name, d=None)
-
-A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
-laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
-
->>> import largo
->>> largo.law("gaussian:cov=diag:1,4").covariance()
-array([[1., 0.],
-       [0., 4.]]))";
-
-inline constexpr const char* kMatrix = R"(matrix(name, rows=None, columns=None)
-
-A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
-with an optional factor.
-
->>> import largo
->>> largo.matrix("0.5*toeplitz:0.5", 2)
-array([[0.5 , 0.25],
-       [0.25, 0.5 ]]))";
-
-inline constexpr const char* kMoments = R"(moments(s, L, *, threads=0, progress=None)
-
-Exact statistics of softmax over L scores s g_i, g_i ~ N(0, 1), with weights p_i ∝ e^{s g_i}:
-
-    P_k = Σ p_i^k,   A = Σ p_i g_i,   B = Σ p_i (g_i - A)²,   D = Σ p_i² (g_i - A)².
-
-The result has E[P_2], E[P_3], E[P_2²] as P2, P3, P2P2; E[A], E[A] - s, E[(A - s)²] as mean, bias, mse; E[B], E[(B - 1)²],
-E[(B - 1) P_2], E[D] as variance, variance_mse, variance_P2, squared_spread; derivatives in s as P2_slope, …; the errors
-of all in the dict errors. s >= 0 and L >= 1 (∞ too) are numbers or arrays, which are broadcast against each other: the
-fields are numbers or read-only arrays of that shape. Nothing is sampled; about 0.1 ms a point.
-
->>> import math, largo
->>> m = largo.moments([[1.0], [2.0]], [100, 1e6, math.inf])
->>> m.P2.shape
-(2, 3)
->>> m.bias[:, 0].round(6)
-array([-0.025538, -0.252524]))";
-
 inline constexpr const char* kTable =
     R"(The statistics of moments() at one length, as functions of s, interpolated.
 
@@ -163,6 +125,63 @@ Called with s, a number or an array of any shape, it returns an object with the 
 >>> import largo
 >>> table = largo.SoftmaxTable(1e6)
 >>> round(table(1.7).mse, 9) == round(largo.moments(1.7, 1e6).mse, 9)
+True)";
+
+inline constexpr const char* kExpression =
+    R"(A sum of products of softmax sums S(k, m) = Σ p_i^k g_i^m, with coefficients that are polynomials in s.
+
+Made of largo.parts.S, P, A, B, D and s by +, -, * and **, with whole numbers for constants; exact.
+
+>>> from largo import parts
+>>> print(((parts.A - parts.s) ** 2).reduce())
+(1 + s^2) E[P2] + 6 s^2 E[P2^2] - 6 s^2 E[P3]
+>>> parts.A * parts.s == parts.s * parts.A
+True)";
+
+inline constexpr const char* kExpressionTerms =
+    R"({((k, m), …): (c_0, c_1, …)}: the coefficient Σ c_j s^j of each product of S(k, m); () is the number 1.)";
+
+inline constexpr const char* kExpressionReduce =
+    R"(The same expectation in power sums P_k alone, for every s and every L, by Gaussian integration by parts.
+
+>>> from largo import parts
+>>> print(parts.A.reduce())
+s - s E[P2])";
+
+inline constexpr const char* kExpressionDerivative =
+    R"(An expression whose expectation is d/ds of this one's; to be reduced.
+
+>>> from largo import parts
+>>> print(parts.P(2).derivative().reduce())
+2 s E[P2] + 6 s E[P2^2] - 8 s E[P3])";
+
+inline constexpr const char* kTask =
+    R"(A task of in-context learning: tokens that are i.i.d. given it, a query, a target.
+
+To define one of your own, derive, call super().__init__(token_dimension, query_dimension) and define
+
+    draw(self, uniforms)    (law, query, target): the law of the tokens given the task, a largo.Law; the query, (e,); the
+                            target, a number. A function of the uniform numbers alone: as many as the attribute
+                            uniforms_per_task says, else the dimension of the tokens
+
+>>> import numpy as np, largo
+>>> class Shift(largo.icl.Task):                  # which way were the tokens shifted?
+...     def draw(self, uniforms):
+...         side = 1.0 if uniforms[0] < 0.5 else -1.0
+...         return largo.Gaussian([side], [[1.0]]), [1.0], side
+>>> round(largo.icl.prompt_risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], draws=200).value, 2)
+0.01)";
+
+inline constexpr const char* kClassification =
+    R"(Two Gaussian classes whose means the prompt must tell: m ~ N(0, mean_scale² I), tokens (y m + ξ, y), ξ ~ N(0, Σ).
+
+The query is (x, 0) for an x of the same law, its target the label y = ±1: for the logistic loss. Over the infinite prompt
+the head U = [[A, 0], [0, 0]], v = (0, b) says b tanh <m, A x>.
+
+>>> import math, largo
+>>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
+>>> risk = largo.icl.prompt_risk(task, [20, math.inf], point=("identity", 2.0), loss="logistic", draws=500)
+>>> risk.value[0] > risk.value[1]
 True)";
 
 }  // namespace largo::python::docs

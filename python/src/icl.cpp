@@ -24,16 +24,21 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "module.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
 
 using namespace py::literals;
 
-RegressionProblem make_problem(const std::string& preset, std::optional<std::ptrdiff_t> d,
+RegressionProblem make_problem(const Text<"preset">& preset, const py::object& dimension,
                                const py::object& covariance, const py::object& query_covariance,
-                               const py::object& prior, std::optional<double> noise,
-                               std::optional<double> score_scale) {
+                               const py::object& prior, const py::object& noise,
+                               const py::object& score_scale) {
+  const auto number = [](const char* name, const py::object& value) {
+    return value.is_none() ? std::optional<double>() : read_real(name, value);
+  };
+  std::optional<std::ptrdiff_t> d = read_optional("d", dimension);
   const auto text = [](const py::object& value) {
     return py::isinstance<py::str>(value) ? py::cast<std::string>(value) : std::string();
   };
@@ -45,7 +50,8 @@ RegressionProblem make_problem(const std::string& preset, std::optional<std::ptr
     if (!d && given(value)) d = to_matrix({"icl.Problem", "covariance"}, value).rows();
   }
   RegressionProblem problem =
-      named_problem({preset, d, text(covariance), text(query_covariance), text(prior), noise, score_scale});
+      named_problem({preset.value, d, text(covariance), text(query_covariance), text(prior),
+                     number("noise", noise), number("score_scale", score_scale)});
   if (given(covariance)) {
     problem.covariance = to_matrix({"icl.Problem", "covariance"}, covariance);
     if (query_covariance.is_none()) problem.query_covariance = problem.covariance;
@@ -71,10 +77,10 @@ py::tuple estimates(const std::vector<Estimate>& values) {
 
 // one(L, execution) at every length, watched; the values and their errors.
 template <typename One>
-py::tuple at_lengths(const std::vector<double>& lengths, int threads, const py::object& progress,
+py::tuple at_lengths(const std::vector<double>& lengths, Threads threads, const py::object& progress,
                      const One& one) {
   std::vector<Estimate> values;
-  watch(progress, threads, [&](Call& call) {
+  watch(progress, threads.value, [&](Call& call) {
     for (const double L : lengths) {
       call.check();
       values.push_back(one(L, call.execution()));
@@ -84,20 +90,20 @@ py::tuple at_lengths(const std::vector<double>& lengths, int threads, const py::
   return estimates(values);
 }
 
-py::tuple risk(const RegressionProblem& problem, const std::vector<double>& lengths, const py::object& U,
-               const py::object& v, const std::string& attention, std::int64_t nodes, std::uint64_t seed,
-               int threads, const py::object& progress) {
-  const RegressionParameters parameters = parameters_of(problem, U, v);
-  const AttentionKind kind = kind_of("icl.risk", attention);
+py::tuple risk(const RegressionProblem& problem, const std::vector<double>& lengths, const py::object& point,
+               const py::object& U, const py::object& v, const Text<"attention">& attention,
+               Whole<"nodes"> nodes, Seed seed, Threads threads, const py::object& progress) {
+  const RegressionParameters parameters = parameters_of(problem.dimension(), point, U, v);
+  const AttentionKind kind = kind_of("icl.risk", attention.value);
   return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) {
-    return regression_risk(problem, kind, L, parameters, {nodes, seed}, execution);
+    return regression_risk(problem, kind, L, parameters, {nodes.value, seed.value}, execution);
   });
 }
 
 py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covariates,
-                       const std::vector<double>& lengths, const py::object& U, const py::object& v,
-                       const std::string& attention, std::int64_t draws, std::uint64_t seed, int threads,
-                       const py::object& progress) {
+                       const std::vector<double>& lengths, const py::object& point, const py::object& U,
+                       const py::object& v, const Text<"attention">& attention, Whole<"draws"> draws,
+                       Seed seed, Threads threads, const py::object& progress) {
   RegressionLaws laws;
   laws.covariates = to_law({"icl.sampled_risk", "covariates"}, covariates);
   check_size("icl.sampled_risk", "dimension of the covariates", laws.covariates->dimension(),
@@ -107,50 +113,62 @@ py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covar
     laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise));
   }
   const auto task = std::make_shared<RegressionTaskSampler>(laws);
-  const Vector parameters = largo::to_vector(parameters_of(problem, U, v));
-  const AttentionKind kind = kind_of("icl.sampled_risk", attention);
+  const Vector parameters = largo::to_vector(parameters_of(problem.dimension(), point, U, v));
+  const AttentionKind kind = kind_of("icl.sampled_risk", attention.value);
   return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) -> Estimate {
-    const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, seed};
-    const RiskPoint point = PromptRisk(setting, draws, execution).at(parameters);
-    return {point.value, point.error};
+    const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, seed.value};
+    const RiskPoint one = PromptRisk(setting, draws.value, execution).at(parameters);
+    return {one.value, one.error};
   });
 }
 
-py::tuple floor_(const RegressionProblem& problem, const std::vector<double>& lengths, std::int64_t samples,
-                 std::uint64_t seed, int threads) {
+py::tuple floor_(const RegressionProblem& problem, const std::vector<double>& lengths,
+                 Whole<"samples"> samples, Seed seed, Threads threads) {
   return at_lengths(lengths, threads, py::none(), [&](double L, const Execution& execution) -> Estimate {
-    const RidgeFloor one = ridge_floor(problem, L, {.samples = samples}, seed, execution);
+    const RidgeFloor one = ridge_floor(problem, L, {.samples = samples.value}, seed.value, execution);
     return {one.value, one.standard_error};
   });
 }
 
-py::tuple gradient(const RegressionProblem& problem, double L, const py::object& A, double b,
-                   const std::string& attention) {
+py::tuple gradient(const RegressionProblem& problem, const std::vector<double>& lengths,
+                   const py::object& point, const Text<"attention">& attention) {
   const Eigen::Index d = problem.dimension();
-  const Matrix scores = to_matrix({"icl.gradient", "A"}, A);
-  check_shape("icl.gradient", "A", scores.rows(), scores.cols(), d, d);
-  const AttentionKind kind = kind_of("icl.gradient", attention);
+  const InvariantPoint at = point_of(d, point);
+  const AttentionKind kind = kind_of("icl.gradient", attention.value);
   Vector parameters(d * d + 1);
-  parameters << scores.reshaped(), b;
-  const RiskPoint point = unlocked([&] { return invariant_risk(problem, kind, L)->at(parameters); });
-  const Matrix slope = point.gradient.head(d * d).reshaped(d, d);
-  return py::make_tuple(point.value, point.error, to_numpy(slope), point.gradient[d * d]);
+  parameters << at.A.reshaped(), at.b;
+  const auto n = std::ssize(lengths);
+  Vector values(n), errors(n), slopes(n);
+  RowMatrix slopes_A(n * d, d);
+  watch(py::none(), 1, [&](const Call& call) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      call.check();
+      const RiskPoint one =
+          invariant_risk(problem, kind, lengths[static_cast<std::size_t>(i)])->at(parameters);
+      values[i] = one.value;
+      errors[i] = one.error;
+      slopes_A.middleRows(i * d, d) = one.gradient.head(d * d).reshaped(d, d);
+      slopes[i] = one.gradient[d * d];
+    }
+  });
+  return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)),
+                        to_numpy(std::move(slopes_A)).attr("reshape")(n, d, d), to_numpy(std::move(slopes)));
 }
 
-py::dict find_threshold(const RegressionProblem& problem, double epsilon, const py::object& A, double b,
-                        const std::string& attention, int threads, const py::object& progress) {
-  check_positive("icl.threshold", "epsilon", epsilon);
-  const InvariantPoint start{to_matrix({"icl.threshold", "A"}, A), b};
+py::dict find_threshold(const RegressionProblem& problem, Real<"epsilon"> epsilon, const py::object& point,
+                        const Text<"attention">& attention, Threads threads, const py::object& progress) {
+  check_positive("icl.threshold", "epsilon", epsilon.value);
+  const InvariantPoint start = point_of(problem.dimension(), point);
   ThresholdPlan plan;
-  plan.attention = kind_of("icl.threshold", attention);
+  plan.attention = kind_of("icl.threshold", attention.value);
   Threshold found;
-  watch(progress, threads, [&](Call& call) {
+  watch(progress, threads.value, [&](Call& call) {
     int tried = 0;
     plan.trained = [&](double, double) {
       call.check();
       call.show(std::min(0.95, ++tried / 12.0));
     };
-    found = threshold(problem, epsilon, start, plan, call.execution());
+    found = threshold(problem, epsilon.value, start, plan, call.execution());
   });
   py::list tried;
   for (const TrainedRisk& one : found.tried) tried.append(py::make_tuple(one.L, one.risk));
@@ -166,12 +184,32 @@ AttentionKind kind_of(const char* function, const std::string& kind) {
   fail(function, "attention", fmt::format("'{}'", kind), "softmax or linear");
 }
 
-RegressionParameters parameters_of(const RegressionProblem& problem, const py::object& U,
+InvariantPoint point_of(Eigen::Index d, const py::object& point) {
+  if (!py::isinstance<py::sequence>(point) || py::len(point) != 2) {
+    refuse_type({"icl", "point"}, "must be a pair (A, b)");
+  }
+  const py::object A = point[py::int_(0)], b = point[py::int_(1)];
+  InvariantPoint at{to_matrix({"icl", "A"}, A, d, d), read_real("b", b)};
+  check_shape("icl", "A", at.A.rows(), at.A.cols(), d, d);
+  check_finite("icl", "A", at.A);
+  check_finite("icl", "b", at.b);
+  return at;
+}
+
+RegressionParameters parameters_of(Eigen::Index d, const py::object& point, const py::object& U,
                                    const py::object& v) {
-  const Eigen::Index size = problem.dimension() + 1;
-  RegressionParameters parameters{to_matrix({"icl", "U"}, U), to_vector({"icl", "v"}, v)};
-  check_shape("icl", "U", parameters.U.rows(), parameters.U.cols(), size, size);
-  check_size("icl", "v", parameters.v.size(), size);
+  if (U.is_none() != v.is_none()) fail("icl", "U and v go together");
+  if (point.is_none() == U.is_none()) fail("icl", "give either point, or U and v");
+  RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
+  if (!point.is_none()) {
+    const InvariantPoint at = point_of(d, point);
+    parameters.U.topLeftCorner(d, d) = at.A;
+    parameters.v[d] = at.b;
+    return parameters;
+  }
+  parameters = {to_matrix({"icl", "U"}, U, d + 1, d + 1), to_vector({"icl", "v"}, v)};
+  check_shape("icl", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
+  check_size("icl", "v", parameters.v.size(), d + 1);
   check_finite("icl", "U", parameters.U);
   check_finite("icl", "v", parameters.v);
   return parameters;
@@ -190,19 +228,34 @@ void bind_icl(py::module_& module) {
                              [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
       .def_readonly("noise", &RegressionProblem::noise)
       .def_readonly("score_scale", &RegressionProblem::score_scale)
-      .def_property_readonly("null_risk", &RegressionProblem::null_risk);
+      .def_property_readonly("null_risk", &RegressionProblem::null_risk)
+      .def(py::pickle(
+          [](const RegressionProblem& self) {
+            return py::make_tuple(to_numpy(self.covariance), to_numpy(self.query_covariance),
+                                  to_numpy(self.prior_covariance), self.noise, self.score_scale);
+          },
+          [](const py::tuple& state) {
+            const auto matrix = [&](std::size_t i) { return to_matrix({"icl.Problem", "state"}, state[i]); };
+            RegressionProblem problem{matrix(0), matrix(1), matrix(2), py::cast<double>(state[3]),
+                                      py::cast<double>(state[4])};
+            check(problem);
+            return problem;
+          }));
   module.def("icl_risk", &risk);
   module.def("icl_sampled_risk", &sampled_risk);
   module.def("icl_floor", &floor_);
   module.def("icl_gradient", &gradient);
   module.def("icl_threshold", &find_threshold);
-  module.def("icl_limit", [](const RegressionProblem& problem, double balance) {
-    return to_tuple(infinite_limit(problem, balance));
+  module.def("icl_limit", [](const RegressionProblem& problem, Real<"balance"> balance) {
+    return to_tuple(infinite_limit(problem, balance.value));
   });
-  module.def("icl_best_linear",
-             [](const RegressionProblem& problem, double L) { return to_tuple(best_linear(problem, L)); });
+  module.def("icl_best_linear", [](const RegressionProblem& problem, Real<"L"> L) {
+    return to_tuple(best_linear(problem, L.value));
+  });
   module.def("icl_start",
-             [](const RegressionProblem& problem, std::optional<double> alpha, const py::object& theta) {
+             [](const RegressionProblem& problem, const py::object& given, const py::object& theta) {
+               std::optional<double> alpha;
+               if (!given.is_none()) alpha = read_real("alpha", given);
                if (py::isinstance<py::str>(theta)) {
                  return to_tuple(named_start(problem, alpha, py::cast<std::string>(theta)));
                }

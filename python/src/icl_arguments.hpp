@@ -5,6 +5,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "largo/attention/attention.hpp"
+#include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/sampling/regression_batch.hpp"
 
@@ -12,8 +14,11 @@ namespace largo::python {
 
 AttentionKind kind_of(const char* function, const std::string& kind);
 
-/// U, (d+1) x (d+1), and v; finite.
-RegressionParameters parameters_of(const RegressionProblem& problem, const pybind11::object& U,
+/// A pair (A, b), A d x d or a name; finite.
+InvariantPoint point_of(Eigen::Index d, const pybind11::object& point);
+
+/// U, (d+1) x (d+1), and v, or those of a point on the invariant set; finite.
+RegressionParameters parameters_of(Eigen::Index d, const pybind11::object& point, const pybind11::object& U,
                                    const pybind11::object& v);
 
 }  // namespace largo::python

@@ -22,6 +22,8 @@
 #include "largo/numerics/check.hpp"
 #include "module.hpp"
 #include "python_law.hpp"
+#include "recipes.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -43,25 +45,25 @@ std::vector<Tilt> tilts_of(const Measure& law, const Rows& rows, TiltOrder order
   return tilts;
 }
 
-py::object log_partition(const Measure& law, const py::object& a, int threads) {
+py::object log_partition(const Measure& law, const py::object& a, Threads threads) {
   const Rows rows = to_rows({"Law.log_partition", "a"}, a);
   if (rows.single)
     return py::float_(unlocked([&] { return law.log_partition(columns_of(law, rows).col(0)); }));
   Vector values(rows.count());
-  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads);
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::log_partition, threads.value);
   for (std::ptrdiff_t i = 0; i < values.size(); ++i)
     values[i] = tilts[static_cast<std::size_t>(i)].log_partition;
   return to_numpy(std::move(values));
 }
 
-py::object tilt(const Measure& law, const py::object& a, int threads) {
+py::object tilt(const Measure& law, const py::object& a, Threads threads) {
   const Rows rows = to_rows({"Law.tilt", "a"}, a);
   const py::object result = py::module_::import("largo._results").attr("Tilt");
   if (rows.single) {
     Tilt one = unlocked([&] { return law.tilt(columns_of(law, rows).col(0), TiltOrder::covariance); });
     return result(one.log_partition, to_numpy(std::move(one.mean)), to_numpy(one.covariance));
   }
-  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::covariance, threads);
+  const std::vector<Tilt> tilts = tilts_of(law, rows, TiltOrder::covariance, threads.value);
   const std::ptrdiff_t n = rows.count(), d = law.dimension();
   Vector values(n);
   RowMatrix means(n, d), covariances(n * d, d);
@@ -75,14 +77,34 @@ py::object tilt(const Measure& law, const py::object& a, int threads) {
                 to_numpy(std::move(covariances)).attr("reshape")(n, d, d));
 }
 
-py::array sample(const Measure& law, std::int64_t length, std::uint64_t seed) {
+py::array sample(const Measure& law, Whole<"L"> length, Seed seed, Threads threads) {
   constexpr double kMostEntries = 1e12;
-  if (length < 1 || static_cast<double>(length) * static_cast<double>(law.dimension()) > kMostEntries) {
-    fail("Law.sample", "L", static_cast<double>(length), "at least 1, and L d at most 1e12");
+  if (length.value < 1 ||
+      static_cast<double>(length.value) * static_cast<double>(law.dimension()) > kMostEntries) {
+    fail("Law.sample", "L", static_cast<double>(length.value), "at least 1, and L d at most 1e12");
   }
   RowMatrix tokens;
-  watch(py::none(), 0, [&](const Call&) { tokens = sample_prompt(law, Stream(seed, 0), length); });
+  watch(py::none(), threads.value, [&](const Call& call) {
+    tokens = sample_prompt(law, Stream(seed.value, 0), length.value, call.execution());
+  });
   return to_numpy(std::move(tokens));
+}
+
+// Of the law itself, of a prompt by a pass over its tokens.
+Tilt untilted(const Measure& law, TiltOrder order) {
+  if (dynamic_cast<const EmpiricalMeasure*>(&law) == nullptr) {
+    return unlocked([&] {
+      Tilt tilt;
+      if (order == TiltOrder::mean) tilt.mean = law.mean();
+      if (order == TiltOrder::covariance) tilt.covariance = law.covariance();
+      return tilt;
+    });
+  }
+  Tilt tilt;
+  watch(py::none(), 0, [&](const Call& call) {
+    tilt = law.tilts(Matrix::Zero(law.dimension(), 1), order, call.execution()).front();
+  });
+  return tilt;
 }
 
 Arithmetic arithmetic_of(const std::string& precision) {
@@ -93,11 +115,11 @@ Arithmetic arithmetic_of(const std::string& precision) {
 }
 
 std::shared_ptr<EmpiricalMeasure> make_prompt(const py::object& tokens, const py::object& weights,
-                                              const std::string& precision) {
+                                              const Text<"precision">& precision) {
   Tokens held = to_tokens({"Prompt", "tokens"}, tokens);
   std::optional<Vector> given;
   if (!weights.is_none()) given = to_vector({"Prompt", "weights"}, weights);
-  const Arithmetic arithmetic = arithmetic_of(precision);
+  const Arithmetic arithmetic = arithmetic_of(precision.value);
   const ArrayView view = held.view;
   const auto owner = kept_alive(std::move(held.array));
   return unlocked([&] { return std::make_shared<EmpiricalMeasure>(view, owner, given, arithmetic); });
@@ -133,24 +155,32 @@ CoordinateLawPtr coordinate(const std::string& name, const std::vector<double>& 
 std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
 
 void bind_law(py::module_& module) {
-  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw)
-      .def(py::init<std::ptrdiff_t>(), py::arg("dimension"))
+  py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw, py::dynamic_attr())
+      .def(py::init([](Whole<"dimension"> dimension) { return new PythonLaw(dimension.value); }),
+           py::arg("dimension"))
       .def_property_readonly("dimension", &Measure::dimension, "d, of a token.")
       .def("log_partition", &log_partition, docs::kLogPartition, py::arg("a"), py::kw_only(),
            py::arg("threads") = 0)
       .def("tilt", &tilt, docs::kTilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
       .def(
-          "mean", [](const Measure& law) { return to_numpy(unlocked([&] { return law.mean(); })); },
+          "mean", [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::mean).mean); },
           "The mean, (d,).")
       .def(
           "covariance",
-          [](const Measure& law) { return to_numpy(unlocked([&] { return law.covariance(); })); },
+          [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::covariance).covariance); },
           "The covariance, (d, d).")
       .def(
           "sub_gaussian_constant",
           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); },
           "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a.")
-      .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1)
+      .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,
+           py::arg("threads") = 0)
+      .def("__reduce__",
+           [](const py::object& self) {
+             const py::module_ compiled = py::module_::import("largo._largo");
+             return reduce(self, compiled.attr("Law"),
+                           py::make_tuple(py::cast<const Measure&>(self).dimension()));
+           })
       .def("__repr__", [](const py::object& self) {
         return fmt::format("<largo.{} on R^{}>", std::string(py::str(py::type::of(self).attr("__name__"))),
                            py::cast<const Measure&>(self).dimension());
@@ -161,51 +191,66 @@ void bind_law(py::module_& module) {
 
 void bind_laws(py::module_& module) {
   bind_law(module);
-  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian)
+  py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian,
+                                                                         py::is_final())
       .def(py::init([](const py::object& mean, const py::object& covariance) {
              return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
                                                       to_matrix({"Gaussian", "covariance"}, covariance));
            }),
            py::arg("mean"), py::arg("covariance"));
-  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere)
-      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
-  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall)
-      .def(py::init<std::ptrdiff_t, double>(), py::arg("dimension"), py::arg("radius") = 1.0);
-  py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>>(module, "Coordinate");
-  module.def("_coordinate", [](const std::string& name, const std::vector<double>& numbers) {
+  py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere,
+                                                                     py::is_final())
+      .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
+             return std::make_shared<SphereMeasure>(dimension.value, radius.value);
+           }),
+           py::arg("dimension"), py::arg("radius") = 1.0);
+  py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall, py::is_final())
+      .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
+             return std::make_shared<BallMeasure>(dimension.value, radius.value);
+           }),
+           py::arg("dimension"), py::arg("radius") = 1.0);
+  py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>> one_coordinate(module, "Coordinate",
+                                                                           py::dynamic_attr());
+  one_coordinate.def("__reduce__",
+                     [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
+  module.def("coordinate", [](const std::string& name, const std::vector<double>& numbers) {
     return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
   });
-  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct)
+  py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct,
+                                                                       py::is_final())
       .def(py::init([](const std::vector<std::shared_ptr<CoordinateLaw>>& coordinates) {
              return std::make_shared<ProductMeasure>(
                  std::vector<CoordinateLawPtr>(coordinates.begin(), coordinates.end()));
            }),
            py::arg("coordinates"));
-  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture)
+  py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture,
+                                                                       py::is_final())
       .def(py::init([](const py::object& weights, const py::sequence& components) {
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),
            py::arg("weights"), py::arg("components"));
-  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine)
+  py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine,
+                                                                     py::is_final())
       .def(py::init([](const py::object& map, const py::object& offset, const py::object& base) {
              return std::make_shared<AffineMeasure>(to_matrix({"Affine", "map"}, map),
                                                     to_vector({"Affine", "offset"}, offset),
                                                     to_law({"Affine", "base"}, base));
            }),
            py::arg("map"), py::arg("offset"), py::arg("base"));
-  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair)
+  py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair,
+                                                                         py::is_final())
       .def(py::init([](const py::object& first, const py::object& second) {
              return std::make_shared<IndependentPair>(to_law({"Pair", "first"}, first),
                                                       to_law({"Pair", "second"}, second));
            }),
            py::arg("first"), py::arg("second"));
-  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(module, "Elliptical",
-                                                                             docs::kElliptical)
-      .def(py::init([](const py::object& shape, const std::string& base, const py::object& values,
+  py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(
+      module, "Elliptical", docs::kElliptical, py::is_final())
+      .def(py::init([](const py::object& shape, const Text<"base">& base, const py::object& values,
                        const py::object& weights) {
-             if (base != "gaussian" && base != "sphere") {
-               fail("Elliptical", "base", fmt::format("'{}'", base), "gaussian or sphere");
+             if (base.value != "gaussian" && base.value != "sphere") {
+               fail("Elliptical", "base", fmt::format("'{}'", base.value), "gaussian or sphere");
              }
              const Vector radii = to_vector({"Elliptical", "values"}, values);
              if (weights.is_none() && radii.size() != 2) {
@@ -213,14 +258,15 @@ void bind_laws(py::module_& module) {
              }
              return std::make_shared<EllipticalMeasure>(
                  to_matrix({"Elliptical", "shape"}, shape),
-                 base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
+                 base.value == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian,
                  weights.is_none()
                      ? RadialLaw::uniform(radii[0], radii[1])
                      : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
            }),
            py::arg("shape"), py::arg("base") = "gaussian", py::arg("values") = std::vector<double>{0, 1},
            py::arg("weights") = py::none());
-  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt)
+  py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt,
+                                                                           py::is_final())
       .def(py::init(&make_prompt), py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(),
            py::arg("precision") = "auto")
       .def("__len__", &EmpiricalMeasure::length)
@@ -233,18 +279,22 @@ void bind_laws(py::module_& module) {
             return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
           },
           "The softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum to one.", py::arg("a"));
-  module.def(
-      "law",
-      [](const std::string& name, std::optional<std::ptrdiff_t> d) {
-        return mutable_of(unlocked([&] { return named_law(name, d); }));
-      },
-      docs::kNamedLaw, py::arg("name"), py::arg("d") = py::none());
-  module.def(
-      "matrix",
-      [](const std::string& name, std::optional<std::ptrdiff_t> rows, std::optional<std::ptrdiff_t> columns) {
-        return to_numpy(named_matrix("matrix", name, rows, columns));
-      },
-      docs::kMatrix, py::arg("name"), py::arg("rows") = py::none(), py::arg("columns") = py::none());
+  for (const char* name :
+       {"Gaussian", "Sphere", "Ball", "Product", "Mixture", "Affine", "Pair", "Elliptical"}) {
+    remember_construction(module.attr(name));
+  }
+  remember_construction(module.attr("Prompt"), Arrays::shared);
+  module.def("numbers", [](const std::string& name, const py::object& value) {
+    return double_array({"largo", name.c_str()}, value);
+  });
+  module.def("law", [](const Text<"name">& name, const py::object& d) {
+    const auto dimension = read_optional("d", d);
+    return mutable_of(unlocked([&] { return named_law(name.value, dimension); }));
+  });
+  module.def("matrix", [](const Text<"name">& name, const py::object& rows, const py::object& columns) {
+    return to_numpy(
+        named_matrix("matrix", name.value, read_optional("rows", rows), read_optional("columns", columns)));
+  });
 }
 
 }  // namespace largo::python

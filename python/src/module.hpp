@@ -11,6 +11,9 @@ void bind_moments(pybind11::module_& module);
 void bind_concentration(pybind11::module_& module);
 void bind_icl(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
+void bind_parts(pybind11::module_& module);
+void bind_tasks(pybind11::module_& module);
+void bind_any_training(pybind11::module_& module);
 void bind_studies(pybind11::module_& module);
 
 }  // namespace largo::python

@@ -2,11 +2,15 @@
 #include <oneapi/tbb/parallel_for.h>
 #include <oneapi/tbb/task_arena.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <map>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -19,9 +23,10 @@
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/version.hpp"
 #include "module.hpp"
 #include "records.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -83,23 +88,9 @@ py::dict errors_of(const py::object& self) {
   return errors;
 }
 
-std::vector<py::ssize_t> shape_of(const py::array& array) {
-  return {array.shape(), array.shape() + array.ndim()};
-}
-
-Pair broadcast(const char* function, const py::object& first, const py::object& second) {
-  const py::array one = real_array({function, "s"}, first), two = real_array({function, "L"}, second);
-  const py::object both = py::module_::import("numpy").attr("broadcast_arrays")(one, two);
-  const py::sequence arrays = py::reinterpret_borrow<py::sequence>(both);
-  Pair pair{double_array({function, "s"}, arrays[0]), double_array({function, "L"}, arrays[1]), {}};
-  pair.shape = shape_of(pair.first);
-  return pair;
-}
-
 // Points are independent: threads take them as they come, and the results are the same bits.
 void fill(Moments& moments, const double* s, const double* L, Call& call) {
   const Execution execution = call.execution();
-  if (execution.threads < 0) fail("moments", "threads", execution.threads, "at least 0 (all cores)");
   std::atomic<std::size_t> done = 0;
   const auto one = [&](std::size_t i) {
     call.check();
@@ -114,35 +105,94 @@ void fill(Moments& moments, const double* s, const double* L, Call& call) {
   });
 }
 
-Moments moments(const py::object& s, const py::object& L, int threads, const py::object& progress) {
+Moments moments(const py::object& s, const py::object& L, Threads threads, const py::object& progress) {
   if (is_number(s) && is_number(L)) {
-    const double spread = to_number(s), length = to_number(L);
+    const double spread = read_real("s", s), length = read_real("L", L);
     return {{unlocked([&] { return softmax_moments(spread, length); })}, {}};
   }
-  const Pair pair = broadcast("moments", s, L);
-  Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(pair.first.size())), pair.shape};
-  const double *spreads = pair.first.data(), *lengths = pair.second.data();
-  const py::object report = py::module_::import("largo._arguments").attr("as_progress")(progress, "moments");
-  watch(report, threads, [&](Call& call) { fill(result, spreads, lengths, call); });
+  const Broadcast points = broadcast("moments", {{"s", s}, {"L", L}});
+  Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(points.count())), points.shape};
+  watch(progress, threads.value, [&](Call& call) { fill(result, points[0], points[1], call); });
   return result;
 }
 
 Statistics look_up(const SoftmaxTable& table, const py::object& s) {
   if (is_number(s)) {
-    const double spread = to_number(s);
+    const double spread = read_real("s", s);
     return {{unlocked([&] { return table(spread); })}, {}};
   }
-  const DoubleArray spreads = double_array({"SoftmaxTable", "s"}, s);
-  Statistics result{std::vector<SoftmaxStatistics>(static_cast<std::size_t>(spreads.size())),
-                    shape_of(spreads)};
-  const double* numbers = spreads.data();
+  const Broadcast points = broadcast("SoftmaxTable", {{"s", s}});
+  Statistics result{std::vector<SoftmaxStatistics>(static_cast<std::size_t>(points.count())), points.shape};
   watch(py::none(), 0, [&](const Call& call) {
     for (std::size_t i = 0; i < result.points.size(); ++i) {
       if (i % 1024 == 0) call.check();
-      result.points[i] = table(numbers[i]);
+      result.points[i] = table(points[0][i]);
     }
   });
   return result;
+}
+
+py::object power_sums(const std::vector<int>& parts, const py::object& s, const py::object& L) {
+  const Broadcast points = broadcast("power_sum_moment", {{"s", s}, {"L", L}});
+  Vector values(points.count()), errors(points.count());
+  watch(py::none(), 1, [&](const Call& call) {
+    for (std::ptrdiff_t i = 0; i < values.size(); ++i) {
+      call.check();
+      const Estimate one = power_sum_moment(parts, points[0][i], points[1][i]);
+      values[i] = one.value;
+      errors[i] = one.error;
+    }
+  });
+  return py::make_tuple(shaped(std::move(values), points.shape), shaped(std::move(errors), points.shape));
+}
+
+// f(points, i) at every point.
+template <typename Function>
+py::object at_every_point(const Broadcast& points, const Function& f) {
+  Vector values(points.count());
+  unlocked([&] {
+    for (std::ptrdiff_t i = 0; i < values.size(); ++i) values[i] = f(points, i);
+  });
+  return shaped(std::move(values), points.shape);
+}
+
+void bind_asymptotics(py::module_& module) {
+  module.def("condensation_line", [](const py::object& L) {
+    return at_every_point(broadcast("condensation_line", {{"L", L}}),
+                          [](const Broadcast& at, auto i) { return condensation_line(at[0][i]); });
+  });
+  module.def("concentration_exponent", [](const py::object& s, const py::object& L) {
+    return at_every_point(
+        broadcast("concentration_exponent", {{"s", s}, {"L", L}}),
+        [](const Broadcast& at, auto i) { return concentration_exponent(at[0][i], at[1][i]); });
+  });
+  module.def("averaged_exponent", [](const py::object& sigma) {
+    return at_every_point(broadcast("averaged_exponent", {{"sigma", sigma}}),
+                          [](const Broadcast& at, auto i) { return averaged_exponent(at[0][i]); });
+  });
+}
+
+// The records as they lie in memory: for the same version of largo.
+template <typename Record>
+auto pickled() {
+  using All = Records<Record>;
+  return py::pickle(
+      [](const All& self) {
+        const auto* bytes = reinterpret_cast<const char*>(self.points.data());
+        return py::make_tuple(kVersion, self.shape, py::bytes(bytes, self.points.size() * sizeof(Record)));
+      },
+      [](const py::tuple& state) {
+        const auto bytes = py::cast<std::string>(state[2]);
+        const auto shape = py::cast<std::vector<py::ssize_t>>(state[1]);
+        const auto count = std::accumulate(shape.begin(), shape.end(), py::ssize_t{1}, std::multiplies<>());
+        if (py::cast<std::string>(state[0]) != kVersion ||
+            bytes.size() != static_cast<std::size_t>(count) * sizeof(Record)) {
+          throw py::value_error("pickled by another version of largo");
+        }
+        All self{std::vector<Record>(static_cast<std::size_t>(count)), shape};
+        std::copy(bytes.begin(), bytes.end(), reinterpret_cast<char*>(self.points.data()));
+        return self;
+      });
 }
 
 void bind_results(py::module_& module) {
@@ -161,6 +211,7 @@ void bind_results(py::module_& module) {
     moments.def_property_readonly(
         one.name, [one](const py::object& self) { return part(self, one.estimate, &Estimate::value); });
   }
+  moments.def(pickled<SoftmaxMoments>());
   moments.def_property_readonly("errors", &errors_of);
   moments.def_property_readonly("effective_tokens", [](const py::object& self) {
     const auto& records = py::cast<const Moments&>(self);
@@ -185,6 +236,7 @@ void bind_results(py::module_& module) {
       return field(self, py::cast<const Statistics&>(self), one.value);
     });
   }
+  statistics.def(pickled<SoftmaxStatistics>());
   statistics.def("__repr__", [](const Statistics& self) {
     return fmt::format("<largo.Statistics at {} points>", self.points.size());
   });
@@ -194,25 +246,26 @@ void bind_results(py::module_& module) {
 
 void bind_moments(py::module_& module) {
   bind_results(module);
-  module.def("moments", &moments, docs::kMoments, py::arg("s"), py::arg("L"), py::kw_only(),
-             py::arg("threads") = 0, py::arg("progress") = py::none());
+  module.def("moments", &moments);
   py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
-      .def(py::init<double>(), py::arg("L"))
+      .def(py::init([](Real<"L"> L) { return std::make_unique<SoftmaxTable>(L.value); }), py::arg("L"))
       .def_property_readonly("L", &SoftmaxTable::L, "The length of the prompt.")
+      .def("__reduce__",
+           [](const py::object& self) {
+             return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("L")));
+           })
       .def("__call__", &look_up, py::arg("s"))
       .def(
           "fill",
-          [](const SoftmaxTable& self, double s_max, int threads) {
-            watch(py::none(), threads, [&](const Call& call) { self.fill(s_max, call.execution()); });
+          [](const SoftmaxTable& self, Real<"s_max"> s_max, Threads threads) {
+            watch(py::none(), threads.value,
+                  [&](const Call& call) { self.fill(s_max.value, call.execution()); });
           },
           "fill(s_max, *, threads=0)\n\nPrepares all s up to s_max now, in parallel.", py::arg("s_max"),
           py::kw_only(), py::arg("threads") = 0)
       .def("__repr__",
            [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
-  module.def("power_sum_moment", [](const std::vector<int>& parts, double s, double L) {
-    const Estimate value = unlocked([&] { return power_sum_moment(parts, s, L); });
-    return py::make_tuple(value.value, value.error);
-  });
+  module.def("power_sum_moment", &power_sums);
   // From C++ alone, for benchmarks/compare_python.py: seconds of `repeats` calls.
   module.def("_time_moments", [](double s, double L, int repeats) {
     double sum = 0;
@@ -221,16 +274,7 @@ void bind_moments(py::module_& module) {
     const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
     return std::isfinite(sum) ? taken.count() : 0;
   });
-  module.def("condensation_line", py::vectorize(&condensation_line),
-             "condensation_line(L)\n\n√(2 ln L): for larger s a few tokens carry the weight. Vectorised.",
-             py::arg("L"));
-  module.def("concentration_exponent", py::vectorize(&concentration_exponent),
-             "concentration_exponent(s, L)\n\nκ with E[P_2] = L^{-κ} for long prompts, up to lower order. "
-             "Vectorised.",
-             py::arg("s"), py::arg("L"));
-  module.def("averaged_exponent", py::vectorize(&averaged_exponent),
-             "averaged_exponent(sigma)\n\nc with error = L^{-c} averaged over Gaussian queries. Vectorised.",
-             py::arg("sigma"));
+  bind_asymptotics(module);
 }
 
 }  // namespace largo::python

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include "arrays.hpp"
+#include "interpreter.hpp"
 #include "largo/numerics/check.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -39,7 +41,7 @@ py::function PythonLaw::method(const char* name) const {
 
 double PythonLaw::log_partition(const ConstVectorRef& direction) const {
   check_direction(direction);
-  const py::gil_scoped_acquire acquire;
+  const Locked lock;
   const py::function log_partition = method("log_partition");
   if (!log_partition) {
     PyErr_SetString(PyExc_NotImplementedError, "Law: a law of your own has to define log_partition(self, a)");
@@ -59,7 +61,7 @@ double PythonLaw::log_partition(const ConstVectorRef& direction) const {
 Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
   const std::ptrdiff_t d = dimension();
-  const py::gil_scoped_acquire acquire;
+  const Locked lock;
   const py::function tilted_mean = method("tilted_mean");
   const py::function tilted_covariance = method("tilted_covariance");
   const bool differences =
@@ -90,11 +92,12 @@ Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
 }
 
 void PythonLaw::sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const {
-  const py::gil_scoped_acquire acquire;
+  const Locked lock;
   const py::function draw = method("tokens");
   if (!draw) fail("Law", "a law that is sampled has to define tokens(self, uniforms)");
   const py::object self = draw.attr("__self__");
-  const auto width = py::cast<std::int64_t>(py::getattr(self, "uniforms_per_token", py::int_(dimension())));
+  const std::int64_t width =
+      read_whole("uniforms_per_token", py::getattr(self, "uniforms_per_token", py::int_(dimension())));
   if (width < 1) fail("Law", "uniforms_per_token", static_cast<double>(width), "at least 1");
   RowMatrix uniforms(tokens.rows(), width);
   stream.uniforms(first_token * static_cast<std::uint64_t>(width),

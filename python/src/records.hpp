@@ -2,6 +2,8 @@
 // into the results, without a copy.
 #pragma once
 
+#include <initializer_list>
+#include <utility>
 #include <vector>
 
 #include "arrays.hpp"
@@ -35,21 +37,23 @@ py::object strided(const py::object& self, const Records<Record>& records, const
   return array;
 }
 
-/// Two arguments broadcast against each other, as contiguous numbers. No shape: both are single numbers.
-struct Pair {
-  DoubleArray first, second;
-  std::vector<py::ssize_t> shape;
+/// Arguments broadcast against each other, as contiguous numbers.
+struct Broadcast {
+  std::vector<DoubleArray> arrays;
+  std::vector<py::ssize_t> shape;  ///< empty: all are single numbers
+
+  std::ptrdiff_t count() const { return arrays[0].size(); }
+  const double* operator[](std::size_t argument) const { return arrays[argument].data(); }
 };
+Broadcast broadcast(const char* function,
+                    std::initializer_list<std::pair<const char*, py::handle>> arguments);
+
+/// One number as a float, others as an array of this shape.
+py::object shaped(Vector values, const std::vector<py::ssize_t>& shape);
 
 /// A float or an int of Python (np.float64 is one), without NumPy's machinery.
 inline bool is_number(py::handle value) {
   return PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0;
-}
-
-inline double to_number(py::handle value) {
-  const double number = PyFloat_AsDouble(value.ptr());
-  if (number == -1.0 && PyErr_Occurred() != nullptr) throw py::error_already_set();
-  return number;
 }
 
 }  // namespace largo::python

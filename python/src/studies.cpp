@@ -13,6 +13,7 @@
 #include "largo/studies/study.hpp"
 #include "largo/studies/study_table.hpp"
 #include "module.hpp"
+#include "scalars.hpp"
 
 namespace largo::python {
 namespace {
@@ -20,12 +21,12 @@ namespace {
 using namespace py::literals;
 
 py::dict run(const std::string& file, const std::string& store, const std::map<std::string, std::string>& set,
-             bool retry, int threads, const py::object& progress) {
+             bool retry, Threads threads, const py::object& progress) {
   std::vector<StudyChange> changes;
   for (const auto& [key, value] : set) changes.push_back({key, value});
   StudyRun result;
   std::string content;
-  watch(progress, threads, [&](Call& call) {
+  watch(progress, threads.value, [&](Call& call) {
     StudyRunPlan plan{.retry = retry};
     plan.progress = [&](std::int64_t finished, std::int64_t units) {
       call.show(static_cast<double>(finished) / static_cast<double>(units));

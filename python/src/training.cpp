@@ -1,4 +1,5 @@
 // Training of in-context regression: flows and stochastic descents.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -14,25 +15,16 @@
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
-#include "largo/training/step_schedules.hpp"
 #include "module.hpp"
+#include "scalars.hpp"
+#include "training_arguments.hpp"
 
 namespace largo::python {
 namespace {
 
 using namespace py::literals;
 constexpr const char* kName = "icl.train";
-
-template <typename Value>
-Value choose(const char* argument, const std::string& name,
-             std::initializer_list<std::pair<const char*, Value>> known) {
-  std::string names;
-  for (const auto& [known_name, value] : known) {
-    if (name == known_name) return value;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", known_name);
-  }
-  fail(kName, argument, fmt::format("'{}'", name), fmt::format("one of {}", names));
-}
+constexpr std::int64_t kRecords = 100;
 
 py::dict supremum(const TrajectoryDistance& distance) {
   return py::dict("value"_a = distance.value, "time"_a = distance.time);
@@ -90,50 +82,42 @@ py::dict to_dict(const TrainingRun& run) {
 
 // How stochastic descent goes; the package fills in what is not given.
 void read_descent(const py::dict& options, TrainingPlan& plan) {
-  const auto steps = py::cast<std::int64_t>(options["steps"]);
-  const auto size = py::cast<double>(options["step_size"]);
-  const auto schedule = py::cast<std::string>(options["schedule"]);
+  const std::int64_t steps = read_whole("steps", options["steps"]);
   plan.descent.steps = steps;
-  plan.descent.record_every = py::cast<std::int64_t>(options["record_every"]);
-  plan.descent.optimiser = choose<Optimiser>(
-      "optimizer", py::cast<std::string>(options["optimizer"]),
-      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
-  const int kind = choose<int>("schedule", schedule, {{"constant", 0}, {"inverse-time", 1}, {"cosine", 2}});
-  check_positive(kName, "step_size", size);
-  if (steps < 1) fail(kName, "steps", static_cast<double>(steps), "at least 1");
-  if (kind == 0) plan.descent.step_size = constant_steps(size);
-  if (kind == 1) plan.descent.step_size = inverse_time_steps(size, static_cast<double>(steps) / 10);
-  if (kind == 2) plan.descent.step_size = cosine_steps(size, steps);
-  plan.batches.prompts = py::cast<std::int64_t>(options["batch"]);
-  plan.batches.seed = py::cast<std::uint64_t>(options["seed"]);
+  plan.descent.record_every = std::max<std::int64_t>(1, steps / kRecords);
+  plan.descent.optimiser = optimiser_of(kName, read_text("optimizer", options["optimizer"]));
+  plan.descent.step_size = schedule_of(kName, read_text("schedule", options["schedule"]),
+                                       read_real("step_size", options["step_size"]), steps);
+  plan.batches.prompts = read_whole("batch", options["batch"]);
+  plan.batches.seed = read_seed(options["seed"]);
   plan.batches.loss_factor = py::cast<double>(options["loss_factor"]);
   plan.batches.kernel =
-      choose<PromptKernel>("kernel", py::cast<std::string>(options["kernel"]),
+      choose<PromptKernel>(kName, "kernel", read_text("kernel", options["kernel"]),
                            {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
 }
 
 py::list train_(const RegressionProblem& problem, const std::vector<double>& lengths,
                 const std::vector<std::string>& methods, const std::vector<std::string>& kinds,
-                const std::string& parameters, const py::object& start, const py::dict& options, int threads,
-                const py::object& progress) {
+                const Text<"parameters">& parameters, const py::object& start, const py::dict& options,
+                Threads threads, const py::object& progress) {
   TrainingPlan plan;
   plan.problem = problem;
   plan.lengths = lengths;
   plan.methods.clear();
   for (const std::string& one : methods) {
     plan.methods.push_back(choose<TrainingMethod>(
-        "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
+        kName, "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
   }
   plan.attention.clear();
   for (const std::string& one : kinds) plan.attention.push_back(kind_of(kName, one));
-  plan.parameters = choose<Parametrisation>("parameters", parameters,
+  plan.parameters = choose<Parametrisation>(kName, "parameters", parameters.value,
                                             {{"invariant", Parametrisation::invariant},
                                              {"merged", Parametrisation::merged},
                                              {"factored", Parametrisation::factored}});
   plan.start = to_vector({kName, "start"}, start);
   read_descent(options, plan);
   if (!options["time"].is_none()) {
-    plan.flow.end = py::cast<double>(options["time"]);
+    plan.flow.end = read_real("time", options["time"]);
     if (!(plan.flow.end > 0)) fail(kName, "time", plan.flow.end, "positive");
   } else if (py::cast<bool>(options["as_long_as_sgd"])) {
     plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, plan.descent.steps);
@@ -142,12 +126,12 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
   }
   plan.flow.relative_tolerance = py::cast<double>(options["tolerance"]);
   plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
-  plan.nodes = {py::cast<std::int64_t>(options["nodes"]), py::cast<std::uint64_t>(options["seed"])};
+  plan.nodes = {read_whole("nodes", options["nodes"]), read_seed(options["seed"])};
   if (!options["checkpoints"].is_none()) {
     plan.checkpoints = py::cast<std::string>(py::str(options["checkpoints"]));
   }
   std::vector<TrainingRun> runs;
-  watch(progress, threads, [&](Call& call) {
+  watch(progress, threads.value, [&](Call& call) {
     plan.progress = [&](double share) { call.show(share); };
     runs = train(plan, call.execution());
   });
@@ -161,7 +145,7 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
 void bind_training(py::module_& module) {
   module.def("icl_train", &train_);
   module.def("icl_random_start",
-             [](std::ptrdiff_t d, std::uint64_t seed) { return to_numpy(random_factored_start(d, seed)); });
+             [](Whole<"d"> d, Seed seed) { return to_numpy(random_factored_start(d.value, seed.value)); });
   module.attr("PUBLISHED_STEPS") = kPublishedSteps;
   module.attr("PUBLISHED_STEP_SIZE") = kPublishedStepSize;
   module.attr("PUBLISHED_BATCH") = kPublishedBatch;

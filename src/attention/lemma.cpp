@@ -7,7 +7,7 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/numerics/check.hpp"
-#include "numerics/parallel.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -86,9 +86,10 @@ LemmaReport::AtLength distance_at(const Case& c, const Stream& stream, std::int6
   const RowMatrix limit = attend(AttentionKind::softmax, law, c.weights, c.query);
   Vector squares(prompts);
   parallel_for(prompts, execution, [&](std::ptrdiff_t k) {
+    const Execution alone{.threads = 1, .stop = execution.stop};
     const EmpiricalMeasure prompt(
-        sample_prompt(law, stream.substream(static_cast<std::uint64_t>(k)), length));
-    const RowMatrix output = attend(AttentionKind::softmax, prompt, c.weights, c.query, Execution{1, 0});
+        sample_prompt(law, stream.substream(static_cast<std::uint64_t>(k)), length, alone));
+    const RowMatrix output = attend(AttentionKind::softmax, prompt, c.weights, c.query, alone);
     squares[k] = (output - limit).squaredNorm();
   });
   const double mean = squares.mean();
@@ -131,6 +132,7 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   // Every third case has half the rank; in one dimension, none at all.
   const auto rank_of = [&](std::ptrdiff_t k) { return k % 3 == 2 ? dimension_of(k) / 2 : dimension_of(k); };
   parallel_for(settings.cases, execution, [&](std::ptrdiff_t k) {
+    check_stop(execution);
     errors[k] =
         case_error(draw_case(cases.substream(static_cast<std::uint64_t>(k)), dimension_of(k), rank_of(k)));
   });

@@ -154,8 +154,10 @@ PromptDraw draw_prompt(const PromptSetting& setting, std::int64_t index) {
   check_finite("PromptTask", "query", draw.query);
   check_finite("PromptTask", "target", draw.target);
   if (std::isfinite(setting.length)) {
-    draw.tokens = std::make_shared<EmpiricalMeasure>(sample_prompt(
-        *draw.tokens, stream.substream(kTokenStream), static_cast<std::int64_t>(setting.length)));
+    // One draw is the work of one thread: many are made at once.
+    draw.tokens = std::make_shared<EmpiricalMeasure>(
+        sample_prompt(*draw.tokens, stream.substream(kTokenStream), static_cast<std::int64_t>(setting.length),
+                      {.threads = 1}));
   }
   return draw;
 }

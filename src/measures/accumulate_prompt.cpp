@@ -4,7 +4,7 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include "measures/tilt_kernel.hpp"
-#include "numerics/parallel.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 
@@ -33,6 +33,7 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
     return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding(), kScoreUnit<T>);
   };
   const auto segment_sums = [&](std::int64_t segment) {
+    check_stop(execution);
     WeightedSums sums = empty();
     accumulate_segment(problem, segment * kSegment, std::min(length, (segment + 1) * kSegment), sums);
     return sums;

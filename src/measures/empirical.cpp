@@ -79,7 +79,9 @@ void for_each_pass(std::ptrdiff_t directions, std::int64_t rows, std::int64_t le
     pass(k * per_pass, std::min(per_pass, directions - k * per_pass), how);
   };
   if (length / kSegment < thread_count(execution)) {
-    parallel_for(passes, execution, [&](std::ptrdiff_t k) { run(k, Execution{1, execution.chunk}); });
+    Execution alone = execution;
+    alone.threads = 1;
+    parallel_for(passes, execution, [&](std::ptrdiff_t k) { run(k, alone); });
   } else {
     for (std::ptrdiff_t k = 0; k < passes; ++k) run(k, execution);
   }

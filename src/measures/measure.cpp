@@ -8,7 +8,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
-#include "numerics/parallel.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -135,6 +135,7 @@ std::vector<Tilt> Measure::tilts(const ConstMatrixRef& directions, TiltOrder ord
   check_size("tilts", "each direction", directions.rows(), dimension_);
   std::vector<Tilt> results(static_cast<std::size_t>(directions.cols()));
   parallel_for(directions.cols(), execution, [&](std::ptrdiff_t q) {
+    check_stop(execution);
     results[static_cast<std::size_t>(q)] = tilt(directions.col(q), order);
   });
   return results;
@@ -204,10 +205,17 @@ std::vector<TokenLeaf> Measure::token_leaves() const {
   return {leaf};
 }
 
-RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length) {
+RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length,
+                        const Execution& execution) {
+  constexpr std::int64_t kTogether = std::int64_t{1} << 14;
   if (length < 1) fail("sample_prompt", "length", static_cast<double>(length), "at least 1");
   RowMatrix tokens(length, law.dimension());
-  law.sample(stream, 0, tokens);
+  parallel_for((length + kTogether - 1) / kTogether, execution, [&](std::ptrdiff_t piece) {
+    check_stop(execution);
+    const std::int64_t first = piece * kTogether;
+    law.sample(stream, static_cast<std::uint64_t>(first),
+               tokens.middleRows(first, std::min(kTogether, length - first)));
+  });
   return tokens;
 }
 

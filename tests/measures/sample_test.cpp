@@ -1,10 +1,12 @@
 // Samplers: a million tokens of every law against its exact moments, plain and tilted, and the promise that
 // a token depends on its number alone. Seeds are fixed, so a run either always passes or always fails; with a
 // fresh seed one of the about 300 comparisons below would exceed the threshold in 2 % of the runs.
+#include <atomic>
 #include <cmath>
 
 #include <gtest/gtest.h>
 
+#include "largo/measures/gaussian.hpp"
 #include "measures/catalogue.hpp"
 
 namespace largo {
@@ -98,6 +100,16 @@ TEST_P(Samples, PiecesAreTheWhole) {
   EXPECT_EQ(wide.col(0).norm() + wide.rightCols(1).norm(), 0);
 }
 
+TEST_P(Samples, PromptsDoNotDependOnThreads) {
+  const Measure& law = *GetParam().law;
+  const std::int64_t length = 40000;  // a few pieces
+  RowMatrix whole(length, law.dimension());
+  law.sample(Stream(11, 5), 0, whole);
+  for (const int threads : {1, 3}) {
+    EXPECT_EQ(sample_prompt(law, Stream(11, 5), length, {.threads = threads}), whole);
+  }
+}
+
 TEST_P(Samples, StreamsDiffer) {
   const Measure& law = *GetParam().law;
   if (law.covariance().norm() == 0) return;  // a point has one sample
@@ -105,6 +117,11 @@ TEST_P(Samples, StreamsDiffer) {
   EXPECT_NE(tokens, sample_prompt(law, Stream(11, 6), 100));
   EXPECT_NE(tokens, sample_prompt(law, Stream(12, 5), 100));
   EXPECT_NE(tokens.topRows(50), tokens.bottomRows(50));
+}
+
+TEST(Prompts, StopWhileTheyAreDrawn) {
+  const std::atomic<bool> stop = true;
+  EXPECT_THROW(sample_prompt(GaussianMeasure::standard(2), Stream(1, 1), 100000, {.stop = &stop}), Stopped);
 }
 
 }  // namespace

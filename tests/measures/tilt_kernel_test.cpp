@@ -1,5 +1,6 @@
 // The pass over a prompt: against a plain loop, at every SIMD level, remainder, memory layout and arithmetic.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -266,6 +267,19 @@ TEST(TiltKernel, TokensOfWeightZeroMightAsWellBeAbsent) {
         const EmpiricalMeasure prompt(tokens, weights, arithmetic);
         EXPECT_LE(worst_error(prompt, expected, directions, directions), tolerance) << level << ", " << first;
       }
+    }
+  }
+}
+
+TEST(TiltKernel, StopsWithinAPass) {
+  const std::atomic<bool> stop = true;
+  const Matrix directions = normals(3, 200, 13);
+  for (const std::ptrdiff_t length : {100, 50000}) {  // threads share the directions, or the tokens
+    const EmpiricalMeasure prompt(some_tokens(length, 3, 14));
+    for (const int threads : {1, 2}) {
+      const Execution execution{.threads = threads, .stop = &stop};
+      EXPECT_THROW(prompt.tilts(directions, TiltOrder::mean, execution), Stopped);
+      EXPECT_THROW(prompt.tilted_covariance_products(directions, directions, execution), Stopped);
     }
   }
 }

@@ -1,6 +1,7 @@
 // Laws that define log_partition() and nothing else: the defaults of Measure, at the accuracy measure.hpp
 // states.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -160,6 +161,15 @@ TEST(UserLaw, NaNIsAnErrorNotAnAnswer) {
   const Broken nearby(0.01);
   EXPECT_THROW(nearby.tilt(zero), InputError);
   EXPECT_THROW(nearby.tilt(zero, TiltOrder::mean), InputError);
+}
+
+TEST(UserLaw, StopsBetweenDirections) {
+  const std::atomic<bool> stop = true;
+  const OnlyLogPartition law(std::make_shared<GaussianMeasure>(GaussianMeasure::standard(2)));
+  for (const int threads : {1, 2}) {
+    const Execution execution{.threads = threads, .stop = &stop};
+    EXPECT_THROW(law.tilts(Matrix::Ones(2, 5), TiltOrder::mean, execution), Stopped);
+  }
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ def main():
         python = place / "bin/python"
         subprocess.run([python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps",
                         *pathlib.Path(folder).glob("*.whl")], check=True, env=environment)
-        tests = [HERE / name for name in ("test_odd_inputs.py", "test_laws.py")] if checked else [HERE]
+        tests = [HERE / name for name in ("test_odd_inputs.py", "test_laws.py", "test_tasks.py", "test_pickle.py")] if checked else [HERE]
         if checked:
             environment.update(sanitizer(options.compiler))
         command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", HERE, *tests, *options.rest]

@@ -90,6 +90,32 @@ def test_dlpack(dtype):
     assert np.array_equal(largo.attention(Exported(tokens), Exported(np.array(QUERY))), largo.attention(tokens, QUERY))
 
 
+def test_dlpack_everywhere():
+    """Weights, directions, s, L and the matrices of a law, as arrays of JAX give them: a protocol and a shape."""
+    eye, lengths, vector = Exported(np.eye(2)), Exported(np.array([10.0, 100.0])), Exported(np.array(QUERY))
+    law = largo.Gaussian(Exported(np.zeros(2)), eye)
+    assert np.array_equal(largo.attention(law, vector, K=eye, Q=eye, V=eye, scale="auto"), np.array(QUERY) / np.sqrt(2))
+    assert np.array_equal(largo.moments(vector.values[0], lengths).mse, largo.moments(QUERY[0], [10, 100]).mse)
+    assert largo.concentration(law, L=lengths, query=vector, U=eye).column("L").tolist() == [10, 100]
+    assert largo.icl.risk(largo.icl.Problem(covariance=eye), lengths, point=(eye, 1.0)).value.shape == (2,)
+    assert np.array_equal(law.tilt(vector).mean, QUERY)
+
+
+class OnDevice(Exported):
+    """On a device that NumPy cannot read: 2 is CUDA."""
+
+    def __dlpack__(self, *, stream=None):
+        raise BufferError("on a device")
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+
+def test_arrays_on_other_devices():
+    with pytest.raises(TypeError, match="attention: prompt is OnDevice, which cannot be read as an array: .*device"):
+        largo.attention(OnDevice(np.ones((3, 2))), QUERY)
+
+
 def test_torch():
     torch = pytest.importorskip("torch")
     torch.manual_seed(1)

@@ -10,7 +10,7 @@ import pytest
 import largo
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MODULES = ["largo", "largo.icl", "largo.plot"]
+MODULES = ["largo", "largo.icl", "largo.parts", "largo.plot", "largo.training"]
 
 
 def documented():
@@ -50,8 +50,8 @@ def test_everything_is_documented():
 def test_functions_have_examples():
     calls = [name for name, value in ALL.items() if name.count(".") == 1 and callable(value) and not inspect.isclass(value)]
     without = [name for name in calls if ">>>" not in (inspect.getdoc(ALL[name]) or "")]
-    assert set(without) <= {"largo.uniform", "largo.three_point", "largo.bernoulli", "largo.laplace", "largo.condensation_line",
-                            "largo.concentration_exponent", "largo.averaged_exponent", "largo.read_study", "largo.study_status"}
+    assert set(without) <= {"largo.uniform", "largo.three_point", "largo.bernoulli", "largo.laplace", "largo.read_study",
+                            "largo.study_status"}
 
 
 def test_help_reads_like_a_page():
@@ -61,7 +61,8 @@ def test_help_reads_like_a_page():
             assert name in text, name
 
 
-def test_page():
-    page = pathlib.Path(__file__).resolve().parents[2] / "docs/python.md"
-    failed, tried = doctest.testfile(str(page), module_relative=False, optionflags=FLAGS)
-    assert failed == 0 and tried > 10
+@pytest.mark.parametrize("page,examples", [("docs/python.md", 30), ("README.md", 6)])
+def test_page(page, examples):
+    path = pathlib.Path(__file__).resolve().parents[2] / page
+    failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
+    assert failed == 0 and tried >= examples

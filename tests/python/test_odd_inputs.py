@@ -35,6 +35,38 @@ def test_messages_name_the_argument():
         largo.Gaussian([0, 0], [[1, 2], [0, 1]])
 
 
+NOT_SCALARS = {
+    "threads is 1.5, must be a whole number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], threads=1.5),
+    "threads is 5000, must be between 0": lambda: largo.moments(1, 10, threads=5000),
+    "seed is -1, must be between 0 and 2": lambda: GAUSSIAN.sample(3, seed=-1),
+    "L is 1000.0, must be a whole number": lambda: GAUSSIAN.sample(1e3),
+    "kind is 3, must be a str": lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=3),
+    "scale is None, must be a real number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], scale=None),
+    "dimension is 2.5, must be a whole number": lambda: largo.Sphere(2.5),
+    "radius is 'big', must be a real number": lambda: largo.Sphere(2, "big"),
+    "prompts is 1.5, must be a whole number": lambda: largo.concentration(GAUSSIAN, query=[1, 0, 0], L=9, prompts=1.5),
+    "s is 1000000000000": lambda: largo.moments(10**400, 10),
+    "steps is '5', must be a whole number": lambda: largo.icl.train(largo.icl.Problem(2), 9, method="sgd", steps="5"),
+    "point must be a pair": lambda: largo.icl.risk(largo.icl.Problem(2), 9, point=3),
+    "is a masked array": lambda: largo.Prompt(np.ma.masked_array(TOKENS, mask=TOKENS > 1)),
+    "condensation_line: L is NoneType": lambda: largo.condensation_line(None),
+    "condensation_line: L has dtype complex128": lambda: largo.condensation_line(1j),
+}
+
+
+@pytest.mark.parametrize("message", NOT_SCALARS)
+def test_one_line_names_what_is_wrong(message):
+    with pytest.raises((TypeError, ValueError)) as caught:
+        NOT_SCALARS[message]()
+    assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_kinds_of_laws_are_final():
+    """A method of a subclass would not be seen by C++: there is none."""
+    with pytest.raises(TypeError, match="base type"):
+        type("Mine", (largo.Gaussian,), {})
+
+
 @pytest.mark.parametrize("tokens", BAD_PROMPTS, ids=lambda value: str(value.shape))
 def test_bad_prompts(tokens):
     with pytest.raises(ValueError):

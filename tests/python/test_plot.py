@@ -1,6 +1,8 @@
 """Figures: what is drawn is what was given, and files are PDF."""
 
 import math
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -35,3 +37,18 @@ def test_training():
 def test_plane():
     ax = largo.plot.error_plane(np.linspace(0, 3, 4), [10, 100, 1000], "P2")
     assert ax.get_yscale() == "log" and ax.collections
+
+
+def test_one_palette():
+    """The colours are those of the figures that C++ draws."""
+    source = (pathlib.Path(__file__).resolve().parents[2] / "src/io/figure_curves.cpp").read_text()
+    palette = re.search(r"kPalette = \{(.*?)\}", source, re.S).group(1)
+    assert largo.plot.STYLE["axes.prop_cycle"].by_key()["color"] == re.findall(r"#\w{6}", palette)
+
+
+def test_colours_of_one_quantity():
+    """Of one quantity, a colour for each scale; of several, one for each of them."""
+    result = largo.concentration(largo.law("gaussian", 2), query=[1, 0], L=[10, 100], sigma=[0.5, 1])
+    assert len({line.get_color() for line in largo.plot.concentration(result, ["output"]).lines}) == 2
+    both = largo.plot.concentration(result, ["output", "gradient_V"])
+    assert len({line.get_color() for line in both.lines}) == 2 == len({line.get_linestyle() for line in both.lines})

@@ -99,7 +99,8 @@ class Measure {
 
 using MeasurePtr = std::shared_ptr<const Measure>;
 
-/// A prompt of `length` i.i.d. tokens, one per row, numbered from 0.
-RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length);
+/// A prompt of `length` i.i.d. tokens, one per row, numbered from 0; in pieces, on the threads of the call.
+RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length,
+                        const Execution& execution = {});
 
 }  // namespace largo

@@ -13,7 +13,7 @@ struct Execution {
   int threads = 0;                          ///< 0: all cores
   std::int64_t chunk = 0;                   ///< work handed to a thread at a time; 0: chosen by largo
   const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
-  const std::atomic<bool>* stop = nullptr;  ///< once true, sampling ends within a second by throwing Stopped
+  const std::atomic<bool>* stop = nullptr;  ///< once true, long work ends within a second by throwing Stopped
 };
 
 /// Thrown where Execution::stop was set. Nothing is returned, and nothing written but the checkpoints that

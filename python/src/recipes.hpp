@@ -1,0 +1,19 @@
+// Objects that remember how they were made, so that pickle and copy can make them again, to the bit. The
+// recipe is the attribute _recipe: (maker, arguments, named arguments).
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace largo::python {
+
+/// Of the arguments, what becomes of arrays: they may be changed afterwards, but a prompt is to share them.
+enum class Arrays { copied, shared };
+
+/// From now on, objects of this type (with dynamic_attr) remember what they were constructed from.
+void remember_construction(pybind11::handle type, Arrays arrays = Arrays::copied);
+
+/// __reduce__: the recipe; a subclass in Python that has none is `base` with these arguments, and its
+/// attributes.
+pybind11::object reduce(const pybind11::object& self, pybind11::handle base, pybind11::tuple arguments);
+
+}  // namespace largo::python
