@@ -16,6 +16,13 @@ if(LARGO_HAS_MPI)
 else()
   set(without_mpi PATTERN "mpi" EXCLUDE)
 endif()
+if(LARGO_HAS_CUDA)
+  set_target_properties(largo_cuda PROPERTIES INSTALL_RPATH "$ORIGIN")
+  install(TARGETS largo_cuda EXPORT largo-cuda-targets)
+  install(EXPORT largo-cuda-targets NAMESPACE largo:: DESTINATION ${LARGO_PACKAGE_DIR})
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/cuda/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+          FILES_MATCHING PATTERN "*.hpp")
+endif()
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.hpp" ${without_mpi})
 install(EXPORT largo-targets NAMESPACE largo:: DESTINATION ${LARGO_PACKAGE_DIR})

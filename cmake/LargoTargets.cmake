@@ -4,10 +4,9 @@ add_library(largo_flags INTERFACE)
 target_compile_features(largo_flags INTERFACE cxx_std_20)
 # No machine of the last fifteen years stops at SSSE3: one level less to compile and to test.
 target_compile_definitions(largo_flags INTERFACE HWY_DISABLED_TARGETS=HWY_SSSE3)
-target_compile_options(largo_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
-  -Woverloaded-virtual -Wcast-align -ffp-contract=off
-  $<$<BOOL:${LARGO_WERROR}>:-Werror>)
+set(LARGO_CXX_FLAGS -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wno-sign-conversion -Wnon-virtual-dtor
+  -Woverloaded-virtual -Wcast-align -ffp-contract=off $<$<BOOL:${LARGO_WERROR}>:-Werror>)
+target_compile_options(largo_flags INTERFACE "$<$<COMPILE_LANGUAGE:CXX>:${LARGO_CXX_FLAGS}>")
 
 # largo_precompile(TARGET HEADERS...): headers that most sources of the target include; reading them is a third of the
 # time of a build. The preset clang does without, and finds out a source that forgets an include.
@@ -22,12 +21,12 @@ function(largo_add_test name)
   add_executable(test_${name} ${ARGN})
   target_link_libraries(test_${name} PRIVATE largo::largo largo_flags largo_test_support GTest::gtest_main)
   # What is tested is the library: the tests compile in two thirds of the time like this.
-  target_compile_options(test_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(test_${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
   if(LARGO_PRECOMPILE)
     target_precompile_headers(test_${name} REUSE_FROM largo_test_headers)
     # g++ 12 takes the standard library's headers for ours when they are precompiled, and is wrong about its strings.
     target_compile_options(test_${name} PRIVATE
-      $<$<CXX_COMPILER_ID:GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-restrict$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-stringop-overread>)
+      $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-restrict$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-stringop-overread>)
   endif()
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
 endfunction()

@@ -131,6 +131,10 @@ void run_attention(const AttentionOptions& options) {
   const Weights weights = read_weights(options, law->dimension());
   const RowMatrix queries = read_queries("attention", options.query, query_dimension(weights));
   const MeasurePtr prompt = prompt_of(options, law);
+  if (options.device != "cpu" && dynamic_cast<const EmpiricalMeasure*>(prompt.get()) == nullptr) {
+    fail("attention", "--device", options.device,
+         "cpu for a law; a GPU takes prompts (--law tokens:FILE, or --L 1e6)");
+  }
   const Execution execution = options.execution();
 
   const auto output = [&](AttentionKind kind) {
@@ -188,6 +192,7 @@ void add_attention_command(CLI::App& app) {
   command->add_flag("--gradients", options->gradients, "full Jacobians in (U, V) or (K, Q, V)");
   command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file")
       ->check(check_given, "");
+  add_device_option(*command, options->device);
   add_common_options(*command, *options);
   command->footer(
       "Matrices: identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, a .npy, .csv or .safetensors file,\n"

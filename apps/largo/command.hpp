@@ -7,6 +7,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "device_option.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/execution.hpp"
 #include "processes.hpp"
@@ -18,8 +19,11 @@ struct CommonOptions {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string precision = "auto";
+  std::string device = "cpu";  ///< of commands with --device
 
-  Execution execution() const { return {.threads = threads, .ranks = process_ranks()}; }
+  Execution execution() const {
+    return {.threads = threads, .ranks = process_ranks(), .device = named_device(device)};
+  }
   Arithmetic arithmetic() const;
 };
 

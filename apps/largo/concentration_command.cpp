@@ -158,6 +158,9 @@ void run_concentration(const ConcentrationOptions& options) {
   ConcentrationPlan plan = read_plan(options, layer, report.notes);
   const auto constants = read_constants(options);
   if (options.tolerance) check_tolerance(layer, *options.tolerance);
+  if (options.device != "cpu" && !plan.sampled) {
+    fail(kName, "--device", options.device, "cpu for exact errors; a GPU draws prompts (--method sampled)");
+  }
   if (options.dry_run) return describe(plan, options.json);
   check_files(options, plan);
   {
@@ -240,6 +243,7 @@ void add_concentration_command(CLI::App& app) {
   command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
   command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
       ->check(check_given, "");
+  add_device_option(*command, options->device);
   command->add_flag("--quick", options->quick, "sample 1000 prompts at each point");
   command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
   add_common_options(*command, *options);

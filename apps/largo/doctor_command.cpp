@@ -51,7 +51,8 @@ void run_doctor(const CommonOptions& options) {
   json["mpi"] = !mpi.empty();
   if (!mpi.empty()) json["mpi_library"] = mpi;
   json["processes"] = processes;
-  json["cuda"] = false;
+  json["cuda"] = cuda_in_this_build();
+  json["cuda_device"] = describe_devices();
 #ifdef LARGO_HAS_PYTHON
   json["python"] = true;
 #else
@@ -84,8 +85,8 @@ void run_doctor(const CommonOptions& options) {
                json["assertions"].get<bool>() ? "on" : "off");
     fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
                json["simd_available"].dump());
-    fmt::print("threads   {}\nMPI       {}\nCUDA      not in this build\nPython    {}\n",
-               json["threads"].get<int>(), describe_mpi(mpi, processes),
+    fmt::print("threads   {}\nMPI       {}\nCUDA      {}\nPython    {}\n", json["threads"].get<int>(),
+               describe_mpi(mpi, processes), json["cuda_device"].get<std::string>(),
                json["python"].get<bool>() ? "module built with it; scripts/python ENV installs it"
                                           : "not in this build (install pybind11-dev and python3-dev)");
     for (const auto& [name, version] : json["libraries"].items()) {

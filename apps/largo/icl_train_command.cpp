@@ -216,6 +216,9 @@ void drop_comparisons(TrainReport& report) {
 void run_train(const TrainOptions& options) {
   TrainReport report;
   report.plan = read_plan(options, report.warnings);
+  if (options.device != "cpu" && !has(report.plan, TrainingMethod::descent)) {
+    fail(kName, "--device", options.device, "cpu for flows; a GPU draws prompts (--method sgd)");
+  }
   if (options.dry_run) return describe(options, report.plan);
   check_output_files(kName, options.csv, options.plot);
   if (!first_process()) return;  // paths are not rows to be shared out: the others wait at their end
@@ -290,6 +293,7 @@ void add_icl_train_command(CLI::App& icl) {
   command->add_option("--csv", options->csv, "write all paths to this file")->check(check_given, "");
   command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
       ->check(check_given, "");
+  add_device_option(*command, options->device);
   command->add_flag("--quick", options->quick, "a hundredth of the steps of sgd");
   command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
   command->footer(

@@ -135,6 +135,7 @@ void add_run_command(CLI::App& app) {
           "--set", options->changes,
           "KEY=VALUE: another value of a parameter, or a list or range for the grid; may be repeated")
       ->take_all();
+  add_device_option(*command, options->device);
   command->add_flag("--retry", options->retry, "run units that failed before, too");
   command->add_flag("--dry-run", options->dry_run,
                     "say how many units there are, how long and how much, and stop");

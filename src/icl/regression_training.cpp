@@ -15,8 +15,10 @@
 #include "icl/path_distance.hpp"
 #include "icl/plan_parts.hpp"
 #include "icl/risk_statistics.hpp"
+#include "largo/icl/descent_engine.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/device.hpp"
 #include "largo/numerics/factor.hpp"
 #include "numerics/parallel.hpp"
 
@@ -98,39 +100,57 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
   return run;
 }
 
-DescentState first_state(const TrainingPlan& plan, const DescentOptions& options) {
-  if (!options.checkpoint.empty() && std::filesystem::exists(options.checkpoint)) {
-    return load_descent(options.checkpoint);
-  }
-  DescentState state;
-  state.parameters = plan.start;
-  return state;
+std::string describe_run(AttentionKind attention, double L) {
+  return fmt::format("{} attention, L = {:g}", attention == AttentionKind::softmax ? "softmax" : "linear", L);
 }
 
-TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, double L, DescentOptions options) {
-  TrainingRun run;
-  run.L = L;
-  run.attention = attention;
-  run.method = TrainingMethod::descent;
-  run.map = map_of(plan);
-  RegressionBatches batches = plan.batches;
-  batches.length = static_cast<std::int64_t>(L);
-  batches.attention = attention;
-  const auto risk = in_parameters(regression_batches(plan.problem, batches), run.map);
+EngineDescent prepare_descent(const TrainingPlan& plan, AttentionKind attention, double L) {
+  EngineDescent descent;
+  descent.batches = plan.batches;
+  descent.batches.length = static_cast<std::int64_t>(L);
+  descent.batches.attention = attention;
   if (!plan.checkpoints.empty()) {
-    options.checkpoint =
+    descent.checkpoint =
         plan.checkpoints / fmt::format("{}-L{:.0f}-{:016x}.safetensors",
                                        attention == AttentionKind::softmax ? "softmax" : "linear", L,
                                        descent_fingerprint(plan, attention, L));
+  }
+  if (!descent.checkpoint.empty() && std::filesystem::exists(descent.checkpoint)) {
+    descent.state = load_descent(descent.checkpoint);
+  } else {
+    descent.state.parameters = plan.start;
+  }
+  return descent;
+}
+
+DescentOptions descent_options(const TrainingPlan& plan, const Execution& execution) {
+  DescentOptions options = plan.descent;
+  options.execution.stop = execution.stop;
+  if (!plan.checkpoints.empty()) {
     options.checkpoint_every = std::max<std::int64_t>(1, options.steps / kCheckpoints);
   }
-  DescentState state;
+  return options;
+}
+
+// On the threads; to a descent that a device has run this adds nothing.
+void finish_descent(const TrainingPlan& plan, DescentOptions options, double L, EngineDescent& descent) {
   try {
-    state = descend(*risk, first_state(plan, options), options);
+    if (descent.error) std::rethrow_exception(descent.error);
+    options.checkpoint = descent.checkpoint;
+    const auto risk = in_parameters(regression_batches(plan.problem, descent.batches), map_of(plan));
+    descent.state = descend(*risk, std::move(descent.state), options);
   } catch (const Diverged& error) {
-    fail(kName, fmt::format("{} attention, L = {:g}: {}",
-                            attention == AttentionKind::softmax ? "softmax" : "linear", L, error.what()));
+    fail(kName, fmt::format("{}: {}", describe_run(descent.batches.attention, L), error.what()));
   }
+}
+
+TrainingRun descent_run(const TrainingPlan& plan, double L, EngineDescent& descent) {
+  TrainingRun run;
+  run.L = L;
+  run.attention = descent.batches.attention;
+  run.method = TrainingMethod::descent;
+  run.map = map_of(plan);
+  DescentState& state = descent.state;
   // A gradient of `factor` times the squared error is 2 factor times that of the risk.
   const double pace = 2 * plan.batches.loss_factor;
   for (DescentRecord& record : state.records) {
@@ -141,7 +161,7 @@ TrainingRun descent_run(const TrainingPlan& plan, AttentionKind attention, doubl
   run.steps = state.step;
   run.last = to_parameters(run.map->map(state.parameters), plan.problem.dimension());
   const TaskNodes nodes = final_nodes(plan);
-  run.final_risk = regression_risk(plan.problem, attention, L, run.last, nodes, plan.batches.execution);
+  run.final_risk = regression_risk(plan.problem, run.attention, L, run.last, nodes, plan.batches.execution);
   return run;
 }
 
@@ -164,6 +184,23 @@ struct Job {
   AttentionKind attention;
   double L;
 };
+
+// All descents at once.
+void descend_on_device(const TrainingPlan& plan, const Execution& execution, const std::vector<Job>& jobs,
+                       std::vector<EngineDescent>& descents) {
+  std::vector<EngineDescent> all;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].method == TrainingMethod::descent) all.push_back(std::move(descents[i]));
+  }
+  if (all.empty()) return;
+  DescentOptions options = descent_options(plan, execution);
+  options.progress = plan.progress;
+  execution.device->descents().descend(plan.problem, plan.parameters, options, all);
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].method == TrainingMethod::descent) descents[i] = std::move(all[next++]);
+  }
+}
 
 void make_folder(const std::filesystem::path& folder) {
   if (folder.empty()) return;
@@ -223,6 +260,7 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
   // Longest prompts first, and flows before descents: cores are then idle least at the end.
   Execution alone = execution;  // runs do not meet other processes: each has them all
   alone.ranks = nullptr;
+  alone.device = nullptr;  // which takes descents alone
   const TrainingRun limit = flow_run(plan, AttentionKind::softmax, kInfinity, Average::best, alone);
   // Flows over nodes are compared with one over the same nodes. (Those of short prompts have more, but are so
   // far from the limit that it does not matter.)
@@ -237,6 +275,12 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
                flow_b = jobs[b].method == TrainingMethod::flow;
     return flow_a != flow_b ? flow_a : jobs[a].L > jobs[b].L;
   });
+  std::vector<EngineDescent> descents(jobs.size());
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].method != TrainingMethod::descent) continue;
+    descents[i] = prepare_descent(plan, jobs[i].attention, jobs[i].L);
+  }
+  if (execution.device != nullptr) descend_on_device(plan, execution, jobs, descents);
   double work = 0, done = 0;
   const auto work_of = [](const Job& job) { return job.method == TrainingMethod::flow ? 0 : job.L + 30; };
   for (const Job& job : jobs) work += work_of(job);
@@ -257,17 +301,17 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
       runs[i].gradient_gap = infinite ? 0 : gradient_gap(plan, runs[i], reference, inner);
       runs[i].to_limit_flow = path_distance(plan.problem, runs[i], infinite ? limit : reference);
     } else {
-      DescentOptions options = plan.descent;
-      options.execution.stop = execution.stop;
+      DescentOptions options = descent_options(plan, execution);
       double mine = 0;
       options.progress = [&](double share) {
-        if (!plan.progress) return;
+        if (!plan.progress || execution.device != nullptr) return;
         const std::lock_guard lock(mutex);
         done += work_of(job) * (share - mine);
         mine = share;
         plan.progress(done / work);
       };
-      runs[i] = descent_run(plan, job.attention, job.L, options);
+      finish_descent(plan, options, job.L, descents[i]);
+      runs[i] = descent_run(plan, job.L, descents[i]);
       if (comparable) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit);
     }
   });

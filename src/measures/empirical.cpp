@@ -185,6 +185,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts(const ConstMatrixRef& directions, Tilt
                                           const Execution& execution) const {
   check_size("tilts", "each direction", directions.rows(), dimension());
   check_finite("tilts", "directions", directions);
+  if (execution.device != nullptr) return tilts_on_device(directions, order, execution);
   return arithmetic_ == Arithmetic::float32 ? tilts_in<float>(directions, order, execution)
                                             : tilts_in<double>(directions, order, execution);
 }
@@ -230,6 +231,7 @@ Matrix EmpiricalMeasure::tilted_covariance_products(const ConstMatrixRef& direct
                                                     const ConstMatrixRef& vectors,
                                                     const Execution& execution) const {
   check_pairs(directions, vectors);
+  if (execution.device != nullptr) return products_on_device(directions, vectors, execution);
   return arithmetic_ == Arithmetic::float32 ? products_in<float>(directions, vectors, execution)
                                             : products_in<double>(directions, vectors, execution);
 }

@@ -48,15 +48,24 @@ struct Setting {
   const Measure* queries = nullptr;   // null: one query
   std::optional<QueryLimit> limit;    // of that query
   std::optional<LinearLimit> linear;  // where controls can be trusted
+  PreparedPrompts prepared;           // by a device
 
   TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
+
+  /// Of prompt number `index`, where queries are random.
+  Vector query(std::uint64_t index) const {
+    RowMatrix drawn(1, queries->dimension());
+    queries->sample(Stream(sampling.seed, index).substream(kQueryDraws), 0, drawn);
+    return drawn.row(0).transpose();
+  }
 };
 
 class ErrorSampler final : public Sampler {
  public:
   explicit ErrorSampler(const Setting& setting)
       : setting_(setting),
-        kernel_(make_prompt_error_kernel(setting.prompt, setting.sampling, setting.execution)) {
+        kernel_(make_prompt_error_kernel(setting.prompt, setting.sampling, setting.execution,
+                                         setting.execution.device != nullptr ? &setting.prepared : nullptr)) {
     if (setting.limit) kernel_->aim(*setting.limit);
   }
 
@@ -74,9 +83,7 @@ class ErrorSampler final : public Sampler {
 
  private:
   const QueryLimit& draw_query(std::uint64_t index) {
-    RowMatrix query(1, setting_.queries->dimension());
-    setting_.queries->sample(Stream(setting_.sampling.seed, index).substream(kQueryDraws), 0, query);
-    drawn_.emplace(setting_.prompt.law, setting_.U, query.row(0).transpose(), setting_.order());
+    drawn_.emplace(setting_.prompt.law, setting_.U, setting_.query(index), setting_.order());
     kernel_->aim(*drawn_);
     return *drawn_;
   }
@@ -107,7 +114,7 @@ class ErrorSampler final : public Sampler {
 
 class ErrorExperiment final : public Experiment {
  public:
-  explicit ErrorExperiment(const Setting& setting) : setting_(setting) {}
+  explicit ErrorExperiment(Setting& setting) : setting_(setting) {}
   std::size_t quantities() const override {
     return kBias + static_cast<std::size_t>(setting_.prompt.V.rows());
   }
@@ -117,8 +124,22 @@ class ErrorExperiment final : public Experiment {
   }
   std::unique_ptr<Sampler> sampler() const override { return std::make_unique<ErrorSampler>(setting_); }
 
+  void prepare(std::uint64_t first, std::int64_t count) const override {
+    if (setting_.execution.device == nullptr) return;
+    Matrix directions(setting_.U.rows(), setting_.limit ? 1 : count);
+    if (setting_.limit) {
+      directions.col(0) = setting_.limit->direction;
+    } else {
+      for (Eigen::Index i = 0; i < count; ++i) {
+        directions.col(i) = setting_.U * setting_.query(first + static_cast<std::uint64_t>(i));
+      }
+    }
+    prepare_prompts(setting_.prompt, setting_.sampling, directions, first, count, setting_.execution,
+                    setting_.prepared);
+  }
+
  private:
-  const Setting& setting_;
+  Setting& setting_;
 };
 
 void check(const Setting& setting, std::ptrdiff_t query_size) {
@@ -218,8 +239,8 @@ SampledMean with_rounding(SampledMean mean, TokenPrecision precision) {
 
 SampledErrors run(Setting& setting) {
   if (setting.limit && setting.sampling.plan.use_controls) setting.linear = usable_controls(setting);
-  std::vector<SampledMean> means =
-      sample_means(ErrorExperiment(setting), setting.sampling.plan, setting.execution);
+  ErrorExperiment experiment(setting);
+  std::vector<SampledMean> means = sample_means(experiment, setting.sampling.plan, setting.execution);
   for (SampledMean& mean : means) mean = with_rounding(mean, setting.sampling.precision);
   SampledErrors errors{means[kOutput],    means[kGradientV],
                        means[kGradientU], {means.begin() + kBias, means.end()},

@@ -12,19 +12,6 @@
 namespace largo {
 namespace {
 
-constexpr std::size_t kCoinsPerLane = 64;
-
-struct Coin {
-  float low, high;
-};
-struct Segment {
-  float centre, half_width;
-};
-struct Quantile {
-  CoordinateLawPtr law;
-};
-using Recipe = std::variant<Coin, Atoms, Segment, Quantile>;
-
 Recipe recipe_of_atoms(const std::vector<ScoreComponent>& pieces) {
   if (pieces.size() == 2 && pieces[0].weight == 0.5) {
     return Coin{static_cast<float>(pieces[0].centre), static_cast<float>(pieces[1].centre)};
@@ -40,6 +27,8 @@ Recipe recipe_of_atoms(const std::vector<ScoreComponent>& pieces) {
   }
   return law;
 }
+
+}  // namespace
 
 Recipe recipe_of(const CoordinateLawPtr& law) {
   std::vector<ScoreComponent> pieces;
@@ -58,6 +47,8 @@ Recipe recipe_of(const CoordinateLawPtr& law) {
   }
   return Quantile{law};
 }
+
+namespace {
 
 class CoordinateSource final : public TokenSource<float> {
  public:

@@ -4,14 +4,32 @@
 
 #include <cstdint>
 #include <memory>
+#include <variant>
 #include <vector>
 
 #include "largo/measures/coordinate_law.hpp"
+#include "sampling/token_transforms.hpp"
 
 namespace largo {
 
 template <typename T>
 class TokenSource;
+
+/// Two values of probability ½, from one bit.
+struct Coin {
+  float low, high;
+};
+/// Uniform on an interval.
+struct Segment {
+  float centre, half_width;
+};
+struct Quantile {
+  CoordinateLawPtr law;
+};
+using Recipe = std::variant<Coin, Atoms, Segment, Quantile>;
+Recipe recipe_of(const CoordinateLawPtr& law);
+
+inline constexpr std::size_t kCoinsPerLane = 64;
 
 /// Lanes for these coordinates: coins first, 64 a lane; then the others, two a lane.
 std::uint64_t coordinate_lanes(const std::vector<CoordinateLawPtr>& coordinates);

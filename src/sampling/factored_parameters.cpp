@@ -24,7 +24,7 @@ Matrix product(const Matrix& A, const Matrix& B) {
 RegressionParameters FactoredParameters::merged() const {
   check_size("merged", "rows of Q", Q.rows(), K.rows());
   check_size("merged", "output", output.size(), V.rows());
-  return {product(K.transpose(), Q), V.transpose() * output};
+  return {product(K.transpose(), Q), product(V.transpose(), output)};
 }
 
 FactoredParameters factored_gradient(const FactoredParameters& parameters,
@@ -35,7 +35,7 @@ FactoredParameters factored_gradient(const FactoredParameters& parameters,
   check_size("factored_gradient", "columns of V", parameters.V.cols(), gradient.v.size());
   check_size("factored_gradient", "output", parameters.output.size(), parameters.V.rows());
   return {product(parameters.Q, gradient.U.transpose()), product(parameters.K, gradient.U),
-          parameters.output * gradient.v.transpose(), parameters.V * gradient.v};
+          parameters.output * gradient.v.transpose(), product(parameters.V, gradient.v)};
 }
 
 }  // namespace largo

@@ -17,6 +17,8 @@ constexpr std::uint64_t kFirstLane = kLabelLane + 1;
 
 }  // namespace
 
+std::uint64_t first_token_lane() { return kFirstLane; }
+
 template <typename T>
 FullPrompt<T>::FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V)
     : dimension_(dimension), V_(V) {
@@ -53,6 +55,15 @@ void FullPrompt<T>::attend(const ConstVectorRef& direction, std::uint64_t seed, 
     leaf.drawn = true;
     add_tokens(leaf, seed, prompt, first, count, execution);
   });
+  combine(direction, L, tilt);
+}
+
+template <typename T>
+void FullPrompt<T>::attend_sums(const ConstVectorRef& direction, std::span<const double> sums_and_top,
+                                std::int64_t L, PromptTilt& tilt) {
+  Leaf& leaf = leaves_.front();
+  leaf.sums.set(sums_and_top);
+  leaf.drawn = true;
   combine(direction, L, tilt);
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "largo/measures/measure.hpp"
@@ -20,6 +21,9 @@ struct PromptTilt {
   Matrix value_covariance;   ///< V times the covariance, where asked for
 };
 
+/// Lanes of a law's first leaf.
+std::uint64_t first_token_lane();
+
 template <typename T>
 class FullPrompt {
  public:
@@ -31,6 +35,10 @@ class FullPrompt {
   /// Stopped.
   void attend(const ConstVectorRef& direction, std::uint64_t seed, std::uint64_t prompt, std::int64_t L,
               const Execution& execution, PromptTilt& tilt);
+
+  /// The same for a prompt of the only leaf that a device has summed.
+  void attend_sums(const ConstVectorRef& direction, std::span<const double> sums_and_top, std::int64_t L,
+                   PromptTilt& tilt);
 
  private:
   struct Leaf {

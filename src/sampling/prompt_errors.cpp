@@ -8,6 +8,7 @@
 #include "exact/attention_forms.hpp"
 #include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/device.hpp"
 #include "numerics/portable_math.hpp"
 #include "sampling/full_prompt.hpp"
 #include "sampling/score_prompt.hpp"
@@ -18,10 +19,12 @@ namespace {
 template <typename T>
 class FullKernelOf final : public PromptErrorKernel {
  public:
-  FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution)
+  FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
+               const PreparedPrompts* prepared)
       : V_(law.V),
         sampling_(sampling),
         execution_(execution),
+        prepared_(prepared),
         prompt_(law.leaves, law.law.dimension(), sampling.gradient_U ? &law.V : nullptr) {}
 
   void aim(const QueryLimit& limit) override {
@@ -30,7 +33,11 @@ class FullKernelOf final : public PromptErrorKernel {
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
-    prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
+    if (prepared_ != nullptr) {
+      prompt_.attend_sums(limit_->direction, prepared_->row(prompt), sampling_.length, tilt_);
+    } else {
+      prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
+    }
     shift_ = tilt_.mean - limit_->tilt.mean;
     errors.bias.noalias() = V_ * shift_;
     errors.output = errors.bias.squaredNorm();
@@ -46,6 +53,7 @@ class FullKernelOf final : public PromptErrorKernel {
   const Matrix& V_;
   const ErrorSampling& sampling_;
   const Execution& execution_;
+  const PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
   FullPrompt<T> prompt_;
   PromptTilt tilt_;
@@ -53,15 +61,26 @@ class FullKernelOf final : public PromptErrorKernel {
   Matrix VC_;  // V times the covariance of the limit
 };
 
+// Scores of Gaussian tokens are s v, v standard; near their mean little cancels.
+double spread_of(const Vector& along) { return along.norm(); }
+double shift_of(double s, std::int64_t L) {
+  return std::min(s, std::sqrt(2 * portable_log(static_cast<double>(L))));
+}
+
+ScoreSums to_sums(std::span<const double> row) {
+  return {row[0], row[1], row[2], row[3], row[4], row[5], row[6], static_cast<std::int64_t>(row[7])};
+}
+
 // Gaussian tokens mean + R g: given the scores, the errors are the combinations of softmax statistics whose
 // expectations the exact engine computes (exact/attention_forms.hpp).
 class GaussianScoreKernel final : public PromptErrorKernel {
  public:
   GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
-                      const Execution& execution)
+                      const Execution& execution, const PreparedPrompts* prepared)
       : V_(V),
         sampling_(sampling),
         execution_(execution),
+        prepared_(prepared),
         R_(leaf.scale * leaf.map),
         offset_(leaf.offset),
         forms_(R_, V) {}
@@ -69,7 +88,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   void aim(const QueryLimit& limit) override {
     limit_ = &limit;
     const Vector along = R_.transpose() * limit.direction;
-    s_ = along.norm();
+    s_ = spread_of(along);
     const Vector e = s_ > 0 ? Vector(along / s_) : Vector(Vector::Unit(R_.cols(), 0));
     VRe_ = V_ * (R_ * e);
     DirectionValues at;
@@ -81,12 +100,13 @@ class GaussianScoreKernel final : public PromptErrorKernel {
     gradient_V_ = value_gradient_combination(forms_, at);
     gradient_U_ = covariance_combination(forms_, at);
     centre_ = offset_.size() > 0 ? offset_.dot(limit.direction) : 0;
-    shift_ = std::min(s_, std::sqrt(2 * portable_log(static_cast<double>(sampling_.length))));
+    shift_ = shift_of(s_, sampling_.length);
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
-    const ScoreSums sums =
-        score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0, sampling_.length, s_, shift_, execution_);
+    const ScoreSums sums = prepared_ != nullptr ? to_sums(prepared_->row(prompt))
+                                                : score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0,
+                                                             sampling_.length, s_, shift_, execution_);
     const double w = sums.w;
     const double from_shift = sums.wv / w;
     const double A = shift_ + from_shift;
@@ -112,6 +132,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   const Matrix& V_;
   const ErrorSampling& sampling_;
   const Execution& execution_;
+  const PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
   Matrix R_;
   Vector offset_;
@@ -148,12 +169,11 @@ class ScoreLawKernel final : public PromptErrorKernel {
   std::optional<ScorePrompt> prompt_;
 };
 
-}  // namespace
+constexpr const char* kName = "sample_attention_errors";
 
-std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
-                                                            const ErrorSampling& sampling,
-                                                            const Execution& execution) {
-  constexpr const char* kName = "sample_attention_errors";
+enum class KernelKind : std::uint8_t { full_float, full_double, gaussian_scores, score_law };
+
+KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
   const TokenLeaf& first = law.leaves.front();
   const bool gaussian = law.leaves.size() == 1 && std::holds_alternative<NormalTokens>(first.base) &&
                         !first.squared_radius.has_value();
@@ -162,16 +182,74 @@ std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law
     fail(kName, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
   }
   if (sampling.kernel == PromptKernel::full || point) {
-    if (sampling.precision == TokenPrecision::float32) {
-      return std::make_unique<FullKernelOf<float>>(law, sampling, execution);
-    }
-    return std::make_unique<FullKernelOf<double>>(law, sampling, execution);
+    return sampling.precision == TokenPrecision::float32 ? KernelKind::full_float : KernelKind::full_double;
   }
-  if (gaussian) return std::make_unique<GaussianScoreKernel>(first, law.V, sampling, execution);
+  if (gaussian) return KernelKind::gaussian_scores;
   if (sampling.gradient_U) {
     fail(kName, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
   }
-  return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
+  return KernelKind::score_law;
+}
+
+}  // namespace
+
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
+                                                            const ErrorSampling& sampling,
+                                                            const Execution& execution,
+                                                            const PreparedPrompts* prepared) {
+  switch (kind_of(law, sampling)) {
+    case KernelKind::full_float:
+      return std::make_unique<FullKernelOf<float>>(law, sampling, execution, prepared);
+    case KernelKind::full_double:
+      return std::make_unique<FullKernelOf<double>>(law, sampling, execution, prepared);
+    case KernelKind::gaussian_scores:
+      return std::make_unique<GaussianScoreKernel>(law.leaves.front(), law.V, sampling, execution, prepared);
+    case KernelKind::score_law:
+      return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
+  }
+  return nullptr;
+}
+
+void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
+                     std::uint64_t first, std::int64_t count, const Execution& execution,
+                     PreparedPrompts& prepared) {
+  const KernelKind kind = kind_of(law, sampling);
+  if (kind == KernelKind::full_double) {
+    fail(kName, "precision on a GPU", "float64", "float32: or sample with --device cpu");
+  }
+  if (kind == KernelKind::score_law || law.leaves.size() != 1) {
+    fail(
+        kName,
+        "mixtures, and scores of other laws than Gaussian ones, are not drawn on a GPU: sample with --device "
+        "cpu");
+  }
+  const TokenLeaf& leaf = law.leaves.front();
+  const PromptRange range{sampling.seed, first, count, sampling.length};
+  prepared.first = first;
+  if (kind == KernelKind::gaussian_scores) {
+    const Matrix R = leaf.scale * leaf.map;
+    std::vector<double> rates, shifts;
+    for (Eigen::Index q = 0; q < directions.cols(); ++q) {
+      const Vector along = R.transpose() * directions.col(q);
+      rates.push_back(spread_of(along));
+      check_score_rate(rates.back());
+      shifts.push_back(shift_of(rates.back(), sampling.length));
+    }
+    prepared.width = PromptEngine::kScoreRow;
+    prepared.rows.resize(static_cast<std::size_t>(count) * prepared.width);
+    execution.device->prompts().sum_scores(kScoreLanes, rates, shifts, range, execution, prepared.rows);
+    return;
+  }
+  const SumOrder order = sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
+  std::vector<double> pulled;
+  for (Eigen::Index q = 0; q < directions.cols(); ++q) {
+    const Vector direction = leaf.pull_back(directions.col(q));
+    pulled.insert(pulled.end(), direction.begin(), direction.end());
+  }
+  prepared.width = sum_count(static_cast<std::size_t>(leaf.base_dimension()), order) + 1;
+  prepared.rows.resize(static_cast<std::size_t>(count) * prepared.width);
+  execution.device->prompts().sum_tokens(leaf, first_token_lane(), order, pulled, range, execution,
+                                         prepared.rows);
 }
 
 }  // namespace largo

@@ -7,6 +7,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/sampling/attention_errors.hpp"
+#include "sampling/prompt_engine.hpp"
 #include "sampling/query_limit.hpp"
 
 namespace largo {
@@ -40,10 +41,17 @@ struct PromptLaw {
   const std::vector<TokenLeaf> leaves;
 };
 
-/// The kernel that `sampling` asks for. InputError where the law does not allow it. All must outlive the
-/// kernel.
+/// Sums of the prompts [first, first + count) by the device of `execution`, for draw() to find: at one
+/// direction, or at one for each (columns). InputError for laws and precisions that it has no kernel for.
+void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
+                     std::uint64_t first, std::int64_t count, const Execution& execution,
+                     PreparedPrompts& prepared);
+
+/// The kernel that `sampling` asks for; it draws prompts itself, or takes them from `prepared` where that is
+/// not null. InputError where the law does not allow it. All must outlive the kernel.
 std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
                                                             const ErrorSampling& sampling,
-                                                            const Execution& execution);
+                                                            const Execution& execution,
+                                                            const PreparedPrompts* prepared = nullptr);
 
 }  // namespace largo

@@ -17,7 +17,8 @@ namespace {
 constexpr const char* kName = "sample_means";
 constexpr std::size_t kControls = Experiment::kControls;
 constexpr std::int64_t kFirstLook = 1024;
-constexpr std::int64_t kBlocksAtOnce = 1024;  // whose sums are held in memory
+constexpr std::int64_t kBlocksAtOnce = 1024;                    // whose sums are held in memory
+constexpr std::int64_t kSamplesAtOnce = std::int64_t{1} << 15;  // for which a device prepares
 constexpr std::uint64_t kPilot = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostPilots = 512;
 constexpr std::int64_t kFewestPilots = 32;
@@ -70,6 +71,16 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
   fitted.reduction[static_cast<std::size_t>(q)] = before / std::max(after, kRounding * before);
 }
 
+// For this process's share of so many blocks, which have `samples` samples from `first` on.
+void prepare_share(const Experiment& experiment, std::uint64_t first, std::int64_t blocks,
+                   std::int64_t samples, const Execution& execution) {
+  const std::int64_t per_block = experiment.samples_per_block();
+  const Share share = share_of(blocks, execution);
+  const std::int64_t begin = share.first * per_block;
+  const std::int64_t end = std::min(samples, (share.first + share.count) * per_block);
+  if (begin < end) experiment.prepare(first + static_cast<std::uint64_t>(begin), end - begin);
+}
+
 Coefficients choose_coefficients(const Experiment& experiment, const SamplingPlan& plan,
                                  const Execution& execution) {
   const std::size_t quantities = experiment.quantities();
@@ -79,6 +90,7 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
   const std::int64_t per_block = experiment.samples_per_block();
   const std::int64_t blocks = (pilots + per_block - 1) / per_block;
   const std::size_t width = quantities * (1 + kControls);
+  prepare_share(experiment, kPilot + plan.first, blocks, pilots, execution);
   // Raw samples, a block of them in a row.
   const AlignedVector<double> rows =
       distribute_rows(blocks, static_cast<std::size_t>(per_block) * width, execution,
@@ -108,8 +120,13 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
   const std::size_t quantities = moments.size();
   const std::int64_t per_block = experiment.samples_per_block();
   const std::int64_t blocks = (end - begin + per_block - 1) / per_block;
-  for (std::int64_t first = 0; first < blocks; first += kBlocksAtOnce) {
-    const std::int64_t count = std::min(kBlocksAtOnce, blocks - first);
+  const std::int64_t at_once = execution.device == nullptr
+                                   ? kBlocksAtOnce
+                                   : std::clamp<std::int64_t>(kSamplesAtOnce / per_block, 1, kBlocksAtOnce);
+  for (std::int64_t first = 0; first < blocks; first += at_once) {
+    const std::int64_t count = std::min(at_once, blocks - first);
+    const std::int64_t start = begin + first * per_block;
+    prepare_share(experiment, plan.first + static_cast<std::uint64_t>(start), count, end - start, execution);
     const AlignedVector<double> rows = distribute_rows(
         count, quantities * kNumbers, execution, [&](std::ptrdiff_t block, std::span<double> row) {
           Draws draws(experiment);

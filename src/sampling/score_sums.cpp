@@ -163,6 +163,12 @@ void ScoreSums::merge(const ScoreSums& other) {
   top = new_top;
 }
 
+void check_score_rate(double rate) {
+  if (!(rate <= 1e11)) {
+    fail("sampling", "spread of the scores", rate, "at most 1e11: scale down U or the query");
+  }
+}
+
 ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, std::int64_t first,
                      std::int64_t count, double rate, double shift, const Execution& execution) {
   ensure_simd_level();
@@ -171,8 +177,7 @@ ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, st
     const auto n = static_cast<double>(count);
     return {n, -n * shift, n * shift * shift, n, -n * shift, n * shift * shift, n, 0};
   }
-  if (!(rate <= 1e11))
-    fail("sampling", "spread of the scores", rate, "at most 1e11: scale down U or the query");
+  check_score_rate(rate);
   const auto rate2 = static_cast<float>(rate * std::numbers::log2e);
   Chunk chunk;
   alignas(64) float partial[kScoreSums * kTokensAtOnce];

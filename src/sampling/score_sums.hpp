@@ -38,6 +38,9 @@ struct ScoreAddress {
   std::uint64_t lane = 0;
 };
 
+/// InputError for scores that spread too far to be drawn.
+void check_score_rate(double rate);
+
 /// Tokens first, ..., first + count - 1 (first a multiple of 2^14). Domain: order >= 2, 0 <= rate <= 1e11,
 /// otherwise InputError. In float32 (draws and weights to 2^-22), summed in float64 every 256 tokens; the
 /// same bits at every SIMD level. Throws Stopped. Cost: 3 ns a token (gaussian), 6 ns (bounded) with AVX2.

@@ -178,6 +178,15 @@ void add_chunk(TokenChunk<double>& chunk) { HWY_DYNAMIC_DISPATCH(AddDoubles)(chu
 
 constexpr double kLargestScore = 1e12;
 
+void check_top(double top) {
+  if (!(std::abs(top) <= kLargestScore)) {
+    fail("sampling", "a score", top * std::numbers::ln2,
+         "below 1e12 in size: scale down U, the query or the tokens");
+  }
+}
+
+}  // namespace
+
 std::size_t sum_count(std::size_t dimension, SumOrder order) {
   switch (order) {
     case SumOrder::mean:
@@ -189,8 +198,6 @@ std::size_t sum_count(std::size_t dimension, SumOrder order) {
   }
   return 0;
 }
-
-}  // namespace
 
 template <typename T>
 TokenSums<T>::TokenSums(std::size_t dimension, SumOrder order)
@@ -228,10 +235,7 @@ void TokenSums<T>::add(const T* tokens, std::size_t count) {
                       partial_.data(),
                       0};
   add_chunk(chunk);
-  if (!(std::abs(chunk.top) <= kLargestScore)) {
-    fail("sampling", "a score", double{chunk.top} * std::numbers::ln2,
-         "below 1e12 in size: scale down U, the query or the tokens");
-  }
+  check_top(double{chunk.top});
   const auto chunk_top = static_cast<std::int64_t>(chunk.top);
   const std::int64_t old_top = empty_ ? chunk_top : top_;
   top_ = std::max(old_top, chunk_top);
@@ -244,6 +248,14 @@ void TokenSums<T>::add(const T* tokens, std::size_t count) {
     const bool squared = k == 1;
     sums_[k] = sums_[k] * old_scale * (squared ? old_scale : 1) + sum * new_scale * (squared ? new_scale : 1);
   }
+}
+
+template <typename T>
+void TokenSums<T>::set(std::span<const double> sums_and_top) {
+  check_top(sums_and_top.back());
+  std::copy_n(sums_and_top.begin(), sums_.size(), sums_.begin());
+  top_ = static_cast<std::int64_t>(sums_and_top.back());
+  empty_ = false;
 }
 
 template <typename T>

@@ -23,6 +23,9 @@ enum class SumOrder : std::uint8_t {
   covariance,  ///< instead of these: Σ w x xᵀ
 };
 
+/// How many sums that is, over tokens of this dimension.
+std::size_t sum_count(std::size_t dimension, SumOrder order);
+
 template <typename T>
 class TokenSums {
  public:
@@ -35,6 +38,9 @@ class TokenSums {
   /// Error: a rounding of T in t_i and in each product. The same bits at every SIMD level. Cost: for
   /// a vector of tokens an exponential and 4 operations a coordinate (mean).
   void add(const T* tokens, std::size_t count);
+  /// Takes over the sums of a whole prompt, summed elsewhere, in the order in which they are kept here, and
+  /// their top.
+  void set(std::span<const double> sums_and_top);
 
   /// Of all tokens since begin(); the sums are zero when there were none.
   double weight() const { return sums_[0]; }          ///< Σ w 2^-top

@@ -64,6 +64,10 @@ class EmpiricalMeasure final : public Measure {
   template <typename T>
   Matrix products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                      const Execution& execution) const;
+  std::vector<Tilt> tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
+                                    const Execution& execution) const;
+  Matrix products_on_device(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                            const Execution& execution) const;
   template <typename T>
   void check_tokens() const;
   Vector moment_centre() const;

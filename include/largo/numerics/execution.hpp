@@ -9,11 +9,14 @@
 
 namespace largo {
 
+class Device;  // largo/numerics/device.hpp
+
 struct Execution {
   int threads = 0;                          ///< 0: all cores
   std::int64_t chunk = 0;                   ///< work handed to a thread at a time; 0: chosen by largo
   const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
   const std::atomic<bool>* stop = nullptr;  ///< once true, long work ends within a second by throwing Stopped
+  const Device* device = nullptr;           ///< where prompts are drawn; null: on the threads
 };
 
 /// Thrown where Execution::stop was set. Nothing is returned, and nothing written but the checkpoints that

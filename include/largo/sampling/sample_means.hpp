@@ -37,6 +37,12 @@ class Experiment {
   /// How many samples make a unit of work: a function of the experiment alone.
   virtual std::int64_t samples_per_block() const { return 64; }
   virtual std::unique_ptr<Sampler> sampler() const = 0;
+  /// Called on one thread before samplers draw the samples first, ..., first + count - 1 (of this process),
+  /// for what is better done for many at once.
+  virtual void prepare(std::uint64_t first, std::int64_t count) const {
+    (void)first;
+    (void)count;
+  }
 };
 
 /// The mean of n samples, n >= 2.

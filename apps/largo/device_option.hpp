@@ -1,0 +1,22 @@
+// --device cpu|cuda, for commands that draw many prompts.
+#pragma once
+
+#include <string>
+
+#include <CLI/CLI.hpp>
+
+#include "largo/numerics/device.hpp"
+
+namespace largo {
+
+void add_device_option(CLI::App& command, std::string& device);
+
+/// The device of that name, opened at the first call and kept; null for cpu. InputError where there is none.
+const Device* named_device(const std::string& name);
+
+/// For doctor: what there is, or why there is nothing.
+std::string describe_devices();
+/// Whether this build has the kernels for GPUs.
+bool cuda_in_this_build();
+
+}  // namespace largo

@@ -1,0 +1,136 @@
+// What a GPU does, against the CPU of the same machine: one JSON object a line, for
+// benchmarks/compare_cuda.py.
+//
+//   benchmark_cuda train L RUNS STEPS    descents of the published experiment at one length, softmax
+//   attention benchmark_cuda sweep STEPS SEEDS     all of its lengths and both kinds of attention
+//   benchmark_cuda sample L PROMPTS THREADS   Rademacher tokens, d = 16, by both
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "largo/cuda/cuda_device.hpp"
+#include "largo/icl/descent_engine.hpp"
+#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/measures/gaussian.hpp"
+#include "largo/measures/product.hpp"
+#include "largo/measures/sphere.hpp"
+#include "largo/sampling/attention_errors.hpp"
+
+namespace {
+
+constexpr Eigen::Index kDimension = 5;
+
+double seconds_of(const auto& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+largo::EngineDescent run_of(std::int64_t L, largo::AttentionKind attention, std::uint64_t seed) {
+  largo::EngineDescent run;
+  run.batches = {.length = L, .prompts = 128, .seed = seed, .attention = attention, .loss_factor = 1};
+  run.state.parameters = largo::random_factored_start(kDimension, seed);
+  return run;
+}
+
+double train(const largo::Device& device, std::vector<largo::EngineDescent> runs, std::int64_t steps) {
+  largo::DescentOptions options;
+  options.step_size = largo::constant_steps(0.01);
+  options.steps = steps;
+  options.record_every = std::max<std::int64_t>(1, steps / 100);
+  const auto problem = largo::published_problem(largo::PublishedData::code, kDimension);
+  return seconds_of(
+      [&] { device.descents().descend(problem, largo::Parametrisation::factored, options, runs); });
+}
+
+void train_one_length(const largo::Device& device, std::int64_t L, std::int64_t count, std::int64_t steps) {
+  std::vector<largo::EngineDescent> runs;
+  for (std::int64_t i = 0; i < count; ++i) {
+    runs.push_back(run_of(L, largo::AttentionKind::softmax, static_cast<std::uint64_t>(i + 1)));
+  }
+  train(device, runs, std::min<std::int64_t>(steps, 32));  // the first launch loads the kernels
+  const double seconds = train(device, runs, steps);
+  const double tokens =
+      128.0 * static_cast<double>(L) * static_cast<double>(count) * static_cast<double>(steps);
+  fmt::print(
+      "{{\"train\": {{\"L\": {}, \"runs\": {}, \"steps\": {}, \"seconds\": {:.4f}, \"step_us\": {:.2f}, "
+      "\"Mtokens_per_s\": {:.1f}}}}}\n",
+      L, count, steps, seconds, seconds / static_cast<double>(steps) * 1e6, tokens / seconds * 1e-6);
+}
+
+void sweep(const largo::Device& device, std::int64_t steps, std::int64_t seeds) {
+  std::vector<largo::EngineDescent> runs;
+  double tokens = 0;
+  for (std::int64_t seed = 1; seed <= seeds; ++seed) {
+    for (const auto attention : {largo::AttentionKind::softmax, largo::AttentionKind::linear}) {
+      for (const double L : largo::published_lengths()) {
+        runs.push_back(run_of(static_cast<std::int64_t>(L), attention, static_cast<std::uint64_t>(seed)));
+        tokens += 128 * L * static_cast<double>(steps);
+      }
+    }
+  }
+  const double seconds = train(device, runs, steps);
+  fmt::print(
+      "{{\"sweep\": {{\"runs\": {}, \"steps\": {}, \"seconds\": {:.3f}, \"Mtokens_per_s\": {:.1f}}}}}\n",
+      runs.size(), steps, seconds, tokens / seconds * 1e-6);
+}
+
+void sample(const largo::Device& device, std::int64_t L, std::int64_t prompts, int threads) {
+  const largo::Matrix I = largo::Matrix::Identity(16, 16);
+  const largo::Vector query = largo::Vector::Constant(16, 0.25);
+  const std::pair<const char*, largo::MeasurePtr> laws[] = {
+      {"rademacher", std::make_shared<largo::ProductMeasure>(16, largo::rademacher())},
+      {"sphere", std::make_shared<largo::SphereMeasure>(16, 4)},
+      {"gaussian, collapsed",
+       std::make_shared<largo::GaussianMeasure>(largo::GaussianMeasure::standard(16))}};
+  for (const auto& [name, law] : laws) {
+    for (const bool gradient_U : {false, true}) {
+      largo::ErrorSampling sampling;
+      sampling.length = L;
+      sampling.plan.use_controls = false;
+      sampling.gradient_U = gradient_U;
+      if (std::string(name).starts_with("gaussian")) sampling.kernel = largo::PromptKernel::collapsed;
+      const auto rate = [&](const largo::Execution& execution, std::int64_t count) {
+        sampling.plan.samples = count;
+        double value = 0;
+        const double seconds = seconds_of([&] {
+          value = largo::sample_attention_errors(*law, I, I, query, sampling, execution).output.value;
+        });
+        return std::pair(static_cast<double>(count * L) / seconds * 1e-6, value);
+      };
+      rate({.device = &device}, 64);
+      const auto [gpu, gpu_value] = rate({.device = &device}, prompts);
+      const auto [cpu, cpu_value] = rate({.threads = threads}, std::max<std::int64_t>(2, prompts / 512));
+      const auto same = rate({.device = &device}, std::max<std::int64_t>(2, prompts / 512)).second;
+      fmt::print(
+          "{{\"sample\": {{\"law\": \"{}\", \"gradient_U\": {}, \"L\": {}, \"prompts\": {}, "
+          "\"Mtokens_per_s\": {:.1f}, \"cpu_threads\": {}, \"cpu_Mtokens_per_s\": {:.1f}, \"ratio\": {:.1f}, "
+          "\"same_bits\": {}, \"output_error\": {:.9g}}}}}\n",
+          name, gradient_U, L, prompts, gpu, threads, cpu, gpu / cpu, same == cpu_value, gpu_value);
+    }
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  const auto number = [&](std::size_t i) { return std::stoll(arguments.at(i)); };
+  const std::unique_ptr<largo::Device> device = largo::open_cuda_device();
+  if (arguments.at(0) == "train") train_one_length(*device, number(1), number(2), number(3));
+  if (arguments.at(0) == "sweep") sweep(*device, number(1), number(2));
+  if (arguments.at(0) == "sample") sample(*device, number(1), number(2), static_cast<int>(number(3)));
+  return 0;
+} catch (const std::out_of_range&) {
+  std::cerr << "benchmark_cuda train L RUNS STEPS | sweep STEPS SEEDS | sample L PROMPTS THREADS\n";
+  return 2;
+} catch (const std::exception& error) {
+  std::cerr << "benchmark_cuda: " << error.what() << '\n';
+  return 2;
+}

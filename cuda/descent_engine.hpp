@@ -1,0 +1,18 @@
+// Descents on a GPU.
+#pragma once
+
+#include "largo/icl/descent_engine.hpp"
+
+namespace largo::cuda {
+
+class CudaDescents final : public DescentEngine {
+ public:
+  explicit CudaDescents(int device) : device_(device) {}
+  void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
+               std::vector<EngineDescent>& runs) const override;
+
+ private:
+  int device_;
+};
+
+}  // namespace largo::cuda

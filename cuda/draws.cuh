@@ -1,0 +1,167 @@
+// The draws of src/sampling/float_draws.hpp, one at a time: the same words and normals for the same address.
+#pragma once
+
+#include <cstdint>
+
+#include "portable.cuh"
+
+namespace largo::cuda {
+
+/// Counters of one prompt: (first + i, stream) under the key `seed`.
+struct Address {
+  std::uint64_t seed = 0, stream = 0, first = 0;
+};
+
+/// What Philox4x32-10 makes of one counter.
+struct Words {
+  std::uint32_t word[4];
+};
+
+LARGO_HOST_DEVICE Words philox(const Address& at, std::uint64_t index) {
+  const std::uint64_t counter = at.first + index;
+  std::uint32_t x0 = static_cast<std::uint32_t>(counter), x1 = static_cast<std::uint32_t>(counter >> 32);
+  std::uint32_t x2 = static_cast<std::uint32_t>(at.stream), x3 = static_cast<std::uint32_t>(at.stream >> 32);
+  std::uint32_t key0 = static_cast<std::uint32_t>(at.seed), key1 = static_cast<std::uint32_t>(at.seed >> 32);
+  LARGO_UNROLL
+  for (int round = 0; round < 10; ++round) {
+    const std::uint64_t product0 = std::uint64_t{x0} * 0xD2511F53u,
+                        product1 = std::uint64_t{x2} * 0xCD9E8D57u;
+    x0 = static_cast<std::uint32_t>(product1 >> 32) ^ x1 ^ key0;
+    x2 = static_cast<std::uint32_t>(product0 >> 32) ^ x3 ^ key1;
+    x1 = static_cast<std::uint32_t>(product1);
+    x3 = static_cast<std::uint32_t>(product0);
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  return {{x0, x1, x2, x3}};
+}
+
+/// Two numbers of a token.
+template <typename T>
+struct Pair {
+  T first, second;
+};
+
+/// -2 ln of the uniform in the upper 31 bits of the word.
+LARGO_HOST_DEVICE float squared_radius(std::uint32_t radius) {
+  constexpr std::int32_t kRootHalf = 0x3f3504f3;
+  const float u = static_cast<float>(static_cast<std::int32_t>(radius >> 1)) + 0.5F;
+  const std::int32_t from_root = bits_as<std::int32_t>(u) - (kRootHalf + (31 << 23));
+  const float f = bits_as<float>((from_root & 0x7fffff) + kRootHalf) - 1.0F;
+  const float e = static_cast<float>(from_root >> 23) * -1.3862943611198906F;
+  const float ff = f * f;
+  float even = fused(ff, -0x1.4c3d0ap-2F, -0x1.978e2ep-2F);
+  float odd = fused(ff, 0x1.9dfa82p-3F, 0x1.614c06p-2F);
+  even = fused(even, ff, -0x1.5559dcp-1F);
+  odd = fused(odd, ff, 0x1.ff623cp-2F);
+  even = fused(even, ff, -0x1.fffffep0F);
+  odd = fused(odd, ff, 0x1.00007ap0F);
+  return fused(f, fused(f, odd, even), e);
+}
+
+/// cos θ and sin θ, in the order that the upper bit of the word says.
+LARGO_HOST_DEVICE Pair<float> direction(std::uint32_t angle) {
+  const float y = static_cast<float>(static_cast<std::int32_t>(angle << 1)) * 0x1p-31F;
+  const float yy = y * y;
+  float sin = fused(yy, -0x1.2a7638p-15F, 0x1.46496cp-9F);
+  float cos = fused(yy, -0x1.4e9b00p-12F, 0x1.03b11ep-6F);
+  sin = fused(sin, yy, -0x1.4abb68p-4F);
+  cos = fused(cos, yy, -0x1.3bd3a0p-2F);
+  sin = y * fused(sin, yy, 0x1.921fb4p-1F);
+  cos = fused(cos, yy, 1.0F);
+  const bool exchanged = (angle & 0x80000000u) != 0;
+  return {exchanged ? sin : cos, exchanged ? cos : sin};
+}
+
+LARGO_HOST_DEVICE float with_sign_of(std::uint32_t radius, float x) {
+  return bits_as<float>(bits_as<std::uint32_t>(x) ^ (radius << 31));
+}
+
+/// √x for x = 0 and 2^-40 <= x < 2^40, correctly rounded, and without the branch for other numbers that would
+/// keep the roots of several tokens from being taken together.
+LARGO_HOST_DEVICE float root_of_squared_radius(float x) {
+#ifdef __CUDA_ARCH__
+  float inverse;
+  asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(x));
+  const float y = x * inverse;
+  return x == 0.0F ? 0.0F : fused(fused(-y, y, x), 0.5F * inverse, y);
+#else
+  return root(x);
+#endif
+}
+
+/// Two standard normals of a word each, or of a word and an angle of 16 bits.
+LARGO_HOST_DEVICE Pair<float> normals(std::uint32_t radius, std::uint32_t angle) {
+  const Pair<float> on_circle = direction(angle);
+  const float r = with_sign_of(radius, root_of_squared_radius(squared_radius(radius)));
+  return {r * on_circle.first, r * on_circle.second};
+}
+
+/// Tokens of a block of 32 whose counters a lane reads: lane = 2j + k has tokens 8v + lane, v < 4, with the
+/// radii in words 2k and 2k + 1 of counters j and 4 + j, and angles in those of counter 8 + j.
+inline constexpr int kBlockTokens = 32, kBlockCounters = 16;
+
+/// Half a word as an angle: the lower one for even v.
+LARGO_HOST_DEVICE std::uint32_t angle_of(std::uint32_t word, int v) {
+  return (v % 2 == 0 ? word << 16 : word & 0xffff0000u) | 0x8000u;
+}
+
+/// The two normals of token t of the address, which is a multiple of kBlockCounters.
+LARGO_HOST_DEVICE Pair<float> token_normals(const Address& at, std::uint64_t t) {
+  const std::uint64_t block = t / kBlockTokens * kBlockCounters;
+  const auto v = static_cast<int>(t / 8 % 4), j = static_cast<int>(t / 2 % 4), k = static_cast<int>(t % 2);
+  const Words radii = philox(at, block + static_cast<std::uint64_t>(4 * (v / 2) + j));
+  const Words angles = philox(at, block + static_cast<std::uint64_t>(8 + j));
+  return normals(radii.word[v % 2 + 2 * k], angle_of(angles.word[v / 2 + 2 * k], v));
+}
+
+/// The two words of token t.
+LARGO_HOST_DEVICE Pair<std::uint32_t> token_words(const Address& at, std::uint64_t t) {
+  const Words words = philox(at, t / 2);
+  return t % 2 == 0 ? Pair<std::uint32_t>{words.word[0], words.word[1]}
+                    : Pair<std::uint32_t>{words.word[2], words.word[3]};
+}
+
+/// Lanes of counters of a prompt (src/sampling/token_source.hpp), for the tokens from `first_token` on.
+LARGO_HOST_DEVICE Address lane_of(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
+                                  std::uint64_t first_token) {
+  return {seed, prompt, (lane << 40) + first_token / 8 * 4};
+}
+
+// From a word to a coordinate, as src/sampling/token_transforms.hpp has it.
+
+LARGO_HOST_DEVICE float coin(std::uint32_t word, int bit, float low, float high) {
+  return (word >> bit & 1) != 0 ? high : low;
+}
+
+inline constexpr int kMostAtoms = 4;
+struct Atoms {
+  float value[kMostAtoms];
+  std::uint32_t below[kMostAtoms - 1];
+};
+LARGO_HOST_DEVICE float atom(std::uint32_t word, const Atoms& law) {
+  float value = law.value[kMostAtoms - 1];
+  LARGO_UNROLL
+  for (int k = kMostAtoms - 2; k >= 0; --k) value = word < law.below[k] ? law.value[k] : value;
+  return value;
+}
+
+LARGO_HOST_DEVICE float interval(std::uint32_t word, float centre, float half_width) {
+  return centre + static_cast<float>(static_cast<std::int32_t>(word)) * (half_width * 0x1p-31F);
+}
+
+/// What a token of this squared norm is multiplied by to lie on the sphere.
+LARGO_HOST_DEVICE float to_sphere(float square) {
+  return quotient(1.0F, root(square < 0x1p-100F ? 1.0F : square));
+}
+
+/// A coordinate of a uniform point on the unit sphere of R^order (src/sampling/score_sums.cpp): rate = -log2
+/// e/(order
+/// - 2), -1e30 for order 2.
+LARGO_HOST_DEVICE float sphere_coordinate(std::uint32_t radius, std::uint32_t angle, float rate) {
+  const float rest = power_of_two(rate * squared_radius(radius));
+  const float square = 1.0F - rest > 0.0F ? 1.0F - rest : 0.0F;
+  return root(square) * with_sign_of(radius, direction(angle).first);
+}
+
+}  // namespace largo::cuda

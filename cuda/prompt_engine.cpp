@@ -1,0 +1,196 @@
+#include "prompt_engine.hpp"
+
+#include <algorithm>
+#include <numbers>
+#include <variant>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
+#include "prompt_kernel.hpp"
+#include "runtime.hpp"
+#include "sampling/coordinate_source.hpp"
+
+namespace largo::cuda {
+namespace {
+
+constexpr const char* kName = "sample_attention_errors";
+// Numbers of chunks that are held at a time, and tokens of a launch: stops wait for its end.
+constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 25;
+constexpr std::int64_t kLaunchTokens = std::int64_t{1} << 31;
+
+[[noreturn]] void refuse(const std::string& law) {
+  fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
+}
+
+// What the kernel makes the coordinates of: coins first, 64 a lane, then the others, two a lane.
+struct Recipes {
+  std::vector<Coordinate> coordinates;
+  std::vector<std::int32_t> lane_begins = {0};
+};
+
+Coordinate to_coordinate(const Recipe& recipe) {
+  Coordinate c;
+  if (const auto* coin = std::get_if<Coin>(&recipe)) {
+    c.low = coin->low;
+    c.high = coin->high;
+  } else if (const auto* segment = std::get_if<Segment>(&recipe)) {
+    c.kind = Coordinate::Kind::interval;
+    c.low = segment->centre;
+    c.high = segment->half_width;
+  } else if (const auto* few = std::get_if<largo::Atoms>(&recipe)) {
+    c.kind = Coordinate::Kind::atoms;
+    std::copy(few->value.begin(), few->value.end(), c.atoms.value);
+    std::copy(few->below.begin(), few->below.end(), c.atoms.below);
+  } else {
+    refuse("coordinates other than coins, a few atoms and intervals (Laplace's, say) are");
+  }
+  return c;
+}
+
+Recipes recipes_of(const ProductTokens& base) {
+  std::vector<Coordinate> coins, others;
+  for (std::size_t j = 0; j < base.coordinates.size(); ++j) {
+    Coordinate c = to_coordinate(recipe_of(base.coordinates[j]));
+    c.index = static_cast<std::int32_t>(j);
+    (c.kind == Coordinate::Kind::coin ? coins : others).push_back(c);
+  }
+  Recipes recipes;
+  const auto end_lane = [&] {
+    recipes.lane_begins.push_back(static_cast<std::int32_t>(recipes.coordinates.size()));
+  };
+  for (std::size_t k = 0; k < coins.size(); ++k) {
+    coins[k].word = static_cast<std::int32_t>(k / 32 % 2);
+    coins[k].bit = static_cast<std::int32_t>(k % 32);
+    recipes.coordinates.push_back(coins[k]);
+    if ((k + 1) % kCoinsPerLane == 0 || k + 1 == coins.size()) end_lane();
+  }
+  for (std::size_t k = 0; k < others.size(); ++k) {
+    others[k].word = static_cast<std::int32_t>(k % 2);
+    recipes.coordinates.push_back(others[k]);
+    if (k % 2 == 1 || k + 1 == others.size()) end_lane();
+  }
+  return recipes;
+}
+
+// Whether all coordinates are of one kind, with the same numbers.
+bool are_alike(const std::vector<Coordinate>& coordinates, Coordinate::Kind kind) {
+  return std::all_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
+    return c.kind == kind && c.low == coordinates.front().low && c.high == coordinates.front().high;
+  });
+}
+
+// What a law has to say to the kernel, on the device.
+class Tokens {
+ public:
+  Tokens(const TokenLeaf& leaf, TokenJob& job) {
+    if (leaf.squared_radius.has_value()) refuse("tokens with random radii are");
+    job.dimension = job.drawn = static_cast<std::int32_t>(leaf.base_dimension());
+    if (std::holds_alternative<SampledTokens>(leaf.base)) refuse("laws that only sample themselves are");
+    if (const auto* sphere = std::get_if<SphereTokens>(&leaf.base)) {
+      job.kind = TokenKind::sphere;
+      job.drawn = static_cast<std::int32_t>(sphere->whole);
+    } else if (const auto* product = std::get_if<ProductTokens>(&leaf.base)) {
+      job.kind = TokenKind::words;
+      const Recipes recipes = recipes_of(*product);
+      coordinates_ = DeviceArray<Coordinate>(std::span<const Coordinate>(recipes.coordinates));
+      lane_begins_ = DeviceArray<std::int32_t>(std::span<const std::int32_t>(recipes.lane_begins));
+      job.coordinates = coordinates_.data();
+      job.lane_begins = lane_begins_.data();
+      job.lanes = static_cast<std::int32_t>(recipes.lane_begins.size()) - 1;
+      job.low = recipes.coordinates.front().low;
+      job.high = recipes.coordinates.front().high;
+      if (are_alike(recipes.coordinates, Coordinate::Kind::coin)) job.kind = TokenKind::coins;
+      if (are_alike(recipes.coordinates, Coordinate::Kind::interval)) job.kind = TokenKind::intervals;
+    }
+    if (job.drawn < 1 || job.drawn > kMostTokenNumbers) {
+      fail(kName, "dimension of full prompts on a GPU", static_cast<double>(job.drawn),
+           fmt::format("between 1 and {}: sample larger ones with --device cpu", kMostTokenNumbers));
+    }
+  }
+
+ private:
+  DeviceArray<Coordinate> coordinates_;
+  DeviceArray<std::int32_t> lane_begins_;
+};
+
+std::vector<float> to_floats(std::span<const double> values, double factor) {
+  std::vector<float> floats;
+  for (const double x : values) floats.push_back(static_cast<float>(x * factor));
+  return floats;
+}
+
+// run(first, count): prompts of a launch, and the numbers of their chunks.
+template <typename Run>
+void for_parts(const PromptRange& range, std::size_t width, const Execution& execution, const Run& run) {
+  const std::int64_t chunks = (range.length + kSumsChunk - 1) / kSumsChunk;
+  const std::int64_t numbers = chunks * static_cast<std::int64_t>(width);
+  const std::int64_t most =
+      std::max<std::int64_t>(1, std::min(kHeldNumbers / numbers, kLaunchTokens / range.length));
+  DeviceArray<double> held(static_cast<std::size_t>(std::min(most, range.prompts) * numbers));
+  for (std::int64_t first = 0; first < range.prompts; first += most) {
+    check_stop(execution);
+    run(first, std::min(most, range.prompts - first), held.data());
+  }
+}
+
+}  // namespace
+
+void CudaPrompts::sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, SumOrder order,
+                             std::span<const double> directions, const PromptRange& range,
+                             const Execution& execution, std::span<double> rows) const {
+  check(cudaSetDevice(device_), "choice of the GPU");
+  if (order == SumOrder::gradient) refuse("sums of values are");
+  TokenJob job;
+  job.covariance = order == SumOrder::covariance;
+  const Tokens tokens(leaf, job);
+  const DeviceArray<float> along{std::span<const float>(to_floats(directions, std::numbers::log2e))};
+  const auto dimension = static_cast<std::size_t>(job.dimension);
+  const std::size_t width = token_row(job.dimension, job.covariance);
+  job.first_lane = first_lane;
+  job.seed = range.seed;
+  job.length = range.length;
+  job.one_direction = directions.size() == dimension;
+  const Stream stream;
+  for_parts(range, width, execution, [&](std::int64_t first, std::int64_t count, double* held) {
+    job.first_prompt = range.first + static_cast<std::uint64_t>(first);
+    job.prompts = count;
+    job.directions = along.data() + (job.one_direction ? 0 : static_cast<std::size_t>(first) * dimension);
+    DeviceArray<double> sums(static_cast<std::size_t>(count) * width);
+    job.chunks = held;
+    job.rows = sums.data();
+    check(launch_token_sums(job, stream.get()), "launch of prompts");
+    check(cudaStreamSynchronize(stream.get()), "prompts");
+    sums.read(rows.subspan(static_cast<std::size_t>(first) * width, sums.size()));
+  });
+}
+
+void CudaPrompts::sum_scores(std::uint64_t lane, std::span<const double> rates,
+                             std::span<const double> shifts, const PromptRange& range,
+                             const Execution& execution, std::span<double> rows) const {
+  check(cudaSetDevice(device_), "choice of the GPU");
+  ScoreJob job;
+  job.lane = lane;
+  job.seed = range.seed;
+  job.length = range.length;
+  job.one_rate = rates.size() == 1;
+  const DeviceArray<float> fast{std::span<const float>(to_floats(rates, std::numbers::log2e))};
+  const DeviceArray<float> middle{std::span<const float>(to_floats(shifts, 1))};
+  const Stream stream;
+  for_parts(range, cuda::kScoreRow, execution, [&](std::int64_t first, std::int64_t count, double* held) {
+    job.first_prompt = range.first + static_cast<std::uint64_t>(first);
+    job.prompts = count;
+    job.rates = fast.data() + (job.one_rate ? 0 : first);
+    job.shifts = middle.data() + (job.one_rate ? 0 : first);
+    DeviceArray<double> sums(static_cast<std::size_t>(count) * cuda::kScoreRow);
+    job.chunks = held;
+    job.rows = sums.data();
+    check(launch_score_sums(job, stream.get()), "launch of prompts");
+    check(cudaStreamSynchronize(stream.get()), "prompts");
+    sums.read(rows.subspan(static_cast<std::size_t>(first) * cuda::kScoreRow, sums.size()));
+  });
+}
+
+}  // namespace largo::cuda

@@ -1,0 +1,57 @@
+#include "runtime.hpp"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+
+namespace largo::cuda {
+namespace {
+
+constexpr const char* kName = "cuda";
+
+std::string remedy_of(cudaError_t error, const char* what) {
+  switch (error) {
+    case cudaErrorNoDevice:
+      return "there is no NVIDIA GPU on this machine: run where there is one, or with --device cpu";
+    case cudaErrorInsufficientDriver: {
+      return fmt::format(
+          "the NVIDIA driver is missing or older than CUDA {}.{} needs: install a newer one, or run with "
+          "--device "
+          "cpu",
+          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    }
+    case cudaErrorMemoryAllocation: {
+      std::size_t left = 0, all = 0;
+      cudaMemGetInfo(&left, &all);
+      return fmt::format(
+          "not enough memory on the GPU ({:.1f} GB of {:.1f} are free): take fewer runs, prompts or tokens "
+          "at a "
+          "time, or --device cpu",
+          static_cast<double>(left) * 1e-9, static_cast<double>(all) * 1e-9);
+    }
+    case cudaErrorNoKernelImageForDevice:
+      return "this build has no code for this GPU (it has for compute capability 8.0 and up): run with "
+             "--device cpu";
+    default:
+      return fmt::format("{}: {} ({}); largo doctor says what this build has, --device cpu does without",
+                         what, cudaGetErrorString(error), cudaGetErrorName(error));
+  }
+}
+
+}  // namespace
+
+void check(cudaError_t error, const char* what) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();  // not to be seen again by the next call
+  fail(kName, remedy_of(error, what));
+}
+
+void check(const char* error, const char* what) {
+  if (std::string_view(error).empty()) return;
+  cudaGetLastError();
+  fail(kName, fmt::format("{}: {}; --device cpu does without", what, error));
+}
+
+}  // namespace largo::cuda

@@ -1,0 +1,81 @@
+// CUDA's runtime with errors as exceptions: one line, with a remedy.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <utility>
+
+namespace largo::cuda {
+
+/// InputError unless the call succeeded; `what` says what it was for.
+void check(cudaError_t error, const char* what);
+/// The same for a launch of ours, which returns an empty text when all is well.
+void check(const char* error, const char* what);
+
+/// Numbers on the device, from a pool that keeps what is given back.
+template <typename T>
+class DeviceArray {
+ public:
+  DeviceArray() = default;
+  explicit DeviceArray(std::size_t size) { resize(size); }
+  explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) { write(values); }
+  DeviceArray(DeviceArray&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  DeviceArray& operator=(DeviceArray&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~DeviceArray() { release(); }
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+  /// Forgets what was there, unless there was as much.
+  void resize(std::size_t size) {
+    if (size == size_) return;
+    release();
+    if (size == 0) return;
+    void* memory = nullptr;
+    check(cudaMallocAsync(&memory, size * sizeof(T), nullptr), "memory");
+    check(cudaStreamSynchronize(nullptr), "memory");  // for all streams
+    data_ = static_cast<T*>(memory);
+    size_ = size;
+  }
+  void write(std::span<const T> values, std::size_t first = 0) {
+    check(cudaMemcpy(data_ + first, values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
+          "copy to the GPU");
+  }
+  void read(std::span<T> values, std::size_t first = 0) const {
+    check(cudaMemcpy(values.data(), data_ + first, values.size_bytes(), cudaMemcpyDeviceToHost),
+          "copy from the GPU");
+  }
+
+ private:
+  // Its users have ended by now: who launches a kernel waits for it.
+  void release() {
+    if (data_ != nullptr) cudaFreeAsync(std::exchange(data_, nullptr), nullptr);
+    size_ = 0;
+  }
+
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+class Stream {
+ public:
+  Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }
+  Stream(Stream&& other) noexcept : stream_(std::exchange(other.stream_, nullptr)) {}
+  Stream& operator=(Stream&&) = delete;
+  ~Stream() {
+    if (stream_ != nullptr) cudaStreamDestroy(stream_);
+  }
+  cudaStream_t get() const { return stream_; }
+
+ private:
+  cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace largo::cuda

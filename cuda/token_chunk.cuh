@@ -1,0 +1,147 @@
+// A chunk of 256 tokens in the shared memory of a warp, and softmax-weighted sums over it, as
+// src/sampling/token_sums.cpp has them: eight partial sums of each, by token modulo 8, in float32, then over
+// these in float64.
+#pragma once
+
+#include "collapsed.cuh"
+
+namespace largo::cuda {
+
+inline constexpr int kWarp = 32;
+inline constexpr int kTile = 4;  // coordinates that a thread sums together
+inline constexpr unsigned kAll = 0xffffffffu;
+// Tokens of a chunk in shared memory: 8 numbers more after every 32 tokens, and between rows, so that neither
+// the threads that draw nor those that sum meet in a bank.
+inline constexpr int kRow = kSumsChunk + kSumsChunk / 4 + 8;
+__device__ inline int place(int token) { return token + token / 32 * 8; }
+
+// Sums over lanes 0, 1, ..., 7 of the thread's group of eight.
+__device__ inline double over_lanes(float partial) {
+  double sum = 0;
+  LARGO_UNROLL
+  for (int lane = 0; lane < kLanes; ++lane) sum = sum + double{__shfl_sync(kAll, partial, lane, kLanes)};
+  return sum;
+}
+
+struct Chunk {
+  float* tokens;     // rows of coordinates
+  float* weights;    // one row
+  float* direction;  // one number for each coordinate
+};
+
+LARGO_HOST_DEVICE int chunk_floats(int drawn, int dimension) {
+  return (drawn + 1) * kRow + (dimension + 3) / 4 * 4;
+}
+
+// Weights relative to the largest score, rounded up to a whole power of two, which is returned.
+__device__ inline float weigh(int dimension, int count, int thread, const Chunk& chunk) {
+  float scores[kSumsChunk / kWarp];
+  float largest = -bits_as<float>(0x7f800000);
+  LARGO_UNROLL
+  for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = 0;
+  for (int j = 0; j < dimension; ++j) {
+    const float c = chunk.direction[j];
+    const float* const x = chunk.tokens + j * kRow;
+    LARGO_UNROLL
+    for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = scores[m] + c * x[place(m * kWarp + thread)];
+  }
+  LARGO_UNROLL
+  for (int m = 0; m < kSumsChunk / kWarp; ++m) {
+    if (m * kWarp + thread < count && largest < scores[m]) largest = scores[m];
+  }
+  LARGO_UNROLL
+  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
+    const float other = __shfl_xor_sync(kAll, largest, distance);
+    largest = largest < other ? other : largest;
+  }
+  const float top = ceilf(largest);
+  LARGO_UNROLL
+  for (int m = 0; m < kSumsChunk / kWarp; ++m) {
+    const int token = m * kWarp + thread;
+    chunk.weights[place(token)] = token < count ? power_of_two(scores[m] - top) : 0.0F;
+  }
+  return top;
+}
+
+// Σ w, Σ w² and Σ w x: the threads of a warp are four groups of eight lanes.
+__device__ inline void sum_means(int dimension, int thread, const Chunk& chunk, double* to) {
+  const int lane = thread % kLanes, group = thread / kLanes;
+  for (int first = 0; first < dimension; first += 4 * kTile) {
+    float w_sum = 0, ww_sum = 0, sum[kTile] = {};
+    const float* x[kTile];
+    LARGO_UNROLL
+    for (int r = 0; r < kTile; ++r) {
+      const int j = first + r * 4 + group;
+      x[r] = chunk.tokens + (j < dimension ? j : 0) * kRow;
+    }
+    LARGO_UNROLL_SOME
+    for (int i = lane; i < kSumsChunk; i += kLanes) {
+      const int at = place(i);
+      const float w = chunk.weights[at];
+      w_sum = w_sum + w;
+      ww_sum = ww_sum + w * w;
+      LARGO_UNROLL
+      for (int r = 0; r < kTile; ++r) sum[r] = sum[r] + w * x[r][at];
+    }
+    if (first == 0) {
+      const double w = over_lanes(w_sum), ww = over_lanes(ww_sum);
+      if (thread == 0) {
+        to[0] = w;
+        to[1] = ww;
+      }
+    }
+    LARGO_UNROLL
+    for (int r = 0; r < kTile; ++r) {
+      const double s = over_lanes(sum[r]);
+      const int j = first + r * 4 + group;
+      if (lane == 0 && j < dimension) to[2 + j] = s;
+    }
+  }
+}
+
+// Σ (w x_j) x_i for i <= j: tiles of 4 by 4, one for each group of eight lanes at a time.
+__device__ inline void sum_products(int dimension, int thread, const Chunk& chunk, double* to) {
+  const int lane = thread % kLanes, group = thread / kLanes;
+  const int rows = (dimension + kTile - 1) / kTile, tiles = rows * (rows + 1) / 2;
+  for (int first = 0; first < tiles; first += 4) {
+    const int tile = first + group < tiles ? first + group : tiles - 1;  // the last again, and not stored
+    int J = 0;
+    while ((J + 1) * (J + 2) / 2 <= tile) ++J;
+    const int I = tile - J * (J + 1) / 2;
+    float sum[kTile][kTile] = {};
+    const float *x_j[kTile], *x_i[kTile];
+    LARGO_UNROLL
+    for (int r = 0; r < kTile; ++r) {
+      const int j = J * kTile + r, i = I * kTile + r;
+      x_j[r] = chunk.tokens + (j < dimension ? j : 0) * kRow;
+      x_i[r] = chunk.tokens + (i < dimension ? i : 0) * kRow;
+    }
+    LARGO_UNROLL_SOME
+    for (int t = lane; t < kSumsChunk; t += kLanes) {
+      const int at = place(t);
+      const float w = chunk.weights[at];
+      float other[kTile];
+      LARGO_UNROLL
+      for (int b = 0; b < kTile; ++b) other[b] = x_i[b][at];
+      LARGO_UNROLL
+      for (int a = 0; a < kTile; ++a) {
+        const float weighted = w * x_j[a][at];
+        LARGO_UNROLL
+        for (int b = 0; b < kTile; ++b) sum[a][b] = sum[a][b] + weighted * other[b];
+      }
+    }
+    LARGO_UNROLL
+    for (int a = 0; a < kTile; ++a) {
+      LARGO_UNROLL
+      for (int b = 0; b < kTile; ++b) {
+        const double s = over_lanes(sum[a][b]);
+        const int j = J * kTile + a, i = I * kTile + b;
+        if (lane == 0 && first + group < tiles && j < dimension && i <= j) {
+          to[2 + dimension + j * (j + 1) / 2 + i] = s;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace largo::cuda

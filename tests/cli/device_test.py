@@ -1,0 +1,68 @@
+"""--device cuda: the CPU's numbers where there is a GPU, and one line with a remedy where there is none."""
+
+import json
+import unittest
+
+from largo_cli import CliTest, npy
+
+SGD = ["icl", "train", "--d", "3", "--L", "10,40", "--method", "sgd", "--steps", "50", "--seed", "3"]
+SAMPLED = ["concentration", "--law", "rademacher", "--d", "4", "--U", "0.3*identity", "--query", "1,0,-1,0.5", "--L",
+           "10,300", "--method", "sampled", "--prompts", "200"]
+
+
+class DeviceTest(CliTest):
+    def has_gpu(self):
+        return "compute capability" in json.loads(self.succeed("doctor", "--json"))["cuda_device"]
+
+    def need_gpu(self):
+        if not self.has_gpu():
+            self.skipTest("no GPU: " + json.loads(self.succeed("doctor", "--json"))["cuda_device"])
+
+    def test_doctor_says_what_there_is(self):
+        self.assertIn("CUDA", self.succeed("doctor"))
+
+    def test_without_a_gpu_one_line_says_what_to_do(self):
+        if self.has_gpu():
+            self.skipTest("this machine has a GPU")
+        for command in [SGD, SAMPLED]:
+            self.refuse(*command, "--device", "cuda", fragment="--device cpu")
+
+    def test_only_known_devices_are_taken(self):
+        self.refuse(*SGD, "--device", "tpu", fragment="--device")
+
+    def test_what_draws_no_prompts_has_no_use_for_a_gpu(self):
+        self.refuse("icl", "train", "--d", "2", "--L", "10", "--device", "cuda", fragment="--method sgd")
+        self.refuse("concentration", "--law", "gaussian", "--d", "2", "--query", "1,0", "--L", "10", "--device", "cuda",
+                    fragment="--method sampled")
+        self.refuse("attention", "--law", "gaussian", "--d", "2", "--query", "1,0", "--device", "cuda",
+                    fragment="tokens:FILE")
+
+    def test_training_and_sampling_have_the_bits_of_the_cpu(self):
+        self.need_gpu()
+        for command in [SGD, SAMPLED]:
+            self.assertEqual(json.loads(self.succeed(*command, "--json")),
+                             json.loads(self.succeed(*command, "--json", "--device", "cuda")))
+
+    def test_studies_have_the_bits_of_the_cpu(self):
+        self.need_gpu()
+        self.write("study.toml", 'title = "errors"\nquantity = "concentration"\nmethod = "sampled"\n[settings]\n'
+                                 'law = "rademacher"\nd = 3\nquery = "1,0,-1"\nU = "0.3*identity"\nprompts = 300\n'
+                                 '[grid]\nL = [10, 100]\n')
+        cpu = json.loads(self.succeed("run", "study.toml", "--store", "cpu.sqlite", "--json"))
+        gpu = json.loads(self.succeed("run", "study.toml", "--store", "gpu.sqlite", "--json", "--device", "cuda"))
+        self.assertEqual(cpu["content"], gpu["content"])
+
+    def test_attention_agrees_in_float32(self):
+        self.need_gpu()
+        tokens = [[((7 * i + 3 * j) % 11 - 5) / 4 for j in range(3)] for i in range(1000)]
+        self.write("tokens.npy", npy(tokens, "f"))
+        command = ["attention", "--law", "tokens:tokens.npy", "--query", "1,0,-1;0.5,0.5,2", "--json"]
+        cpu, gpu = (json.loads(self.succeed(*command, "--device", device)) for device in ("cpu", "cuda"))
+        for kind in ("softmax", "linear"):
+            for row, other in zip(cpu[kind], gpu[kind]):
+                for x, y in zip(row, other):
+                    self.assertAlmostEqual(x, y, delta=1e-5)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,38 @@
+// What a process finds: a GPU, or one clear line.
+#include <cstdlib>
+
+#include "gpu.hpp"
+
+namespace largo {
+namespace {
+
+TEST(CudaDevice, IsDescribedWhetherThereIsOneOrNot) {
+  const std::string text = describe_cuda();
+  EXPECT_EQ(text.find("CUDA "), 0U) << text;
+  EXPECT_EQ(text.find('\n'), std::string::npos);
+}
+
+TEST(CudaDevice, ThatIsNotThereIsAnErrorWithARemedy) {
+  try {
+    open_cuda_device(1000);
+    FAIL() << "opened GPU 1000";
+  } catch (const InputError& error) {
+    const std::string text = error.what();
+    EXPECT_NE(text.find("--device cpu"), std::string::npos) << text;
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+  }
+}
+
+TEST(CudaDevice, IsTheOneOfTheProcessOnItsMachine) {
+  EXPECT_EQ(cuda_device_of_process(), 0);
+  setenv("SLURM_LOCALID", "3", 1);
+  EXPECT_EQ(cuda_device_of_process(), 3);
+  unsetenv("SLURM_LOCALID");
+}
+
+class OpenDevice : public GpuTest {};
+
+TEST_F(OpenDevice, HasAName) { EXPECT_FALSE(device().name().empty()); }
+
+}  // namespace
+}  // namespace largo

@@ -1,0 +1,28 @@
+// The functions that host and device share, run on a GPU.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "draws.cuh"
+
+namespace largo::cuda {
+
+/// Of one token, bit by bit.
+struct TokenDraws {
+  std::uint32_t words[2];
+  float normals[2], coin, interval, atom, to_sphere, sphere_coordinate, power, fixed_weight, weight;
+};
+
+/// Of tokens 0, 1, ... of the address.
+std::vector<TokenDraws> draws_on_device(const Address& at, std::size_t count);
+
+/// Of all float32 numbers from 2^-40 to 2^40, how many have another root_of_squared_radius() than √.
+std::uint64_t wrong_roots_on_device();
+
+struct Functions {
+  double exponential, logarithm, root, chi_squared;
+};
+std::vector<Functions> functions_on_device(const std::vector<double>& arguments);
+
+}  // namespace largo::cuda
