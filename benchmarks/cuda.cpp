@@ -3,7 +3,8 @@
 //
 //   benchmark_cuda train L RUNS STEPS    descents of the published experiment at one length, softmax
 //   attention benchmark_cuda sweep STEPS SEEDS     all of its lengths and both kinds of attention
-//   benchmark_cuda sample L PROMPTS THREADS   Rademacher tokens, d = 16, by both
+//   benchmark_cuda sample L PROMPTS THREADS   errors over sampled prompts, d = 16, by both
+//   benchmark_cuda attend L QUERIES      attention over a given prompt of float32 tokens, d = 16, by both
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -13,10 +14,12 @@
 
 #include <fmt/core.h>
 
+#include "largo/attention/attention.hpp"
 #include "largo/cuda/cuda_device.hpp"
 #include "largo/icl/descent_engine.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_training.hpp"
+#include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
@@ -117,6 +120,32 @@ void sample(const largo::Device& device, std::int64_t L, std::int64_t prompts, i
   }
 }
 
+void attend_prompt(const largo::Device& device, std::int64_t L, std::int64_t count) {
+  std::vector<float> tokens(static_cast<std::size_t>(16 * L));
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    tokens[i] = static_cast<float>((i * 2654435761U) % 2000003) * 1e-6F - 1;
+  }
+  const largo::ArrayView view{tokens.data(), largo::Scalar::float32, L, 16, 16, 1};
+  const largo::EmpiricalMeasure prompt(view);
+  const largo::Matrix I = largo::Matrix::Identity(16, 16);
+  largo::RowMatrix queries(count, 16);
+  for (std::int64_t q = 0; q < count; ++q) queries.row(q).setConstant(0.1 * static_cast<double>(q + 1));
+  const largo::MergedWeights weights{I, I, 1};
+  largo::RowMatrix gpu_output, cpu_output;
+  const auto attend = [&](const largo::Execution& execution, largo::RowMatrix& output) {
+    return seconds_of(
+        [&] { output = largo::attend(largo::AttentionKind::softmax, prompt, weights, queries, execution); });
+  };
+  attend({.device = &device}, gpu_output);
+  const double gpu = attend({.device = &device}, gpu_output), cpu = attend({}, cpu_output);
+  fmt::print(
+      "{{\"attend\": {{\"L\": {}, \"queries\": {}, \"GB\": {:.2f}, \"seconds\": {:.4f}, \"cpu_seconds\": "
+      "{:.4f}, "
+      "\"largest_difference\": {:.2g}}}}}\n",
+      L, count, static_cast<double>(tokens.size()) * 4e-9, gpu, cpu,
+      (gpu_output - cpu_output).cwiseAbs().maxCoeff());
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
@@ -126,9 +155,11 @@ int main(int argc, char** argv) try {
   if (arguments.at(0) == "train") train_one_length(*device, number(1), number(2), number(3));
   if (arguments.at(0) == "sweep") sweep(*device, number(1), number(2));
   if (arguments.at(0) == "sample") sample(*device, number(1), number(2), static_cast<int>(number(3)));
+  if (arguments.at(0) == "attend") attend_prompt(*device, number(1), number(2));
   return 0;
 } catch (const std::out_of_range&) {
-  std::cerr << "benchmark_cuda train L RUNS STEPS | sweep STEPS SEEDS | sample L PROMPTS THREADS\n";
+  std::cerr << "benchmark_cuda train L RUNS STEPS | sweep STEPS SEEDS | sample L PROMPTS THREADS | attend L "
+               "QUERIES\n";
   return 2;
 } catch (const std::exception& error) {
   std::cerr << "benchmark_cuda: " << error.what() << '\n';

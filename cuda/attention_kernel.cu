@@ -27,6 +27,13 @@ __device__ void add_chunk(double* sums, const double* chunk, std::int64_t width,
   __syncwarp();
 }
 
+constexpr int kLoads = 8;
+
+__device__ float load(const GivenJob& job, std::int64_t at) {
+  if (!job.halves) return static_cast<const float*>(job.tokens)[at];
+  return bits_as<float>(std::uint32_t{static_cast<const std::uint16_t*>(job.tokens)[at]} << 16);
+}
+
 __global__ void __launch_bounds__(128) sum_segments(const __grid_constant__ GivenJob job, int warp_bytes) {
   extern __shared__ float4 memory[];
   const int thread = static_cast<int>(threadIdx.x) % kWarp, warp = static_cast<int>(threadIdx.x) / kWarp;
@@ -43,22 +50,25 @@ __global__ void __launch_bounds__(128) sum_segments(const __grid_constant__ Give
   const std::int64_t end = begin + kGivenSegment < job.length ? begin + kGivenSegment : job.length;
   for (std::int64_t first = begin; first < end; first += kSumsChunk) {
     const int count = end - first < kSumsChunk ? static_cast<int>(end - first) : kSumsChunk;
+    // Several loads on their way before the first is used.
     int token = thread / d, j = thread % d;
-    for (int e = thread; e < kSumsChunk * d; e += kWarp) {
-      float x = 0;
-      if (token < count) {
-        const std::int64_t at = first * d + e;
-        x = job.halves
-                ? bits_as<float>(std::uint32_t{static_cast<const std::uint16_t*>(job.tokens)[at]} << 16)
-                : static_cast<const float*>(job.tokens)[at];
-        x = x - job.centre[j];
+    for (int e = thread; e < kSumsChunk * d; e += kLoads * kWarp) {
+      float x[kLoads];
+      LARGO_UNROLL
+      for (int m = 0; m < kLoads; ++m) {
+        const int at = e + m * kWarp;
+        x[m] = at < count * d ? load(job, first * d + at) : 0.0F;
       }
-      chunk.tokens[j * kRow + place(token)] = x;
-      token += kWarp / d;
-      j += kWarp % d;
-      if (j >= d) {
-        j -= d;
-        ++token;
+      LARGO_UNROLL
+      for (int m = 0; m < kLoads; ++m) {
+        if (e + m * kWarp >= kSumsChunk * d) break;
+        chunk.tokens[j * kRow + place(token)] = token < count ? x[m] - job.centre[j] : 0.0F;
+        token += kWarp / d;
+        j += kWarp % d;
+        if (j >= d) {
+          j -= d;
+          ++token;
+        }
       }
     }
     for (int q = 0; q < job.directions_count; ++q) {

@@ -1,6 +1,8 @@
 // One token of a collapsed prompt (src/sampling/collapsed_kernel.cpp), and what its sums give.
 #pragma once
 
+#include <bit>
+
 #include "portable.cuh"
 
 namespace largo::cuda {
@@ -61,9 +63,11 @@ struct CollapsedSetting {
 };
 
 LARGO_HOST_DEVICE int bit_width(std::uint64_t x) {
-  int width = 0;
-  for (; x != 0; x >>= 1) ++width;
-  return width;
+#ifdef __CUDA_ARCH__
+  return 64 - __clzll(static_cast<long long>(x));
+#else
+  return static_cast<int>(std::bit_width(x));
+#endif
 }
 
 LARGO_HOST_DEVICE CollapsedSetting collapsed_setting(std::int64_t L, double s, double alpha, double beta) {

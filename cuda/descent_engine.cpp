@@ -30,8 +30,8 @@ constexpr std::int64_t kMostRecords = 256;  // of a run in a launch
 constexpr int kLargestCluster = 16;
 constexpr int kMostOctets = 4;
 constexpr int kOctetsInBlock = 32;
-constexpr std::int64_t kTokensOfAlgebra = 150;  // what a prompt costs beside its tokens, in tokens
-constexpr double kStepCost = 30;                // what a step costs beside its prompts, in tokens of each
+constexpr std::int64_t kTokensOfAlgebra = 80;  // what a prompt costs beside its tokens, in tokens
+constexpr double kStepCost = 30;               // what a step costs beside its prompts, in tokens of each
 
 Parameters kernel_parameters(Parametrisation parameters) {
   switch (parameters) {

@@ -215,6 +215,7 @@ __device__ void merge_parameters(const DescentSetting& setting, const Shared& s)
         x = s.parameters[e];
         break;
       case Parameters::factored:
+        LARGO_UNROLL_SOME
         for (int k = 0; k < n; ++k) {
           x = j < n ? fused(Q[k + j * n], K[k + i * n], x) : fused(o[k], V[k + i * n], x);
         }
@@ -324,13 +325,17 @@ __device__ void sum_blocks(const DescentSetting& setting, const Shared& s, int p
     const int first = block * kPromptsInBlock;
     const int end = prompts < first + kPromptsInBlock ? prompts : first + kPromptsInBlock;
     double sum = 0;
-    for (int p = first; p < end; ++p) {
-      if (at == n * n) {
-        sum = sum + s.loss[p];
-      } else if (j < d) {
-        sum = fused(s.query[p * n + j], s.along[p * n + i], sum);
-      } else {
-        sum = fused(s.slope[p], s.mean[p * n + i], sum);
+    if (at == n * n) {
+      for (int p = first; p < end; ++p) sum = sum + s.loss[p];
+    } else {
+      const double* const left = j < d ? s.query + j : s.slope;
+      const double* const right = (j < d ? s.along : s.mean) + i;
+      const int step = j < d ? n : 1;
+      LARGO_UNROLL
+      for (int k = 0; k < kPromptsInBlock; ++k) {
+        const int p = first + k < end ? first + k : first;
+        const double more = fused(left[p * step], right[p * n], sum);
+        sum = first + k < end ? more : sum;
       }
     }
     __stcg(rows + e, sum);
@@ -343,7 +348,7 @@ __device__ double sum_rows(const DescentSetting& setting, const Shared& s, const
   const auto blocks = static_cast<std::int64_t>(block_count(setting.prompts));
   for (int e = static_cast<int>(threadIdx.x); e < width; e += kThreads) {
     double sum = 0;
-    LARGO_UNROLL_SOME
+    LARGO_UNROLL_MORE
     for (std::int64_t block = 0; block < blocks; ++block) sum = sum + __ldcg(rows + block * width + e);
     s.row[e] = sum;
   }
@@ -468,6 +473,7 @@ __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, cons
   const int count = static_cast<int>(parameter_count(setting.dimension, setting.parameters));
   double* const step_rows = rows + (place.step & 1) * static_cast<std::int64_t>(block_count(setting.prompts) *
                                                                                 row_width(setting.dimension));
+  const double size = setting.step_sizes[place.step - setting.first_step];
   merge_parameters(setting, s);
   draw_batch<kParts>(setting, run, s, team, cluster, rank, place.step, step_rows);
   wait_for_cluster(cluster);
@@ -490,7 +496,6 @@ __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, cons
   if (place.step == 0) record(setting, run, s, place, value, rank == 0);
   const double momentum_power = run.momentum_power * setting.momentum;
   const double squares_power = run.squares_power * setting.squares;
-  const double size = setting.step_sizes[place.step - setting.first_step];
   __syncthreads();  // all have read the run, and a record of the start has been written
   bool still_finite = true;
   LARGO_UNROLL

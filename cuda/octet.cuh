@@ -72,17 +72,27 @@ __device__ double element(const Team& team, const Row<kParts>& x, int i) {
   return team.from(mine, i % kLanes);
 }
 
-/// y_i = Σ_k x_k A_ki, k < inner ascending, for i < columns; A_ki at A[k inner_step + i column_step].
+/// y_i = Σ_k x_k A_ki, k < inner ascending, for i < columns; A_ki at A[k inner_step + i column_step]. Eight
+/// terms at a time, those beyond the last with zeros, which leave a sum as it is: none waits for the loads of
+/// another.
 template <int kParts>
 __device__ Row<kParts> product(const Team& team, const Row<kParts>& x, int inner, int columns,
                                const double* A, int inner_step, int column_step) {
   Row<kParts> y = Row<kParts>::zero();
-  for (int k = 0; k < inner; ++k) {
-    const double x_k = element(team, x, k);
+  LARGO_UNROLL
+  for (int part = 0; part < kParts; ++part) {
+    if (part * kLanes >= inner) break;
     LARGO_UNROLL
-    for (int m = 0; m < kParts; ++m) {
-      const int i = m * kLanes + team.lane;
-      if (i < columns) y.at[m] = fused(x_k, A[k * inner_step + i * column_step], y.at[m]);
+    for (int lane = 0; lane < kLanes; ++lane) {
+      const int k = part * kLanes + lane;
+      const double drawn = team.from(x.at[part], lane);
+      const double x_k = k < inner ? drawn : 0;
+      LARGO_UNROLL
+      for (int m = 0; m < kParts; ++m) {
+        const int i = m * kLanes + team.lane;
+        const double A_ki = k < inner && i < columns ? A[k * inner_step + i * column_step] : 0;
+        y.at[m] = fused(x_k, A_ki, y.at[m]);
+      }
     }
   }
   return y;

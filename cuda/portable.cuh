@@ -14,6 +14,7 @@
 #define LARGO_HOST_DEVICE __host__ __device__ __forceinline__
 #define LARGO_UNROLL _Pragma("unroll")
 #define LARGO_UNROLL_SOME _Pragma("unroll 4")
+#define LARGO_UNROLL_MORE _Pragma("unroll 16")
 #else
 #define LARGO_HOST_DEVICE inline
 #define LARGO_UNROLL

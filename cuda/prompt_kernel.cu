@@ -56,16 +56,17 @@ __device__ void draw_alike(const TokenJob& job, const Words& words, int lane, fl
     }
     return;
   }
+  // Bits at places that the compiler knows: a test and a choice each.
   LARGO_UNROLL
   for (int w = 0; w < 2; ++w) {
     const int first = 64 * lane + 32 * w;
-    const int end = job.dimension < first + 32 ? job.dimension : first + 32;
-    LARGO_UNROLL_SOME
-    for (int k = first; k < end; ++k) {
+    LARGO_UNROLL
+    for (int bit = 0; bit < 32; ++bit) {
+      if (bit % 8 == 0 && first + bit >= job.dimension) break;
       float2 x;
-      x.x = coin(words.word[w], k - first, job.low, job.high);
-      x.y = coin(words.word[2 + w], k - first, job.low, job.high);
-      *reinterpret_cast<float2*>(to + k * kRow) = x;
+      x.x = coin(words.word[w], bit, job.low, job.high);
+      x.y = coin(words.word[2 + w], bit, job.low, job.high);
+      if (first + bit < job.dimension) *reinterpret_cast<float2*>(to + (first + bit) * kRow) = x;
     }
   }
 }
@@ -76,7 +77,6 @@ __device__ void draw_tokens(const TokenJob& job, std::uint64_t prompt, std::uint
     for (int lane = 0; lane < job.lanes; ++lane) {
       const Address at =
           lane_of(job.seed, prompt, job.first_lane + static_cast<std::uint64_t>(lane), first_token);
-      LARGO_UNROLL
       for (int m = 0; m < kSumsChunk / 2 / kWarp; ++m) {
         const int counter = m * kWarp + thread;
         draw_alike(job, philox(at, static_cast<std::uint64_t>(counter)), lane,

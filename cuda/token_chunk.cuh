@@ -15,6 +15,16 @@ inline constexpr unsigned kAll = 0xffffffffu;
 inline constexpr int kRow = kSumsChunk + kSumsChunk / 4 + 8;
 __device__ inline int place(int token) { return token + token / 32 * 8; }
 
+// use(at) for the places of tokens lane, lane + 8, ..., in order: four at distances that the compiler knows.
+template <typename Use>
+__device__ void for_lane(int lane, const Use& use) {
+  for (int first = 0; first < kSumsChunk; first += 4 * kLanes) {
+    const int at = place(first) + lane;
+    LARGO_UNROLL
+    for (int b = 0; b < 4; ++b) use(at + b * kLanes);
+  }
+}
+
 // Sums over lanes 0, 1, ..., 7 of the thread's group of eight.
 __device__ inline double over_lanes(float partial) {
   double sum = 0;
@@ -74,15 +84,13 @@ __device__ inline void sum_means(int dimension, int thread, const Chunk& chunk, 
       const int j = first + r * 4 + group;
       x[r] = chunk.tokens + (j < dimension ? j : 0) * kRow;
     }
-    LARGO_UNROLL_SOME
-    for (int i = lane; i < kSumsChunk; i += kLanes) {
-      const int at = place(i);
+    for_lane(lane, [&](int at) {
       const float w = chunk.weights[at];
       w_sum = w_sum + w;
       ww_sum = ww_sum + w * w;
       LARGO_UNROLL
       for (int r = 0; r < kTile; ++r) sum[r] = sum[r] + w * x[r][at];
-    }
+    });
     if (first == 0) {
       const double w = over_lanes(w_sum), ww = over_lanes(ww_sum);
       if (thread == 0) {
@@ -116,9 +124,7 @@ __device__ inline void sum_products(int dimension, int thread, const Chunk& chun
       x_j[r] = chunk.tokens + (j < dimension ? j : 0) * kRow;
       x_i[r] = chunk.tokens + (i < dimension ? i : 0) * kRow;
     }
-    LARGO_UNROLL_SOME
-    for (int t = lane; t < kSumsChunk; t += kLanes) {
-      const int at = place(t);
+    for_lane(lane, [&](int at) {
       const float w = chunk.weights[at];
       float other[kTile];
       LARGO_UNROLL
@@ -129,7 +135,7 @@ __device__ inline void sum_products(int dimension, int thread, const Chunk& chun
         LARGO_UNROLL
         for (int b = 0; b < kTile; ++b) sum[a][b] = sum[a][b] + weighted * other[b];
       }
-    }
+    });
     LARGO_UNROLL
     for (int a = 0; a < kTile; ++a) {
       LARGO_UNROLL

@@ -129,7 +129,12 @@ TEST_F(GpuDescents, OfEveryKindHaveTheBitsOfTheCpu) {
     for (const Optimiser optimiser : {Optimiser::plain, Optimiser::momentum, Optimiser::adam}) {
       std::vector<Case> cases;
       for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
-        cases.push_back({.parameters = parameters, .attention = kind, .optimiser = optimiser, .length = 50});
+        cases.push_back({.parameters = parameters,
+                         .attention = kind,
+                         .optimiser = optimiser,
+                         .length = 50,
+                         .prompts = 24,
+                         .steps = 15});
       }
       expect_all_same(device(), cases);
     }

@@ -22,7 +22,8 @@ constexpr std::uint32_t kFirstRoot = (127u - 40) << 23, kLastRoot = (127u + 40) 
 __global__ void count_wrong_roots(unsigned long long* count) {
   const std::uint32_t stride = gridDim.x * blockDim.x;
   unsigned long long mine = 0;
-  for (std::uint32_t bits = kFirstRoot + blockIdx.x * blockDim.x + threadIdx.x; bits < kLastRoot; bits += stride) {
+  for (std::uint32_t bits = kFirstRoot + blockIdx.x * blockDim.x + threadIdx.x; bits < kLastRoot;
+       bits += stride) {
     const float x = bits_as<float>(bits);
     if (root_of_squared_radius(x) != root(x)) ++mine;
   }
