@@ -27,7 +27,6 @@ constexpr const char* kName = "train";
 constexpr double kLaunchSeconds = 0.15;
 constexpr std::int64_t kFirstSpan = 64;
 constexpr std::int64_t kMostRecords = 256;  // of a run in a launch
-constexpr int kLargestCluster = 16;
 constexpr int kMostOctets = 4;
 constexpr int kOctetsInBlock = 32;
 constexpr std::int64_t kTokensOfAlgebra = 80;  // what a prompt costs beside its tokens, in tokens
@@ -218,11 +217,12 @@ class Descents {
   // The longest runs have the most blocks of threads. Where more are wanted than are on the device at a time,
   // smaller parts fill the last round better.
   void share_out() {
-    int device = 0, major = 0;
-    check(cudaGetDevice(&device), "device");
-    check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-    const int most = major >= 9 ? kLargestCluster : 1;
     const Residents residents = resident_blocks(setting_);
+    const int most = residents.largest_cluster;
+    if (residents.blocks == 0) {
+      fail(kName, "dimension on this GPU", static_cast<double>(problem_.dimension()),
+           "smaller, for its shared memory to hold a run: or train with --device cpu");
+    }
     double work = 0;
     for (const EngineDescent& descent : descents_) work += cost_of(descent.batches);
     const double fair = static_cast<double>(residents.blocks) / work;
@@ -247,7 +247,7 @@ class Descents {
       const int cluster = cluster_of(batches, fair, best, most);
       groups_[{-cluster, -octets_of(batches, cluster)}].push_back(i);
     }
-    apart_ = blocks <= residents.processors;
+    apart_ = most > 1 && blocks <= residents.processors;
     device_runs_.resize(descents_.size());
     while (streams_.size() < groups_.size()) streams_.emplace_back();
   }

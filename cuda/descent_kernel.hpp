@@ -77,9 +77,10 @@ struct DescentShape {
 const char* launch_descents(const DescentSetting& setting, DescentRun* runs, int count, DescentShape shape,
                             void* stream);
 
-/// Multiprocessors of the device, and blocks of threads that are on it at a time.
+/// Multiprocessors of the device, blocks of threads that are on it at a time, and the largest cluster of
+/// them: one block where the device, or the code that was translated for it, knows no clusters.
 struct Residents {
-  int processors = 1, blocks = 1;
+  int processors = 1, blocks = 1, largest_cluster = 1;
 };
 Residents resident_blocks(const DescentSetting& setting);
 

@@ -5,6 +5,7 @@
 
 #include <cuda_runtime.h>
 
+#include "octet_draws.cuh"
 #include "token_chunk.cuh"
 
 namespace largo::cuda {
@@ -181,7 +182,7 @@ constexpr int kPairs = kSumsChunk / 2;  // of normals: both are tokens
 
 // Eight threads a chunk. Token t < 128 has the first normal of pair t, t + 128 the second.
 __global__ void __launch_bounds__(256) sum_score_chunks(const __grid_constant__ ScoreJob job) {
-  const int lane = static_cast<int>(threadIdx.x) % kLanes, j = lane / 2, k = lane % 2;
+  const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const std::int64_t chunks = (job.length + kSumsChunk - 1) / kSumsChunk, items = job.prompts * chunks;
   const std::int64_t teams = std::int64_t{gridDim.x} * blockDim.x / kLanes;
   for (std::int64_t first = 0; first < items; first += teams) {
@@ -196,24 +197,13 @@ __global__ void __launch_bounds__(256) sum_score_chunks(const __grid_constant__ 
     float v[2][kPairs / kLanes];
     LARGO_UNROLL
     for (int two = 0; two < kPairs; two += 2 * kBlockTokens) {
-      std::uint32_t words[2][3][2];
-      const std::uint64_t counter = static_cast<std::uint64_t>(two / 2 + k * kBlockCounters + j);
-      LARGO_UNROLL
-      for (int c = 0; c < 3; ++c) {
-        const Words mine = philox(at, counter + static_cast<std::uint64_t>(4 * c));
-        LARGO_UNROLL
-        for (int w = 0; w < 2; ++w) {
-          const std::uint32_t kept = k == 0 ? mine.word[w] : mine.word[2 + w];
-          const std::uint32_t got = __shfl_xor_sync(kAll, k == 0 ? mine.word[2 + w] : mine.word[w], 1);
-          words[0][c][w] = k == 0 ? kept : got;
-          words[1][c][w] = k == 0 ? got : kept;
-        }
-      }
+      TwoBlocks words;
+      words.draw(at, static_cast<std::uint64_t>(two / 2), lane, kAll);
       LARGO_UNROLL
       for (int b = 0; b < 2; ++b) {
         LARGO_UNROLL
         for (int n = 0; n < 4; ++n) {
-          const Pair<float> x = normals(words[b][n / 2][n % 2], angle_of(words[b][2][n / 2], n));
+          const Pair<float> x = words.normals_of(b, n);
           const int m = two / kLanes + b * 4 + n;
           v[0][m] = x.first;
           v[1][m] = x.second;
