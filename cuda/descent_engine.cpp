@@ -26,7 +26,9 @@ constexpr const char* kName = "train";
 // A launch takes about so long: stops and progress wait for its end.
 constexpr double kLaunchSeconds = 0.15;
 constexpr std::int64_t kFirstSpan = 64;
-constexpr std::int64_t kMostRecords = 256;  // of a run in a launch
+// Of a run in a launch, and numbers of them in all.
+constexpr std::int64_t kMostRecords = 256;
+constexpr std::size_t kRecordNumbers = std::size_t{1} << 26;
 constexpr int kMostOctets = 4;
 constexpr int kOctetsInBlock = 32;
 constexpr std::int64_t kTokensOfAlgebra = 80;  // what a prompt costs beside its tokens, in tokens
@@ -161,7 +163,6 @@ class Descents {
     setting_.epsilon = options_.epsilon;
     setting_.divergence_factor = options_.divergence_factor;
     setting_.record_every = options_.record_every;
-    setting_.most_records = kMostRecords;
     std::vector<double> roots;
     for (const Matrix* root : {&task_.token_root, &task_.query_root, &task_.prior_root}) {
       roots.insert(roots.end(), root->data(), root->data() + root->size());
@@ -173,7 +174,12 @@ class Descents {
     count_ = parameter_count(d, setting_.parameters);
     const std::size_t runs = descents_.size();
     values_.resize(runs * 3 * count_);
-    records_.resize(runs * kMostRecords * (count_ + kRecordHead));
+    const std::size_t width = runs * (count_ + kRecordHead);
+    setting_.most_records =
+        options_.record_every == 0
+            ? 1  // that of the start
+            : std::clamp<std::int64_t>(static_cast<std::int64_t>(kRecordNumbers / width), 2, kMostRecords);
+    records_.resize(static_cast<std::size_t>(setting_.most_records) * width);
     rows_.resize(runs * 2 * block_count(setting_.prompts) * row_width(d));
     host_values_.resize(values_.size());
     setting_.values = values_.data();
@@ -266,9 +272,9 @@ class Descents {
   // where it is to be saved.
   std::int64_t end_of(std::int64_t step, std::int64_t until) const {
     if (options_.record_every > 0) {
-      const std::int64_t whole = step / options_.record_every;
-      if (kMostRecords - 1 < std::numeric_limits<std::int64_t>::max() / options_.record_every - whole) {
-        until = std::min(until, (whole + kMostRecords - 1) * options_.record_every);
+      const std::int64_t whole = step / options_.record_every, more = setting_.most_records - 1;
+      if (more < std::numeric_limits<std::int64_t>::max() / options_.record_every - whole) {
+        until = std::min(until, (whole + more) * options_.record_every);
       }
     }
     if (options_.checkpoint_every > 0) {
@@ -361,7 +367,7 @@ class Descents {
     if (state.squares.size() > 0) state.squares = Eigen::Map<const Vector>(values + 2 * count_, size);
     const std::size_t width = count_ + kRecordHead;
     std::vector<double> records(static_cast<std::size_t>(run.records) * width);
-    if (!records.empty()) records_.read(records, i * kMostRecords * width);
+    if (!records.empty()) records_.read(records, i * static_cast<std::size_t>(setting_.most_records) * width);
     for (std::size_t at = 0; at < records.size(); at += width) {
       const double* record = records.data() + at;
       state.records.push_back({static_cast<std::int64_t>(record[0]), record[1],

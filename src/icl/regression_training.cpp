@@ -200,6 +200,10 @@ void descend_on_device(const TrainingPlan& plan, const Execution& execution, con
   for (std::size_t i = 0; i < jobs.size(); ++i) {
     if (jobs[i].method == TrainingMethod::descent) descents[i] = std::move(all[next++]);
   }
+  // One that failed ended the others too: they are not to go on here.
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (descents[i].error) finish_descent(plan, options, jobs[i].L, descents[i]);
+  }
 }
 
 void make_folder(const std::filesystem::path& folder) {

@@ -43,6 +43,13 @@ class DeviceTest(CliTest):
             self.assertEqual(json.loads(self.succeed(*command, "--json")),
                              json.loads(self.succeed(*command, "--json", "--device", "cuda")))
 
+    def test_divergence_is_told_in_the_words_of_the_cpu(self):
+        self.need_gpu()
+        command = ["icl", "train", "--d", "3", "--L", "10", "--method", "sgd", "--steps", "300", "--step-size", "300"]
+        cpu, gpu = self.run_largo(*command), self.run_largo(*command, "--device", "cuda")
+        self.assertEqual((cpu.code, cpu.err), (2, gpu.err), gpu)
+        self.assertIn("diverged at step", gpu.err)
+
     def test_studies_have_the_bits_of_the_cpu(self):
         self.need_gpu()
         self.write("study.toml", 'title = "errors"\nquantity = "concentration"\nmethod = "sampled"\n[settings]\n'

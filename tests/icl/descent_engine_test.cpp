@@ -1,0 +1,82 @@
+// Training with a device: it is given every descent, and results are those without it.
+#include "largo/icl/descent_engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/numerics/check.hpp"
+#include "support/fake_device.hpp"
+
+namespace largo {
+namespace {
+
+class CpuDescents final : public DescentEngine {
+ public:
+  void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
+               std::vector<EngineDescent>& runs) const override {
+    EXPECT_EQ(parameters, Parametrisation::invariant);
+    for (EngineDescent& run : runs) {
+      ++count;
+      const auto risk =
+          in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));
+      try {
+        run.state = largo::descend(*risk, run.state, options);
+      } catch (...) {
+        run.error = std::current_exception();
+        return;
+      }
+    }
+  }
+  mutable int count = 0;
+};
+
+TrainingPlan plan_of(double step_size) {
+  TrainingPlan plan;
+  plan.problem = paper_problem(Matrix::Identity(2, 2));
+  plan.start = (Vector(5) << 0.3, 0, 0, 0.3, 0.4).finished();
+  plan.lengths = {5, 20};
+  plan.attention = {AttentionKind::softmax, AttentionKind::linear};
+  plan.methods = {TrainingMethod::descent};
+  plan.descent.steps = 40;
+  plan.descent.step_size = constant_steps(step_size);
+  plan.descent.record_every = 7;
+  plan.batches.prompts = 16;
+  plan.flow.end = 1;
+  return plan;
+}
+
+TEST(DescentEngines, LeaveResultsAsTheyAre) {
+  const TrainingPlan plan = plan_of(0.05);
+  CpuDescents engine;
+  FakeDevice device;
+  device.descent_engine = &engine;
+  const std::vector<TrainingRun> without = train(plan), with = train(plan, {.device = &device});
+  EXPECT_EQ(engine.count, 4);
+  ASSERT_EQ(without.size(), with.size());
+  for (std::size_t i = 0; i < with.size(); ++i) {
+    EXPECT_EQ(without[i].L, with[i].L);
+    EXPECT_EQ(without[i].attention, with[i].attention);
+    EXPECT_EQ(without[i].steps, with[i].steps);
+    EXPECT_EQ(without[i].last.U, with[i].last.U);
+    EXPECT_EQ(without[i].final_risk.value, with[i].final_risk.value);
+    EXPECT_EQ(without[i].path.points().size(), with[i].path.points().size());
+  }
+}
+
+TEST(DescentEngines, PassOnWhyARunEnded) {
+  CpuDescents engine;
+  FakeDevice device;
+  device.descent_engine = &engine;
+  try {
+    train(plan_of(500), {.device = &device});
+    FAIL() << "did not diverge";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("softmax attention, L = 5"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("diverged at step"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(engine.count, 1) << "the others ended with it";
+}
+
+}  // namespace
+}  // namespace largo
