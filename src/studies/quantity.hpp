@@ -81,6 +81,9 @@ class Quantity {
   /// estimate is above the tolerance, and Stopped.
   std::vector<UnitResult> evaluate(const UnitInputs& inputs, const Execution& execution) const;
 
+  /// Whether a unit with these inputs draws prompts that Execution::device can draw.
+  virtual bool draws_prompts(const UnitInputs&) const { return false; }
+
  protected:
   /// Adds the parameters that all have: seed and tolerance.
   Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results);

@@ -9,7 +9,11 @@
 #include <span>
 #include <stdexcept>
 
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
 #include "numerics/parallel.hpp"
+#include "studies/quantity.hpp"
 #include "studies/store.hpp"
 #include "studies/unit_exchange.hpp"
 #include "studies/unit_pool.hpp"
@@ -127,12 +131,15 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyS
   const auto mine = static_cast<std::size_t>(execution.ranks == nullptr ? 0 : execution.ranks->rank());
   const auto share = (std::ssize(pending) + processes - 1) / processes;
   const int threads = thread_count(execution);
-  const int workers = static_cast<int>(std::min<std::ptrdiff_t>(threads, std::max<std::ptrdiff_t>(1, share)));
+  const int workers =
+      execution.device != nullptr
+          ? 1
+          : static_cast<int>(std::min<std::ptrdiff_t>(threads, std::max<std::ptrdiff_t>(1, share)));
   const std::size_t names = study.quantity().results().size();
   Dealer dealer(std::move(pending), processes);
   std::optional<Writer> writer;
   if (store != nullptr) writer.emplace(*store);
-  UnitPool pool(study, workers, std::max(1, threads / workers));
+  UnitPool pool(study, workers, std::max(1, threads / workers), execution.device);
   const auto start = Clock::now();
   auto [finished, stopped] = Progress{};
   while (!dealer.finished() && !stopped) {
@@ -154,6 +161,24 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyS
   return {finished, stopped};
 }
 
+// A device that would have nothing to do is a mistake.
+void check_device(const Study& study, const Execution& execution) {
+  if (execution.device == nullptr) return;
+  const Quantity& quantity = study.quantity();
+  for (std::int64_t unit = 0; unit < study.size(); ++unit) {
+    const std::vector<StudyValue> values = study.inputs(unit);
+    try {
+      if (quantity.draws_prompts(UnitInputs(quantity, values))) return;
+    } catch (const InputError&) {
+      return;  // the unit will say so itself
+    }
+  }
+  fail("run_study",
+       fmt::format("no unit of this study of '{}' draws prompts on a device: run it without (--device "
+                   "cpu), or sample errors (method = \"sampled\")",
+                   quantity.name()));
+}
+
 }  // namespace
 
 StudyRun run_study(const Study& study, const std::filesystem::path& path, const StudyRunPlan& plan,
@@ -162,6 +187,7 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
   StudyRun run;
   run.units = study.size();
   try {
+    check_device(study, execution);
     std::unique_ptr<StudyStore> store;
     std::vector<std::int64_t> pending;
     if (first_rank(execution)) {
@@ -209,7 +235,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
   double spent = 0;
   for (const std::ptrdiff_t at : {std::ssize(pending) / 2, std::ptrdiff_t{0}, std::ssize(pending) - 1}) {
     if (estimate.tried >= estimate.pending || seconds_since(start) > kLongest) break;
-    const Execution one{.threads = 1, .stop = execution.stop};
+    const Execution one{.threads = 1, .stop = execution.stop, .device = execution.device};
     spent += evaluate_unit(study, pending[static_cast<std::size_t>(at)], one).seconds;
     ++estimate.tried;
   }

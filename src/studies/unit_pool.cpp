@@ -28,7 +28,8 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
   return finished;
 }
 
-UnitPool::UnitPool(const Study& study, int threads, int inner) : study_(study), inner_(inner) {
+UnitPool::UnitPool(const Study& study, int threads, int inner, const Device* device)
+    : study_(study), inner_(inner), device_(device) {
   for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
 }
 
@@ -43,7 +44,7 @@ UnitPool::~UnitPool() {
 }
 
 void UnitPool::work() {
-  const Execution execution{.threads = inner_, .stop = &stop_};
+  const Execution execution{.threads = inner_, .stop = &stop_, .device = device_};
   std::unique_lock lock(mutex_);
   while (true) {
     more_.wait(lock, [this] { return stop_ || !queue_.empty(); });

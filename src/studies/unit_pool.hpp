@@ -26,8 +26,8 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
 class UnitPool {
  public:
   /// `threads` workers, each of which gives its units `inner` threads: more than one where there are fewer
-  /// units than threads.
-  UnitPool(const Study& study, int threads, int inner);
+  /// units than threads. A device takes one worker.
+  UnitPool(const Study& study, int threads, int inner, const Device* device = nullptr);
   UnitPool(const UnitPool&) = delete;
   UnitPool& operator=(const UnitPool&) = delete;
   ~UnitPool();  ///< drops what has not begun, and stops what has
@@ -45,6 +45,7 @@ class UnitPool {
 
   const Study& study_;
   int inner_;
+  const Device* device_;
   std::atomic<bool> stop_ = false;
   mutable std::mutex mutex_;
   std::condition_variable more_, low_;

@@ -2,13 +2,17 @@
 // bit.
 #include "largo/studies/run_study.hpp"
 
+#include <gmock/gmock.h>
+
 #include <atomic>
 #include <cmath>
+#include <filesystem>
 
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "studies/studies.hpp"
+#include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace largo::testing {
@@ -106,6 +110,18 @@ TEST_F(StudyTest, AllProcessesHearOfAFailure) {
   EXPECT_THROW(std::rethrow_exception(thrown[0]), InputError);
   EXPECT_THROW(std::rethrow_exception(thrown[1]), OtherProcessFailed);
   EXPECT_THROW(std::rethrow_exception(thrown[2]), OtherProcessFailed);
+}
+
+TEST_F(StudyTest, DevicesDrawWhatIsSampled) {
+  const FakeDevice device;  // which says so when it is asked for an engine
+  const Study sampled = study(
+      "quantity = 'concentration'\n[settings]\nlaw = 'rademacher'\nd = 2\nquery = '1,0'\nmethod = "
+      "'sampled'\nprompts = 10\n[grid]\nL = [5, 10]\n");
+  const StudyRun run = run_study(sampled, path("s.sqlite"), {}, {.device = &device});
+  EXPECT_EQ(run.failed, 2);
+  EXPECT_THAT(study_status(path("s.sqlite")).failures.at(0).message, ::testing::HasSubstr("this engine"));
+  EXPECT_THROW(run_study(study(kMoments), path("m.sqlite"), {}, {.device = &device}), InputError);
+  EXPECT_FALSE(std::filesystem::exists(path("m.sqlite")));
 }
 
 TEST_F(StudyTest, StoppedRunsGoOn) {

@@ -68,15 +68,18 @@ class Concentration final : public Quantity {
                    .choices = {"auto", "float32", "float64"}}},
                  {"output", "gradient_V", "gradient_U"}) {}
 
+  bool draws_prompts(const UnitInputs& inputs) const override {
+    return draws_prompts(inputs, layer_of(inputs));
+  }
+
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
     const AttentionLayer layer = layer_of(inputs);
     ConcentrationPlan plan;
     plan.scales = {inputs.number("sigma")};
     plan.lengths = {inputs.number("L")};
-    const std::string method = inputs.text("method");
-    plan.exact = method == "exact" || (method == "auto" && !missing_formula(layer));
-    plan.sampled = !plan.exact;
+    plan.sampled = draws_prompts(inputs, layer);
+    plan.exact = !plan.sampled;
     plan.exponents = false;
     plan.sampling.samples = static_cast<std::int64_t>(inputs.number("prompts"));
     plan.sampling.relative_error = inputs.tolerance().value_or(0);
@@ -85,6 +88,12 @@ class Concentration final : public Quantity {
     const ConcentrationRow row = concentration_grid(layer, plan, execution).at(0);
     return {to_result(row.output, plan.sampled), to_result(row.gradient_V, plan.sampled),
             row.gradient_U ? to_result(*row.gradient_U, plan.sampled) : UnitResult()};
+  }
+
+ private:
+  static bool draws_prompts(const UnitInputs& inputs, const AttentionLayer& layer) {
+    const std::string method = inputs.text("method");
+    return method == "sampled" || (method == "auto" && missing_formula(layer));
   }
 };
 
