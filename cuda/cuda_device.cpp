@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <string>
 
@@ -61,6 +62,9 @@ class CudaDevice final : public Device {
 std::unique_ptr<Device> open_cuda_device(int index) { return std::make_unique<CudaDevice>(index); }
 
 int cuda_device_of_process() {
+  // A scheduler that shows every process its own GPU alone.
+  const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (visible != nullptr && *visible != '\0' && std::strchr(visible, ',') == nullptr) return 0;
   for (const char* name :
        {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
     const char* rank = std::getenv(name);

@@ -25,7 +25,9 @@ namespace {
 constexpr const char* kName = "train";
 // A launch takes about so long: stops and progress wait for its end.
 constexpr double kLaunchSeconds = 0.15;
+// Of the first launch, when nothing is known of its speed: so many steps, or steps with so many tokens.
 constexpr std::int64_t kFirstSpan = 64;
+constexpr double kFirstTokens = 1e9;
 // Of a run in a launch, and numbers of them in all.
 constexpr std::int64_t kMostRecords = 256;
 constexpr std::size_t kRecordNumbers = std::size_t{1} << 26;
@@ -232,6 +234,8 @@ class Descents {
     double work = 0;
     for (const EngineDescent& descent : descents_) work += cost_of(descent.batches);
     const double fair = static_cast<double>(residents.blocks) / work;
+    span_ = static_cast<std::int64_t>(
+        std::clamp(kFirstTokens / (work * static_cast<double>(setting_.prompts)), 1.0, double{kFirstSpan}));
     int best = 1, blocks = 0;
     double shortest = std::numeric_limits<double>::infinity();
     for (int factor = 1; factor <= most; factor *= 2) {
@@ -324,8 +328,11 @@ class Descents {
     bool all_well = true;
     for (std::size_t k = 0; k < runs.size(); ++k) all_well = take(who[k], runs[k]) && all_well;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    std::int64_t made = 1;  // less than span_, where runs are to be saved on the way
+    for (const EngineDescent& descent : descents_) made = std::max(made, descent.state.step - first);
     const double faster = std::clamp(kLaunchSeconds / elapsed.count(), 0.25, 4.0);
-    span_ = std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(span_) * faster));
+    span_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(made) * faster), 1,
+                                     options_.steps);
     return all_well;
   }
 

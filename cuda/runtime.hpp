@@ -47,6 +47,7 @@ class DeviceArray {
   void write(std::span<const T> values, std::size_t first = 0) {
     check(cudaMemcpy(data_ + first, values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
           "copy to the GPU");
+    check(cudaStreamSynchronize(nullptr), "copy to the GPU");  // which may end before the numbers are there
   }
   void read(std::span<T> values, std::size_t first = 0) const {
     check(cudaMemcpy(values.data(), data_ + first, values.size_bytes(), cudaMemcpyDeviceToHost),

@@ -24,9 +24,18 @@ TEST(CudaDevice, ThatIsNotThereIsAnErrorWithARemedy) {
 }
 
 TEST(CudaDevice, IsTheOneOfTheProcessOnItsMachine) {
+  for (const char* name :
+       {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "CUDA_VISIBLE_DEVICES"}) {
+    unsetenv(name);
+  }
   EXPECT_EQ(cuda_device_of_process(), 0);
   setenv("SLURM_LOCALID", "3", 1);
   EXPECT_EQ(cuda_device_of_process(), 3);
+  setenv("CUDA_VISIBLE_DEVICES", "5", 1);  // its own alone, the first that it sees
+  EXPECT_EQ(cuda_device_of_process(), 0);
+  setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7", 1);
+  EXPECT_EQ(cuda_device_of_process(), 3);
+  unsetenv("CUDA_VISIBLE_DEVICES");
   unsetenv("SLURM_LOCALID");
 }
 
