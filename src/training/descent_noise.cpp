@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kName = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDifference = 1e-5;  // balances the third derivatives against rounding of gradients
-constexpr double kMostGrowth = 0.1;   // of directions that fall away: n η |λ|
+constexpr double kMostAway = 0.1;     // of what directions that rise add to the mean
 
 // 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.
 double geometric_sum(double x, double y, std::int64_t n) {
@@ -72,20 +72,19 @@ DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& he
   if (size == 0) return {};
   const auto [values, vectors] = symmetric_eigenvalues(hessian);
   const Vector forgotten = step_size * values;  // in a step
-  if (!(forgotten[size - 1] < 2) || -forgotten[0] * static_cast<double>(steps) > kMostGrowth) {
-    return {kInfinity, kInfinity};
-  }
+  if (!(forgotten[size - 1] < 2)) return {kInfinity, kInfinity};
   const Matrix along = vectors.transpose() * covariance * vectors;
   const Vector g = vectors.transpose() * slope;
-  double excess = 0, variance = 0;
+  double rising = 0, falling = 0, variance = 0;
   for (Eigen::Index j = 0; j < size; ++j) {
     for (Eigen::Index i = 0; i < size; ++i) {
       const double C = step_size * step_size * along(i, j) * geometric_sum(forgotten[i], forgotten[j], steps);
-      if (i == j) excess += values[i] * C / 2;
+      if (i == j) (values[i] < 0 ? falling : rising) += values[i] * C / 2;
       variance += g[i] * C * g[j] + values[i] * values[j] * C * C / 2;
     }
   }
-  return {excess, std::sqrt(std::max(variance, 0.0))};
+  if (!(-falling <= kMostAway * rising)) return {kInfinity, kInfinity};
+  return {rising + falling, std::sqrt(std::max(variance, 0.0))};
 }
 
 }  // namespace largo

@@ -68,14 +68,18 @@ TEST(DescentNoise, WithoutCurvatureCostsNothing) {
 }
 
 TEST(DescentNoise, OfStepsThatGoAwayIsInfinite) {
-  const Matrix I = Matrix::Identity(1, 1);
-  const auto excess = [&](double curvature, double step, std::int64_t steps) {
-    return descent_noise(Vector::Zero(1), curvature * I, I, step, steps).excess;
+  const auto excess = [&](double first, double second, double noise, double step, std::int64_t steps) {
+    const Vector curvatures{{first, second}}, noises{{1, noise}};
+    return descent_noise(Vector::Zero(2), curvatures.asDiagonal().toDenseMatrix(),
+                         noises.asDiagonal().toDenseMatrix(), step, steps)
+        .excess;
   };
-  EXPECT_TRUE(std::isfinite(excess(3, 0.66, 10)));
-  EXPECT_TRUE(std::isinf(excess(3, 0.67, 10)));
-  EXPECT_TRUE(std::isfinite(excess(-0.01, 0.1, 90)));
-  EXPECT_TRUE(std::isinf(excess(-0.01, 0.1, 110)));
+  EXPECT_TRUE(std::isfinite(excess(3, 1, 1, 0.66, 10)));
+  EXPECT_TRUE(std::isinf(excess(3, 1, 1, 0.67, 10)));
+  EXPECT_TRUE(std::isfinite(excess(1, -0.01, 1, 0.1, 30)));
+  EXPECT_TRUE(std::isinf(excess(1, -0.01, 1, 0.1, 100)));
+  EXPECT_TRUE(std::isfinite(excess(1, -0.01, 0, 0.1, 1000)));  // without noise nothing goes that way
+  EXPECT_TRUE(std::isinf(excess(1, -1, 1e-9, 1, 1'000'000)));
 }
 
 TEST(DescentNoise, BadInput) {

@@ -35,8 +35,9 @@ Matrix gradient_covariance(const StochasticRisk& batches, const ConstVectorRef& 
 /// zero where the flow came to rest, and where it is not the steps' own drift, which is not in here, adds to
 /// the mean.
 ///
-/// Infinite where steps go away from θ*: η λ >= 2, or λ < 0 with n η |λ| > 1/10. InputError for shapes that
-/// do not match, numbers that are not finite, or η <= 0.
+/// Infinite where steps go away from θ*: η λ >= 2, or directions with λ < 0 take more than a tenth of the
+/// mean. (Where the risk has symmetries and θ* a slope, there are such directions, but S has nothing there.)
+/// InputError for shapes that do not match, numbers that are not finite, or η <= 0.
 DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& hessian,
                            const ConstMatrixRef& covariance, double step_size, std::int64_t steps);
 
