@@ -11,7 +11,7 @@
 namespace largo::cuda {
 namespace {
 
-// Sums of one direction over a segment so far: in shared memory, thread t of the warp has numbers t, t + 32,
+// Sums of one direction over a segment so far: thread t of the warp has numbers t, t + 32,
 // ...
 __device__ void add_chunk(double* sums, const double* chunk, std::int64_t width, bool empty, int thread) {
   const double more_top = chunk[width - 1], old_top = empty ? more_top : sums[width - 1];

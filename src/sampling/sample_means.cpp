@@ -78,7 +78,13 @@ void prepare_share(const Experiment& experiment, std::uint64_t first, std::int64
   const Share share = share_of(blocks, execution);
   const std::int64_t begin = share.first * per_block;
   const std::int64_t end = std::min(samples, (share.first + share.count) * per_block);
-  if (begin < end) experiment.prepare(first + static_cast<std::uint64_t>(begin), end - begin);
+  if (begin >= end) return;
+  try {
+    experiment.prepare(first + static_cast<std::uint64_t>(begin), end - begin);
+  } catch (...) {
+    gather_rows({}, true, execution);  // the other processes wait for this one's rows
+    throw;
+  }
 }
 
 Coefficients choose_coefficients(const Experiment& experiment, const SamplingPlan& plan,

@@ -13,6 +13,7 @@
 #include "sampling/score_sums.hpp"
 #include "sampling/token_source.hpp"
 #include "support/fake_device.hpp"
+#include "support/thread_ranks.hpp"
 
 namespace largo {
 namespace {
@@ -76,7 +77,7 @@ void expect_same(const SampledErrors& a, const SampledErrors& b) {
   EXPECT_EQ(a.warnings, b.warnings);
 }
 
-class PromptEngines : public testing::TestWithParam<PromptKernel> {
+class PromptEngines : public ::testing::TestWithParam<PromptKernel> {
  protected:
   PromptEngines() { device_.prompt_engine = &engine_; }
 
@@ -117,10 +118,22 @@ TEST_P(PromptEngines, StopWhereTheErrorIsAskedFor) {
               sample_attention_errors(law, U_, V_, query_, sampling, {.device = &device_}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Kernels, PromptEngines, testing::Values(PromptKernel::full, PromptKernel::collapsed),
+INSTANTIATE_TEST_SUITE_P(Kernels, PromptEngines,
+                         ::testing::Values(PromptKernel::full, PromptKernel::collapsed),
                          [](const auto& instance) {
                            return instance.param == PromptKernel::full ? "full" : "collapsed";
                          });
+
+TEST_P(PromptEngines, ThatFailInOneProcessEndAllOfThem) {
+  const GaussianMeasure law(Vector::Zero(3), Matrix::Identity(3, 3));
+  const ErrorSampling sampling = sampling_of(GetParam(), 20);
+  const FakeDevice broken;  // has no engine
+  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+    const Device* device = ranks.rank() == 1 ? &broken : &device_;
+    sample_attention_errors(law, U_, V_, query_, sampling, {.ranks = &ranks, .device = device});
+  });
+  for (const std::exception_ptr& error : thrown) EXPECT_TRUE(error);
+}
 
 TEST_F(PromptEngines, AreNotAskedForWhatTheyDoNotHave) {
   const auto gaussian = std::make_shared<GaussianMeasure>(Vector::Zero(3), Matrix::Identity(3, 3));
