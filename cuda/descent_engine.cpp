@@ -13,6 +13,7 @@
 
 #include "collapsed.cuh"
 #include "descent_kernel.hpp"
+#include "icl/plan_parts.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
@@ -52,18 +53,6 @@ Step kernel_step(Optimiser optimiser) {
   return optimiser == Optimiser::plain      ? Step::plain
          : optimiser == Optimiser::momentum ? Step::momentum
                                             : Step::adam;
-}
-
-std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::Index d) {
-  switch (parameters) {
-    case Parametrisation::invariant:
-      return invariant_map(d);
-    case Parametrisation::merged:
-      return identity_map((d + 1) * (d + 2));
-    case Parametrisation::factored:
-      return factored_map(d);
-  }
-  return nullptr;
 }
 
 class Descents {

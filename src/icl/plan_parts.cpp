@@ -17,9 +17,8 @@ constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;
 
 }  // namespace
 
-std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
-  const Eigen::Index d = plan.problem.dimension();
-  switch (plan.parameters) {
+std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::Index d) {
+  switch (parameters) {
     case Parametrisation::invariant:
       return invariant_map(d);
     case Parametrisation::merged:
@@ -28,6 +27,10 @@ std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
       return factored_map(d);
   }
   return nullptr;
+}
+
+std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
+  return map_of(plan.parameters, plan.problem.dimension());
 }
 
 Vector parameters_of(const TrainingPlan& plan, const TrainingRun& run, const Vector& point) {

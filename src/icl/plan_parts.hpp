@@ -8,6 +8,7 @@
 namespace largo {
 
 /// Of what is trained to (U, v).
+std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::Index d);
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan);
 
 /// A point of a run's path as what is trained: flows on the invariant set have coordinates of their own.
