@@ -14,7 +14,6 @@
 #include "collapsed.cuh"
 #include "descent_kernel.hpp"
 #include "icl/plan_parts.hpp"
-#include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
