@@ -16,6 +16,7 @@ struct ClaimOptions {
   std::uint64_t seed = 1;
   bool quick = false, full = false;
   Execution execution;
+  const Device* device = nullptr;  ///< for the descents of the published experiment
 };
 
 /// A number that a verdict may depend on.

@@ -53,7 +53,9 @@ std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& 
   // Not shorter: over 10 tokens descents with longer steps may end in another valley than the flow.
   constexpr double kOneLength = 50;
   if (!options.full) plan.lengths = {kOneLength};
-  std::vector<TrainingRun> runs = train(plan, options.execution);
+  Execution execution = options.execution;
+  execution.device = options.device;
+  std::vector<TrainingRun> runs = train(plan, execution);
   if (!options.full && !options.quick) {  // the flows at the other lengths
     plan.methods = {TrainingMethod::flow};
     plan.lengths.clear();

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +22,7 @@ namespace largo {
 namespace {
 
 constexpr const char* kName = "reproduce";
+constexpr const char* kTrainedClaim = "published";
 
 constexpr struct {
   const char* id;
@@ -36,7 +38,7 @@ constexpr struct {
                {"transfer", transfer_claim},
                {"threshold", threshold_claim},
                {"risk-ratio", risk_ratio_claim},
-               {"published", published_claim},
+               {kTrainedClaim, published_claim},
                {"other-covariates", other_covariates_claim}};
 
 struct ReproduceOptions : CommonOptions {
@@ -84,19 +86,25 @@ Json page_data(const ReproduceOptions& options, const Json& report, std::size_t 
 
 void run_reproduce(const ReproduceOptions& options) {
   if (options.quick && options.full) fail(kName, "give either --quick or --full");
+  const auto wanted = [&](const std::string& id) {
+    return options.only.empty() ||
+           std::find(options.only.begin(), options.only.end(), id) != options.only.end();
+  };
+  if (options.device != "cpu" && !wanted(kTrainedClaim)) {
+    fail(kName, "--device", options.device,
+         fmt::format("cpu for these claims; a GPU trains for --only {}", kTrainedClaim));
+  }
+  ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
+  std::swap(settings.device, settings.execution.device);  // other claims draw few prompts
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kName, folder);
-  const ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::vector<Claim> claims;
   {
     ProgressLine line("claims");
-    const auto wanted = [&](const auto& claim) {
-      return options.only.empty() ||
-             std::find(options.only.begin(), options.only.end(), claim.id) != options.only.end();
-    };
-    const auto count = std::count_if(std::begin(kClaims), std::end(kClaims), wanted);
+    const auto count = std::count_if(std::begin(kClaims), std::end(kClaims),
+                                     [&](const auto& claim) { return wanted(claim.id); });
     for (const auto& claim : kClaims) {
-      if (!wanted(claim)) continue;
+      if (!wanted(claim.id)) continue;
       claims.push_back(claim.check(settings));
       line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
     }
@@ -136,14 +144,17 @@ void add_reproduce_command(CLI::App& app) {
       "reproduce", "Check the claims of the paper: the Lemma, exact errors, concentration, training");
   command->add_flag("--quick", options->quick,
                     "all claims with less: shorter prompts, fewer starts and lengths (some seconds)");
-  command->add_flag("--full", options->full,
-                    "more prompts and starts, and the published experiment in full (some twenty minutes)");
+  command->add_flag(
+      "--full", options->full,
+      "more prompts and starts, and the published experiment in full (some twenty minutes; with --device "
+      "cuda a minute)");
   command->add_option("--out", options->out, "folder for the report")->capture_default_str();
   std::vector<std::string> ids;
   for (const auto& claim : kClaims) ids.emplace_back(claim.id);
   command->add_option("--only", options->only, "some of the claims, by name")
       ->delimiter(',')
       ->check(CLI::IsMember(ids));
+  add_device_option(*command, options->device);
   add_common_options(*command, *options);
   command->footer("Example: largo reproduce --quick --out results");
   command->callback([options] { run_reproduce(*options); });

@@ -24,7 +24,7 @@ class DeviceTest(CliTest):
     def test_without_a_gpu_one_line_says_what_to_do(self):
         if self.has_gpu():
             self.skipTest("this machine has a GPU")
-        for command in [SGD, SAMPLED]:
+        for command in [SGD, SAMPLED, ["reproduce", "--quick", "--only", "published"]]:
             self.refuse(*command, "--device", "cuda", fragment="--device cpu")
 
     def test_only_known_devices_are_taken(self):
@@ -36,12 +36,21 @@ class DeviceTest(CliTest):
                     fragment="--method sampled")
         self.refuse("attention", "--law", "gaussian", "--d", "2", "--query", "1,0", "--device", "cuda",
                     fragment="tokens:FILE")
+        self.refuse("reproduce", "--only", "lemma,audit", "--device", "cuda", fragment="--only published")
 
     def test_training_and_sampling_have_the_bits_of_the_cpu(self):
         self.need_gpu()
         for command in [SGD, SAMPLED]:
             self.assertEqual(json.loads(self.succeed(*command, "--json")),
                              json.loads(self.succeed(*command, "--json", "--device", "cuda")))
+
+    def test_the_report_has_the_bytes_of_the_cpu(self):
+        self.need_gpu()
+        self.succeed("reproduce", "--quick", "--only", "published", "--out", "cpu")
+        self.succeed("reproduce", "--quick", "--only", "published", "--out", "gpu", "--device", "cuda")
+        for name in ("report.json", "report.html"):
+            with open(self.path("cpu/" + name), "rb") as cpu, open(self.path("gpu/" + name), "rb") as gpu:
+                self.assertEqual(cpu.read(), gpu.read())
 
     def test_divergence_is_told_in_the_words_of_the_cpu(self):
         self.need_gpu()
