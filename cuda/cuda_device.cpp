@@ -78,7 +78,7 @@ std::string describe_cuda() {
   int count = 0;
   const cudaError_t error = cudaGetDeviceCount(&count);
   if (error == cudaErrorInsufficientDriver) {
-    return fmt::format("{}; no driver, or one too old for it", version);
+    return fmt::format("{}; {}", version, cuda::driver_problem());
   }
   if (error != cudaSuccess || count == 0) return fmt::format("{}; no GPU on this machine", version);
   cudaDeviceProp properties = {};

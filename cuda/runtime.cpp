@@ -11,17 +11,15 @@ namespace {
 
 constexpr const char* kName = "cuda";
 
+std::string version_text(int version) { return fmt::format("{}.{}", version / 1000, version % 1000 / 10); }
+
 std::string remedy_of(cudaError_t error, const char* what) {
   switch (error) {
     case cudaErrorNoDevice:
       return "there is no NVIDIA GPU on this machine: run where there is one, or with --device cpu";
-    case cudaErrorInsufficientDriver: {
-      return fmt::format(
-          "the NVIDIA driver is missing or older than CUDA {}.{} needs: install a newer one, or run with "
-          "--device "
-          "cpu",
-          CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
-    }
+    case cudaErrorInsufficientDriver:
+      return fmt::format("{}: install one for CUDA {} or later, or run with --device cpu", driver_problem(),
+                         version_text(CUDART_VERSION));
     case cudaErrorMemoryAllocation: {
       std::size_t left = 0, all = 0;
       cudaMemGetInfo(&left, &all);
@@ -41,6 +39,13 @@ std::string remedy_of(cudaError_t error, const char* what) {
 }
 
 }  // namespace
+
+std::string driver_problem() {
+  int driver = 0;  // of none
+  cudaDriverGetVersion(&driver);
+  if (driver == 0) return "there is no NVIDIA driver on this machine";
+  return fmt::format("the NVIDIA driver is too old, for CUDA {}", version_text(driver));
+}
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;

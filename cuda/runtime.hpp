@@ -15,6 +15,9 @@ void check(cudaError_t error, const char* what);
 /// The same for a launch of ours, which returns an empty text when all is well.
 void check(const char* error, const char* what);
 
+/// What cudaErrorInsufficientDriver is about: there is no driver, or one for an older CUDA than ours.
+std::string driver_problem();
+
 /// Numbers on the device, from a pool that keeps what is given back.
 template <typename T>
 class DeviceArray {

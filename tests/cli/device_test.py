@@ -1,7 +1,12 @@
 """--device cuda: the CPU's numbers where there is a GPU, and one line with a remedy where there is none."""
 
 import json
+import os
+import shutil
+import subprocess
+import tempfile
 import unittest
+import unittest.mock
 
 from largo_cli import CliTest, npy
 
@@ -13,6 +18,9 @@ SAMPLED = ["concentration", "--law", "rademacher", "--d", "4", "--U", "0.3*ident
 class DeviceTest(CliTest):
     def has_gpu(self):
         return "compute capability" in json.loads(self.succeed("doctor", "--json"))["cuda_device"]
+
+    def has_cuda(self):
+        return "not in this build" not in json.loads(self.succeed("doctor", "--json"))["cuda_device"]
 
     def need_gpu(self):
         if not self.has_gpu():
@@ -26,6 +34,18 @@ class DeviceTest(CliTest):
             self.skipTest("this machine has a GPU")
         for command in [SGD, SAMPLED, ["reproduce", "--quick", "--only", "published"]]:
             self.refuse(*command, "--device", "cuda", fragment="--device cpu")
+
+    def test_an_old_driver_is_named(self):
+        compiler = shutil.which("cc")
+        if compiler is None or self.has_gpu() or not self.has_cuda():
+            self.skipTest("needs a C compiler, CUDA in the build, and no driver")
+        with tempfile.TemporaryDirectory() as folder:
+            source = "int cuDriverGetVersion(int* version) { *version = 11040; return 0; }\n"
+            subprocess.run([compiler, "-shared", "-fPIC", "-x", "c", "-", "-o", os.path.join(folder, "libcuda.so.1")],
+                           input=source, text=True, check=True)
+            with unittest.mock.patch.dict(os.environ, LD_LIBRARY_PATH=folder):
+                self.refuse(*SGD, "--device", "cuda", fragment="the NVIDIA driver is too old, for CUDA 11.4: install")
+                self.assertIn("too old, for CUDA 11.4", self.succeed("doctor"))
 
     def test_only_known_devices_are_taken(self):
         self.refuse(*SGD, "--device", "tpu", fragment="--device")
