@@ -1,18 +1,20 @@
 // Attention over a given prompt on a GPU.
 #pragma once
 
-#include "measures/tilt_engine.hpp"
+#include "given_prompt.hpp"
 
 namespace largo::cuda {
 
 class CudaTilts final : public TiltEngine {
  public:
-  explicit CudaTilts(int device) : device_(device) {}
-  void sum_prompt(const ArrayView& tokens, const ConstMatrixRef& directions, const ConstVectorRef& centre,
-                  bool covariance, const Execution& execution, std::span<double> rows) const override;
+  explicit CudaTilts(int device, const GivenLimits& limits = {}) : device_(device), limits_(limits) {}
+  std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const override {
+    return std::make_shared<GivenPrompt>(device_, tokens, limits_);
+  }
 
  private:
   int device_;
+  GivenLimits limits_;
 };
 
 }  // namespace largo::cuda

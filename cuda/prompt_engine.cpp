@@ -1,6 +1,7 @@
 #include "prompt_engine.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numbers>
 #include <variant>
 #include <vector>
@@ -8,18 +9,17 @@
 #include <fmt/format.h>
 
 #include "largo/numerics/check.hpp"
+#include "launch_plan.hpp"
 #include "numerics/distribute.hpp"
 #include "prompt_kernel.hpp"
 #include "runtime.hpp"
 #include "sampling/coordinate_source.hpp"
+#include "token_limit.hpp"
 
 namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "sample_attention_errors";
-// Numbers of chunks that are held at a time, and tokens of a launch: stops wait for its end.
-constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 25;
-constexpr std::int64_t kLaunchTokens = std::int64_t{1} << 31;
 
 [[noreturn]] void refuse(const std::string& law) {
   fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
@@ -105,10 +105,7 @@ class Tokens {
       if (are_alike(recipes.coordinates, Coordinate::Kind::coin)) job.kind = TokenKind::coins;
       if (are_alike(recipes.coordinates, Coordinate::Kind::interval)) job.kind = TokenKind::intervals;
     }
-    if (job.drawn < 1 || job.drawn > kMostTokenNumbers) {
-      fail(kName, "dimension of full prompts on a GPU", static_cast<double>(job.drawn),
-           fmt::format("between 1 and {}: sample larger ones with --device cpu", kMostTokenNumbers));
-    }
+    check_token_numbers(kName, job.drawn);
   }
 
  private:
@@ -122,17 +119,48 @@ std::vector<float> to_floats(std::span<const double> values, double factor) {
   return floats;
 }
 
-// run(first, count): prompts of a launch, and the numbers of their chunks.
-template <typename Run>
-void for_parts(const PromptRange& range, std::size_t width, const Execution& execution, const Run& run) {
+// Instructions of a thread for one token, as measured at d = 16, to a factor of two.
+std::int64_t token_work(const TokenJob& job) {
+  const bool normals = job.kind == TokenKind::normal || job.kind == TokenKind::sphere;
+  const std::int64_t d = job.dimension;
+  return 32 + (normals ? 40 : 20) * job.drawn + (job.covariance ? 6 * d * (d + 1) / 2 : 0);
+}
+constexpr std::int64_t kScoreWork = 60;
+
+// launch(first, slice, stream) for all chunks of all prompts, `first` being the first of the prompts; then
+// their rows.
+template <typename Launch>
+void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_work, int device,
+                const PromptLimits& limits, const Execution& execution, const Launch& launch,
+                std::span<double> rows) {
+  int processors = 1;
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device), "properties of the GPU");
   const std::int64_t chunks = (range.length + kSumsChunk - 1) / kSumsChunk;
-  const std::int64_t numbers = chunks * static_cast<std::int64_t>(width);
-  const std::int64_t most =
-      std::max<std::int64_t>(1, std::min(kHeldNumbers / numbers, kLaunchTokens / range.length));
-  DeviceArray<double> held(static_cast<std::size_t>(std::min(most, range.prompts) * numbers));
-  for (std::int64_t first = 0; first < range.prompts; first += most) {
-    check_stop(execution);
-    run(first, std::min(most, range.prompts - first), held.data());
+  const std::int64_t most = std::min(limits.held_numbers / static_cast<std::int64_t>(width),
+                                     limits.launch_work * processors / (token_work * kSumsChunk));
+  const LaunchPlan plan = plan_launches(range.prompts, chunks, std::max<std::int64_t>(1, most));
+  DeviceArray<double> held(static_cast<std::size_t>(plan.prompts * plan.chunks) * width);
+  std::array<DeviceArray<double>, 2> sums;  // of the chunks so far: before a launch, and after it
+  for (DeviceArray<double>& some : sums) some.resize(static_cast<std::size_t>(plan.prompts) * width);
+  const Stream stream;
+  PromptSlice slice;
+  slice.seed = range.seed;
+  slice.length = range.length;
+  slice.chunk_sums = held.data();
+  for (std::int64_t first = 0; first < range.prompts; first += plan.prompts) {
+    slice.first_prompt = range.first + static_cast<std::uint64_t>(first);
+    slice.prompts = std::min(plan.prompts, range.prompts - first);
+    std::size_t launches = 0;
+    for (slice.first_chunk = 0; slice.first_chunk < chunks; slice.first_chunk += plan.chunks, ++launches) {
+      check_stop(execution);
+      slice.chunks = std::min(plan.chunks, chunks - slice.first_chunk);
+      slice.before = launches == 0 ? nullptr : sums[(launches + 1) % 2].data();
+      slice.rows = sums[launches % 2].data();
+      check(launch(first, slice, stream.get()), "launch of prompts");
+      check(cudaStreamSynchronize(stream.get()), "prompts");
+    }
+    sums[(launches + 1) % 2].read(rows.subspan(static_cast<std::size_t>(first) * width,
+                                               static_cast<std::size_t>(slice.prompts) * width));
   }
 }
 
@@ -148,23 +176,16 @@ void CudaPrompts::sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, Su
   const Tokens tokens(leaf, job);
   const DeviceArray<float> along{std::span<const float>(to_floats(directions, std::numbers::log2e))};
   const auto dimension = static_cast<std::size_t>(job.dimension);
-  const std::size_t width = token_row(job.dimension, job.covariance);
   job.first_lane = first_lane;
-  job.seed = range.seed;
-  job.length = range.length;
   job.one_direction = directions.size() == dimension;
-  const Stream stream;
-  for_parts(range, width, execution, [&](std::int64_t first, std::int64_t count, double* held) {
-    job.first_prompt = range.first + static_cast<std::uint64_t>(first);
-    job.prompts = count;
-    job.directions = along.data() + (job.one_direction ? 0 : static_cast<std::size_t>(first) * dimension);
-    DeviceArray<double> sums(static_cast<std::size_t>(count) * width);
-    job.chunks = held;
-    job.rows = sums.data();
-    check(launch_token_sums(job, stream.get()), "launch of prompts");
-    check(cudaStreamSynchronize(stream.get()), "prompts");
-    sums.read(rows.subspan(static_cast<std::size_t>(first) * width, sums.size()));
-  });
+  sum_slices(
+      range, token_row(job.dimension, job.covariance), token_work(job), device_, limits_, execution,
+      [&](std::int64_t first, const PromptSlice& slice, cudaStream_t stream) {
+        job.slice = slice;
+        job.directions = along.data() + (job.one_direction ? 0 : static_cast<std::size_t>(first) * dimension);
+        return launch_token_sums(job, stream);
+      },
+      rows);
 }
 
 void CudaPrompts::sum_scores(std::uint64_t lane, std::span<const double> rates,
@@ -173,24 +194,18 @@ void CudaPrompts::sum_scores(std::uint64_t lane, std::span<const double> rates,
   check(cudaSetDevice(device_), "choice of the GPU");
   ScoreJob job;
   job.lane = lane;
-  job.seed = range.seed;
-  job.length = range.length;
   job.one_rate = rates.size() == 1;
   const DeviceArray<float> fast{std::span<const float>(to_floats(rates, std::numbers::log2e))};
   const DeviceArray<float> middle{std::span<const float>(to_floats(shifts, 1))};
-  const Stream stream;
-  for_parts(range, cuda::kScoreRow, execution, [&](std::int64_t first, std::int64_t count, double* held) {
-    job.first_prompt = range.first + static_cast<std::uint64_t>(first);
-    job.prompts = count;
-    job.rates = fast.data() + (job.one_rate ? 0 : first);
-    job.shifts = middle.data() + (job.one_rate ? 0 : first);
-    DeviceArray<double> sums(static_cast<std::size_t>(count) * cuda::kScoreRow);
-    job.chunks = held;
-    job.rows = sums.data();
-    check(launch_score_sums(job, stream.get()), "launch of prompts");
-    check(cudaStreamSynchronize(stream.get()), "prompts");
-    sums.read(rows.subspan(static_cast<std::size_t>(first) * cuda::kScoreRow, sums.size()));
-  });
+  sum_slices(
+      range, cuda::kScoreRow, kScoreWork, device_, limits_, execution,
+      [&](std::int64_t first, const PromptSlice& slice, cudaStream_t stream) {
+        job.slice = slice;
+        job.rates = fast.data() + (job.one_rate ? 0 : first);
+        job.shifts = middle.data() + (job.one_rate ? 0 : first);
+        return launch_score_sums(job, stream);
+      },
+      rows);
 }
 
 }  // namespace largo::cuda

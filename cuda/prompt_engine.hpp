@@ -5,9 +5,16 @@
 
 namespace largo::cuda {
 
+/// How much a launch does; results have the same bits for all of these.
+struct PromptLimits {
+  std::int64_t held_numbers = std::int64_t{1} << 25;  // sums of chunks, in float64
+  std::int64_t launch_work = std::int64_t{1}
+                             << 34;  // instructions of threads, for each multiprocessor: some 0.15 s
+};
+
 class CudaPrompts final : public PromptEngine {
  public:
-  explicit CudaPrompts(int device) : device_(device) {}
+  explicit CudaPrompts(int device, const PromptLimits& limits = {}) : device_(device), limits_(limits) {}
   void sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, SumOrder order,
                   std::span<const double> directions, const PromptRange& range, const Execution& execution,
                   std::span<double> rows) const override;
@@ -17,6 +24,7 @@ class CudaPrompts final : public PromptEngine {
 
  private:
   int device_;
+  PromptLimits limits_;
 };
 
 }  // namespace largo::cuda

@@ -4,8 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "collapsed.cuh"
+#include "chunk_layout.hpp"
 #include "draws.cuh"
+#include "merge_kernel.hpp"
 
 namespace largo::cuda {
 
@@ -23,42 +24,57 @@ struct Coordinate {
 /// words: coordinate by coordinate; coins and intervals: all coordinates are alike, in order.
 enum class TokenKind : std::int32_t { normal, sphere, words, coins, intervals };
 
-/// How tokens are drawn and what is summed. Addresses are the device's.
+/// What one launch draws: of some prompts, chunks first_chunk, ..., first_chunk + chunks - 1, whose sums are
+/// added to those of the chunks before. Addresses are the device's.
+struct PromptSlice {
+  std::uint64_t seed = 0, first_prompt = 0;
+  std::int64_t prompts = 0, length = 0;  // of tokens, in the whole prompt
+  std::int64_t first_chunk = 0, chunks = 0;
+  double* chunk_sums = nullptr;    // of each prompt and chunk: sums and top
+  const double* before = nullptr;  // of each prompt; null for the first chunks
+  double* rows = nullptr;          // of each prompt
+};
+
+struct PromptChunk {
+  std::int64_t prompt, first;  // token
+  int count;                   // of tokens
+};
+LARGO_HOST_DEVICE PromptChunk chunk_of(const PromptSlice& slice, std::int64_t item) {
+  const std::int64_t first = (slice.first_chunk + item % slice.chunks) * kSumsChunk;
+  const std::int64_t left = slice.length - first;
+  return {item / slice.chunks, first, left < kSumsChunk ? static_cast<int>(left) : kSumsChunk};
+}
+
+inline MergeJob merge_of(const PromptSlice& slice, MergeJob::Kind kind, std::size_t width) {
+  return {kind,         slice.prompts, slice.chunks, static_cast<std::int64_t>(width), slice.chunk_sums,
+          slice.before, slice.rows};
+}
+
+/// How tokens are drawn and what is summed.
 struct TokenJob {
+  PromptSlice slice;
   TokenKind kind = TokenKind::normal;
   std::int32_t dimension = 1;  // of the sums
   std::int32_t drawn = 1;      // coordinates: more on a sphere
   std::int32_t lanes = 1;
   bool covariance = false;
-  std::uint64_t first_lane = 0, seed = 0, first_prompt = 0;
-  std::int64_t prompts = 0, length = 0;
+  std::uint64_t first_lane = 0;
   float low = 0, high = 0;                    // of coordinates that are alike
   const Coordinate* coordinates = nullptr;    // of words, lane by lane
   const std::int32_t* lane_begins = nullptr;  // lanes + 1 of them
   const float* directions = nullptr;          // times log2 e
   bool one_direction = true;
-  double* chunks = nullptr;  // of each prompt and chunk: sums and top
-  double* rows = nullptr;    // of each prompt
 };
 
-inline constexpr int kMostTokenNumbers = 160;  // drawn coordinates that fit a multiprocessor
-
-constexpr std::size_t token_row(int dimension, bool covariance) {
-  const auto d = static_cast<std::size_t>(dimension);
-  return 3 + d + (covariance ? d * (d + 1) / 2 : 0);
-}
-
 struct ScoreJob {
-  std::uint64_t lane = 0, seed = 0, first_prompt = 0;
-  std::int64_t prompts = 0, length = 0;
+  PromptSlice slice;
+  std::uint64_t lane = 0;
   const float *rates = nullptr, *shifts = nullptr;  // rates times log2 e
   bool one_rate = true;
-  double* chunks = nullptr;
-  double* rows = nullptr;
 };
 inline constexpr std::size_t kScoreRow = 8;
 
-/// Both sum all chunks of all prompts, then those of each prompt in order. An empty text, or what went wrong.
+/// Both sum the chunks of a slice, then those of each prompt in order. An empty text, or what went wrong.
 const char* launch_token_sums(const TokenJob& job, void* stream);
 const char* launch_score_sums(const ScoreJob& job, void* stream);
 

@@ -68,6 +68,49 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
+/// Memory of the host that copies to the device read while the program goes on.
+template <typename T>
+class PinnedArray {
+ public:
+  explicit PinnedArray(std::size_t size) : size_(size) {
+    void* memory = nullptr;
+    check(cudaMallocHost(&memory, size * sizeof(T)), "pinned memory");
+    data_ = static_cast<T*>(memory);
+  }
+  PinnedArray(PinnedArray&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  PinnedArray& operator=(PinnedArray&&) = delete;
+  ~PinnedArray() {
+    if (data_ != nullptr) cudaFreeHost(data_);
+  }
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  T* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+/// The end of what a stream was given so far.
+class Event {
+ public:
+  Event() {
+    check(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming | cudaEventBlockingSync), "event");
+  }
+  Event(Event&& other) noexcept : event_(std::exchange(other.event_, nullptr)) {}
+  Event& operator=(Event&&) = delete;
+  ~Event() {
+    if (event_ != nullptr) cudaEventDestroy(event_);
+  }
+  void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event"); }
+  /// At once where nothing was recorded.
+  void wait(const char* what) const { check(cudaEventSynchronize(event_), what); }
+  void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "event"); }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
 class Stream {
  public:
   Stream() { check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "stream"); }

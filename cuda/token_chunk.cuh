@@ -3,16 +3,12 @@
 // these in float64.
 #pragma once
 
-#include "collapsed.cuh"
+#include "chunk_layout.hpp"
 
 namespace largo::cuda {
 
-inline constexpr int kWarp = 32;
 inline constexpr int kTile = 4;  // coordinates that a thread sums together
 inline constexpr unsigned kAll = 0xffffffffu;
-// Tokens of a chunk in shared memory: 8 numbers more after every 32 tokens, and between rows, so that neither
-// the threads that draw nor those that sum meet in a bank.
-inline constexpr int kRow = kSumsChunk + kSumsChunk / 4 + 8;
 __device__ inline int place(int token) { return token + token / 32 * 8; }
 
 // use(at) for the places of tokens lane, lane + 8, ..., in order: four at distances that the compiler knows.
@@ -33,15 +29,15 @@ __device__ inline double over_lanes(float partial) {
   return sum;
 }
 
+/// In chunk_floats(drawn, dimension) numbers of shared memory.
 struct Chunk {
+  __device__ Chunk(float* memory, int drawn)
+      : tokens(memory), weights(memory + drawn * kRow), direction(weights + kRow) {}
+
   float* tokens;     // rows of coordinates
   float* weights;    // one row
   float* direction;  // one number for each coordinate
 };
-
-LARGO_HOST_DEVICE int chunk_floats(int drawn, int dimension) {
-  return (drawn + 1) * kRow + (dimension + 3) / 4 * 4;
-}
 
 // Weights relative to the largest score, rounded up to a whole power of two, which is returned.
 __device__ inline float weigh(int dimension, int count, int thread, const Chunk& chunk) {
@@ -73,8 +69,10 @@ __device__ inline float weigh(int dimension, int count, int thread, const Chunk&
   return top;
 }
 
-// Σ w, Σ w² and Σ w x: the threads of a warp are four groups of eight lanes.
-__device__ inline void sum_means(int dimension, int thread, const Chunk& chunk, double* to) {
+// Σ w, Σ w² and Σ w x: the threads of a warp are four groups of eight lanes. put(k, sum) for sum number k of
+// a row, always by the same thread.
+template <typename Put>
+__device__ void sum_means(int dimension, int thread, const Chunk& chunk, const Put& put) {
   const int lane = thread % kLanes, group = thread / kLanes;
   for (int first = 0; first < dimension; first += 4 * kTile) {
     float w_sum = 0, ww_sum = 0, sum[kTile] = {};
@@ -91,24 +89,25 @@ __device__ inline void sum_means(int dimension, int thread, const Chunk& chunk, 
       LARGO_UNROLL
       for (int r = 0; r < kTile; ++r) sum[r] = sum[r] + w * x[r][at];
     });
-    if (first == 0) {
-      const double w = over_lanes(w_sum), ww = over_lanes(ww_sum);
-      if (thread == 0) {
-        to[0] = w;
-        to[1] = ww;
-      }
-    }
+    // Lanes 0 to 3 have a coordinate each, 4 and 5 of the first group the sums of weights.
+    double mine = 0;
     LARGO_UNROLL
     for (int r = 0; r < kTile; ++r) {
       const double s = over_lanes(sum[r]);
-      const int j = first + r * 4 + group;
-      if (lane == 0 && j < dimension) to[2 + j] = s;
+      mine = lane == r ? s : mine;
     }
+    const int j = first + lane * 4 + group;
+    if (lane < kTile && j < dimension) put(2 + j, mine);
+    if (first > 0) continue;
+    const double w = over_lanes(w_sum), ww = over_lanes(ww_sum);
+    if (group == 0 && lane == kTile) put(0, w);
+    if (group == 0 && lane == kTile + 1) put(1, ww);
   }
 }
 
 // Σ (w x_j) x_i for i <= j: tiles of 4 by 4, one for each group of eight lanes at a time.
-__device__ inline void sum_products(int dimension, int thread, const Chunk& chunk, double* to) {
+template <typename Put>
+__device__ void sum_products(int dimension, int thread, const Chunk& chunk, const Put& put) {
   const int lane = thread % kLanes, group = thread / kLanes;
   const int rows = (dimension + kTile - 1) / kTile, tiles = rows * (rows + 1) / 2;
   for (int first = 0; first < tiles; first += 4) {
@@ -136,15 +135,19 @@ __device__ inline void sum_products(int dimension, int thread, const Chunk& chun
         for (int b = 0; b < kTile; ++b) sum[a][b] = sum[a][b] + weighted * other[b];
       }
     });
+    // Every lane has two of the tile's sixteen sums.
+    constexpr int kMine = kTile * kTile / kLanes;
+    double mine[kMine] = {};
     LARGO_UNROLL
-    for (int a = 0; a < kTile; ++a) {
-      LARGO_UNROLL
-      for (int b = 0; b < kTile; ++b) {
-        const double s = over_lanes(sum[a][b]);
-        const int j = J * kTile + a, i = I * kTile + b;
-        if (lane == 0 && first + group < tiles && j < dimension && i <= j) {
-          to[2 + dimension + j * (j + 1) / 2 + i] = s;
-        }
+    for (int e = 0; e < kTile * kTile; ++e) {
+      const double s = over_lanes(sum[e / kTile][e % kTile]);
+      mine[e / kLanes] = lane == e % kLanes ? s : mine[e / kLanes];
+    }
+    LARGO_UNROLL
+    for (int m = 0; m < kMine; ++m) {
+      const int e = m * kLanes + lane, j = J * kTile + e / kTile, i = I * kTile + e % kTile;
+      if (first + group < tiles && j < dimension && i <= j) {
+        put(2 + dimension + j * (j + 1) / 2 + i, mine[m]);
       }
     }
   }

@@ -130,12 +130,17 @@ void run_attention(const AttentionOptions& options) {
   const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
   const Weights weights = read_weights(options, law->dimension());
   const RowMatrix queries = read_queries("attention", options.query, query_dimension(weights));
-  const MeasurePtr prompt = prompt_of(options, law);
-  if (options.device != "cpu" && dynamic_cast<const EmpiricalMeasure*>(prompt.get()) == nullptr) {
+  const MeasurePtr given = prompt_of(options, law);
+  const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(given.get());
+  if (options.device != "cpu" && tokens == nullptr) {
     fail("attention", "--device", options.device,
          "cpu for a law; a GPU takes prompts (--law tokens:FILE, or --L 1e6)");
   }
   const Execution execution = options.execution();
+  // It goes to the GPU once, for outputs and gradients of both kinds.
+  const MeasurePtr prompt = execution.device == nullptr
+                                ? given
+                                : std::make_shared<EmpiricalMeasure>(tokens->kept_on(*execution.device));
 
   const auto output = [&](AttentionKind kind) {
     return std::visit([&](const auto& w) { return attend(kind, *prompt, w, queries, execution); }, weights);
@@ -147,7 +152,7 @@ void run_attention(const AttentionOptions& options) {
   json["law"] = options.law;
   json["d"] = law->dimension();
   json["L"] = "inf";
-  if (const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get())) json["L"] = tokens->length();
+  if (tokens != nullptr) json["L"] = tokens->length();
   json["softmax"] = to_json(softmax);
   json["linear"] = to_json(linear);
   if (options.gradients) {

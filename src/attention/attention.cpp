@@ -16,8 +16,8 @@ MergedWeights FactoredWeights::merged() const {
 
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
                  const ConstRowsRef& queries, const Execution& execution) {
-  const Matrix responses =
-      mean_responses(kind, prompt, score_directions(prompt, weights, queries), execution);
+  const PromptOfCall call(prompt, execution);
+  const Matrix responses = mean_responses(kind, *call, score_directions(prompt, weights, queries), execution);
   RowMatrix outputs(queries.rows(), weights.V.rows());
   for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
     outputs.row(q) = (weights.V * responses.col(q)).transpose();

@@ -52,9 +52,10 @@ MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const Me
   check_shape("attention_vjp", "cotangents", cotangents.rows(), cotangents.cols(), queries.rows(),
               weights.V.rows());
   check_finite("attention_vjp", "cotangents", Matrix(cotangents));
-  const Matrix means = mean_responses(kind, prompt, directions, execution);
+  const PromptOfCall call(prompt, execution);
+  const Matrix means = mean_responses(kind, *call, directions, execution);
   const Matrix pulled = weights.V.transpose() * cotangents.transpose();
-  const Matrix products = derivative_products(kind, prompt, directions, pulled, execution);
+  const Matrix products = derivative_products(kind, *call, directions, pulled, execution);
   MergedGradient gradient{weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
   check_result(gradient.U);
   check_result(gradient.V);

@@ -36,6 +36,12 @@ Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vecto
 
 }  // namespace
 
+PromptOfCall::PromptOfCall(const Measure& prompt, const Execution& execution) : given_(prompt) {
+  if (execution.device == nullptr) return;
+  const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(&prompt);
+  if (tokens != nullptr) kept_ = tokens->kept_on(*execution.device);
+}
+
 Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries) {
   if (queries.rows() < 1) fail("attention", "number of queries", "0", "at least 1");
   check_shape("attention", "U", weights.U.rows(), weights.U.cols(), prompt.dimension(), queries.cols());

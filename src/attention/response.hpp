@@ -4,11 +4,26 @@
 //   linear    r = M a                D = M = cov μ + m mᵀ
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "largo/attention/attention.hpp"
+#include "largo/measures/empirical.hpp"
 
 namespace largo {
+
+/// The prompt of a call, which may take several passes over it: a device has it until the call ends.
+class PromptOfCall {
+ public:
+  PromptOfCall(const Measure& prompt, const Execution& execution);
+  PromptOfCall(const PromptOfCall&) = delete;
+  PromptOfCall& operator=(const PromptOfCall&) = delete;
+  const Measure& operator*() const { return kept_ ? *kept_ : given_; }
+
+ private:
+  const Measure& given_;
+  std::optional<EmpiricalMeasure> kept_;
+};
 
 /// Column q is scale · U z_q. Checks every shape, and that weights and queries are finite.
 Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries);

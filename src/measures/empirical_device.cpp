@@ -1,4 +1,5 @@
 // Tilts of a prompt by a device.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -11,6 +12,7 @@
 namespace largo {
 namespace {
 
+constexpr const char* kName = "attention on a GPU";
 constexpr double kMostCancellation = 10;  // as on the CPU in float32
 
 struct DeviceTilt {
@@ -51,22 +53,39 @@ bool is_finite(const Tilt& tilt) {
 
 }  // namespace
 
-std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
-                                                    const Execution& execution) const {
-  constexpr const char* kName = "attention on a GPU";
+EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
+  EmpiricalMeasure same = *this;
+  if (keeper_ == &device) return same;
+  same.keeper_ = &device;
+  same.kept_ = device.tilts().keep(tokens_);
+  return same;
+}
+
+std::shared_ptr<KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
   if (arithmetic_ != Arithmetic::float32) {
-    fail(kName, "precision", "float64", "float32 (--precision float32): or attend with --device cpu");
+    fail(kName, "precision", "float64",
+         "float32, which --precision float32 makes of any tokens: or attend with --device cpu");
   }
   if (log_weights_.size() > 0)
     fail(kName, "tokens of unequal weights are not summed there: use --device cpu");
+  return keeper_ == execution.device ? kept_ : execution.device->tilts().keep(tokens_);
+}
+
+std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
+                                                    const Execution& execution) const {
+  const std::shared_ptr<KeptPrompt> prompt = kept_for(execution);
   const bool covariance = order == TiltOrder::covariance;
-  const std::size_t width = TiltEngine::row_size(dimension(), covariance);
+  const std::size_t width = KeptPrompt::row_size(dimension(), covariance);
   const auto pass = [&](const Matrix& some, const Vector& around) {
     std::vector<double> rows(static_cast<std::size_t>(some.cols()) * width);
-    execution.device->tilts().sum_prompt(tokens_, some, around, covariance, execution, rows);
+    prompt->sum(some, around, covariance, execution, rows);
     std::vector<DeviceTilt> results;
     for (Eigen::Index q = 0; q < some.cols(); ++q) {
       const std::span<const double> row(rows.data() + static_cast<std::size_t>(q) * width, width);
+      // A bad token shows in the mean, asked for or not.
+      if (!std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); })) {
+        explain_non_finite();
+      }
       results.push_back(tilt_of(row, some.col(q), around, order, length()));
       if (!is_finite(results.back().tilt)) explain_non_finite();
     }
@@ -87,13 +106,26 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
 
 Matrix EmpiricalMeasure::products_on_device(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                             const Execution& execution) const {
+  const EmpiricalMeasure kept = kept_on(*execution.device);  // for the passes below
   Matrix products(dimension(), directions.cols());
-  Matrix covariance;
-  for (Eigen::Index q = 0; q < directions.cols(); ++q) {
-    if (q == 0 || directions.col(q) != directions.col(q - 1)) {
-      covariance = tilts_on_device(directions.col(q), TiltOrder::covariance, execution).front().covariance;
+  // Columns of the same direction share its covariance; so many are in memory at a time.
+  constexpr Eigen::Index kCovariances = 64;
+  for (Eigen::Index first = 0; first < directions.cols();) {
+    std::vector<Eigen::Index> starts;  // of runs of equal columns
+    Eigen::Index end = first;
+    for (; end < directions.cols(); ++end) {
+      if (end > first && directions.col(end) == directions.col(end - 1)) continue;
+      if (std::ssize(starts) == kCovariances) break;
+      starts.push_back(end);
     }
-    products.col(q) = covariance * vectors.col(q);
+    const auto tilts =
+        kept.tilts_on_device(Matrix(directions(Eigen::all, starts)), TiltOrder::covariance, execution);
+    std::size_t run = 0;
+    for (Eigen::Index q = first; q < end; ++q) {
+      if (run + 1 < starts.size() && q == starts[run + 1]) ++run;
+      products.col(q) = tilts[run].covariance * vectors.col(q);
+    }
+    first = end;
   }
   return products;
 }

@@ -1,11 +1,21 @@
 // Attention over a given prompt on a GPU, against the CPU in float64.
+#include "attention_engine.hpp"
+
+#include <atomic>
+#include <bit>
+#include <chrono>
 #include <cmath>
+#include <future>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "gpu.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/sampling/streams.hpp"
+#include "support/fake_device.hpp"
+#include "token_limit.hpp"
 
 namespace largo {
 namespace {
@@ -59,12 +69,117 @@ TEST_F(GpuAttention, AgreesWithTheCpuAtEveryLength) {
 
 TEST_F(GpuAttention, AgreesWithTheCpuInEveryDimension) {
   for (const std::int64_t d : {1, 2, 4, 16, 33, 90}) expect_close(tokens_of(2000, d, 0.3), 70, device());
+  // The largest dimensions, for outputs and for the covariances of linear attention.
+  for (const int d : {cuda::most_token_numbers() - 1, cuda::most_token_numbers()}) {
+    expect_close(tokens_of(2000, d, 0.3), 3, device());
+  }
+}
+
+TEST_F(GpuAttention, OfMoreCoordinatesThanFitIsRefusedWithTheLimit) {
+  const int most = cuda::most_token_numbers();
+  const Floats tokens = tokens_of(10, most + 1, 0);
+  const EmpiricalMeasure prompt(view(tokens), nullptr, std::nullopt, Arithmetic::float32);
+  for (const TiltOrder order : {TiltOrder::mean, TiltOrder::covariance}) {
+    try {
+      prompt.tilts(Matrix::Zero(most + 1, 1), order, {.device = &device()});
+      ADD_FAILURE() << most + 1;
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("between 1 and " + std::to_string(most)), std::string::npos) << text;
+      EXPECT_NE(text.find("--device cpu"), std::string::npos) << text;
+    }
+  }
+}
+
+// Sums of the same prompt, done in another way: bit by bit.
+std::vector<double> sums_of(const ArrayView& tokens, const Matrix& directions, bool covariance,
+                            const cuda::GivenLimits& limits, std::size_t* bytes_there = nullptr) {
+  cuda::GivenPrompt prompt(0, tokens, limits);
+  const Vector centre = Vector::Constant(tokens.columns, 0.125);
+  std::vector<double> rows(KeptPrompt::row_size(tokens.columns, covariance) *
+                           static_cast<std::size_t>(directions.cols()));
+  std::vector<double> again(rows.size());
+  prompt.sum(directions, centre, covariance, {}, rows);
+  prompt.sum(directions, centre, covariance, {}, again);
+  EXPECT_EQ(rows, again) << "tokens that are there already";
+  if (bytes_there != nullptr) *bytes_there = prompt.bytes_there();
+  return rows;
+}
+
+TEST_F(GpuAttention, HasTheSameBitsInPieces) {
+  for (const std::int64_t L : {1, 4096, 4097, 50000}) {
+    const Floats tokens = tokens_of(L, 7, 0.3);
+    const Matrix directions = queries_of(70, 7).transpose();
+    for (const bool covariance : {false, true}) {
+      std::size_t there = 0;
+      const std::vector<double> whole = sums_of(view(tokens), directions, covariance, {}, &there);
+      const auto bytes = static_cast<std::size_t>(L) * 7 * sizeof(float);
+      EXPECT_EQ(there, bytes);
+      // None, some and all of them stay; sums of a few directions at a time.
+      for (const std::size_t kept : {std::size_t{0}, bytes / 2, bytes}) {
+        const cuda::GivenLimits limits{.piece_tokens = 4096, .held_sums = 150, .kept_bytes = kept};
+        EXPECT_EQ(sums_of(view(tokens), directions, covariance, limits, &there), whole)
+            << "L " << L << ", kept " << kept;
+        EXPECT_LE(there, kept);
+      }
+    }
+  }
+}
+
+TEST_F(GpuAttention, OfTokensLaidOutOtherwiseHasTheSameBits) {
+  const Floats tokens = tokens_of(5000, 6, 0);
+  const Matrix directions = queries_of(3, 6).transpose();
+  const std::vector<double> plain = sums_of(view(tokens), directions, true, {});
+  const Eigen::MatrixXf columns = tokens;
+  const ArrayView turned{columns.data(), Scalar::float32, 5000, 6, 1, 5000};
+  EXPECT_EQ(sums_of(turned, directions, true, {}), plain);
+  const RowMatrix wide = tokens.cast<double>();
+  EXPECT_EQ(sums_of(view_of(wide), directions, true, {}), plain);
 }
 
 TEST_F(GpuAttention, TakesBfloat16TokensAsTheyAre) {
   Floats tokens = tokens_of(5000, 8, 0);
+  const Matrix directions = queries_of(3, 8).transpose();
   for (float& x : tokens.reshaped()) x = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x) & 0xffff0000U);
-  expect_close(tokens, 2, device());
+  std::size_t packed = 0, whole = 0;
+  const std::vector<double> sums = sums_of(view(tokens), directions, true, {}, &packed);
+  EXPECT_EQ(sums, sums_of(view(tokens), directions, true, {.pack = false}, &whole));
+  EXPECT_EQ(packed, 5000U * 8 * 2);
+  EXPECT_EQ(whole, 5000U * 8 * 4);
+  // One number that is none, the last: all of them are taken as they are.
+  float& last = tokens(4999, 7);
+  last = std::bit_cast<float>(std::bit_cast<std::uint32_t>(4.0F) | 0x8000U);
+  const std::vector<double> rounded = [&] {
+    const float kept = std::exchange(last, 4.0F);
+    std::vector<double> sums_without_digit = sums_of(view(tokens), directions, true, {});
+    last = kept;
+    return sums_without_digit;
+  }();
+  const std::vector<double> other = sums_of(view(tokens), directions, true, {}, &packed);
+  EXPECT_EQ(packed, whole);
+  EXPECT_EQ(other, sums_of(view(tokens), directions, true, {.pack = false}));
+  EXPECT_NE(other, rounded) << "a digit of float32 shows in the sums";
+}
+
+// A prompt without end, the same token again and again: longer than the memory of a GPU.
+TEST_F(GpuAttention, OfAnEndlessPromptStopsOnRequest) {
+  const Floats tokens = tokens_of(1, 16, 0);
+  ArrayView endless = view(tokens);
+  endless.rows = std::int64_t{1} << 45;
+  endless.row_stride = 0;
+  const EmpiricalMeasure prompt(endless, nullptr, std::nullopt, Arithmetic::float32);
+  std::atomic<bool> stop = false;
+  std::chrono::steady_clock::time_point asked;
+  const auto later = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    asked = std::chrono::steady_clock::now();
+    stop = true;
+  });
+  EXPECT_THROW(
+      prompt.tilts(Matrix::Ones(16, 64), TiltOrder::covariance, {.stop = &stop, .device = &device()}),
+      Stopped);
+  later.wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
 }
 
 TEST_F(GpuAttention, OfLargeScoresAgreesWithTheCpu) {
@@ -90,17 +205,6 @@ TEST_F(GpuAttention, RefusesWithARemedy) {
   const EmpiricalMeasure wide(view(tokens), nullptr, std::nullopt, Arithmetic::float64);
   EXPECT_THROW(attend(AttentionKind::softmax, wide, weights, queries_of(1, 3), {.device = &device()}),
                InputError);
-  // A prompt that no GPU holds: the view is not read before there is room for it.
-  ArrayView endless = view(tokens);
-  endless.rows = std::int64_t{1} << 45;
-  endless.row_stride = 0;
-  const EmpiricalMeasure huge(endless, nullptr, std::nullopt, Arithmetic::float32);
-  try {
-    attend(AttentionKind::softmax, huge, weights, queries_of(1, 3), {.device = &device()});
-    FAIL();
-  } catch (const InputError& error) {
-    EXPECT_NE(std::string(error.what()).find("--device cpu"), std::string::npos) << error.what();
-  }
 }
 
 }  // namespace

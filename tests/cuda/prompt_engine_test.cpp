@@ -1,5 +1,11 @@
 // Sampled errors with prompts drawn on a GPU are the CPU's, to the bit.
+#include "prompt_engine.hpp"
+
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <future>
+#include <thread>
 
 #include "gpu.hpp"
 #include "largo/exact/score_law_error.hpp"
@@ -11,6 +17,8 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/sampling/attention_errors.hpp"
 #include "largo/sampling/streams.hpp"
+#include "support/fake_device.hpp"
+#include "token_limit.hpp"
 
 namespace largo {
 namespace {
@@ -40,6 +48,7 @@ std::vector<NamedLaw> laws(Eigen::Index d) {
           {"gaussian scores", std::make_shared<GaussianMeasure>(normals(d, 1, 2), covariance),
            PromptKernel::collapsed},
           {"rademacher", std::make_shared<ProductMeasure>(d, rademacher())},
+          {"intervals", std::make_shared<ProductMeasure>(d, uniform(1.5))},
           {"mixed coordinates", std::make_shared<ProductMeasure>(mixed)},
           {"sphere", std::make_shared<SphereMeasure>(d, 1.5)}};
 }
@@ -121,6 +130,87 @@ TEST_F(GpuPrompts, OfLargeScoresHaveTheBitsOfTheCpu) {
   }
 }
 
+// Chunks of a prompt in several launches, and prompts in several groups.
+TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
+  constexpr Eigen::Index kD = 5;
+  const Matrix U = 2 * normals(kD, kD, 3), V = normals(3, kD, 4);
+  const Vector query = normals(kD, 1, 5);
+  // Of chunks of 8 and of 23 numbers, a few in a launch.
+  for (const std::int64_t held : {1, 23 * 70, 23 * 200}) {
+    const cuda::CudaPrompts engine(0, {.held_numbers = held});
+    FakeDevice divided;
+    divided.prompt_engine = &engine;
+    for (const NamedLaw& law : laws(kD)) {
+      for (const std::int64_t L : {256, 1000, 3001}) {
+        ErrorSampling sampling = sampling_of(law, L);
+        sampling.plan.samples = 70;
+        expect_same(sample_attention_errors(*law.law, U, V, query, sampling),
+                    sample_attention_errors(*law.law, U, V, query, sampling, {.device = &divided}),
+                    std::string(law.name) + ", L " + std::to_string(L) + ", held " + std::to_string(held));
+      }
+    }
+  }
+}
+
+// Rounding and refusal do not depend on which launch a score beyond the bounds is in.
+TEST_F(GpuPrompts, OfScoresBeyondTheBoundsAreRefusedInEveryLaunch) {
+  constexpr Eigen::Index kD = 2;
+  const cuda::CudaPrompts engine(0, {.held_numbers = 1});
+  FakeDevice divided;
+  divided.prompt_engine = &engine;
+  const ProductMeasure law(kD, rademacher());
+  const Matrix U = 1e13 * Matrix::Identity(kD, kD), V = Matrix::Identity(kD, kD);
+  ErrorSampling sampling = sampling_of({"", nullptr}, 1000);
+  sampling.gradient_U = false;
+  for (const Execution& where :
+       {Execution{}, Execution{.device = &device()}, Execution{.device = &divided}}) {
+    EXPECT_THROW(sample_attention_errors(law, U, V, Vector::Ones(kD), sampling, where), InputError);
+  }
+}
+
+TEST_F(GpuPrompts, OfAsManyCoordinatesAsFitHaveTheBitsOfTheCpu) {
+  const Eigen::Index most = cuda::most_token_numbers();
+  ErrorSampling sampling = sampling_of({"", nullptr}, 300);
+  sampling.plan.samples = 40;
+  for (const Eigen::Index d : {most, most + 1}) {
+    const ProductMeasure law(d, rademacher());
+    const Matrix U = 0.1 * Matrix::Identity(d, d), V = normals(2, d, 4);
+    const auto on_gpu = [&] {
+      return sample_attention_errors(law, U, V, normals(d, 1, 5), sampling, {.device = &device()});
+    };
+    if (d <= most) {
+      expect_same(sample_attention_errors(law, U, V, normals(d, 1, 5), sampling), on_gpu(), "the limit");
+      continue;
+    }
+    try {
+      on_gpu();
+      ADD_FAILURE() << d;
+    } catch (const InputError& error) {
+      const std::string text = error.what();
+      EXPECT_NE(text.find("between 1 and " + std::to_string(most)), std::string::npos) << text;
+    }
+  }
+}
+
+TEST_F(GpuPrompts, OfManyTokensStopOnRequest) {
+  constexpr Eigen::Index kD = 16;
+  const ProductMeasure law(kD, rademacher());
+  const Matrix I = Matrix::Identity(kD, kD);
+  ErrorSampling sampling = sampling_of({"", nullptr}, (std::int64_t{1} << 40) - 1);
+  std::atomic<bool> stop = false;
+  std::chrono::steady_clock::time_point asked;
+  const auto later = std::async(std::launch::async, [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    asked = std::chrono::steady_clock::now();
+    stop = true;
+  });
+  EXPECT_THROW(sample_attention_errors(law, 0.1 * I, I, Vector::Ones(kD), sampling,
+                                       {.stop = &stop, .device = &device()}),
+               Stopped);
+  later.wait();
+  EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
+}
+
 // z-scores of 4 laws: one beyond 4 has probability 3e-4 for a new seed.
 TEST_F(GpuPrompts, AgreeWithTheExactErrors) {
   constexpr Eigen::Index kD = 4;
@@ -128,7 +218,8 @@ TEST_F(GpuPrompts, AgreeWithTheExactErrors) {
   const Matrix U = 0.4 * normals(kD, kD, 3), V = normals(2, kD, 4);
   const Vector query = normals(kD, 1, 5);
   for (const NamedLaw& law : laws(kD)) {
-    if (std::string(law.name) == "mixed coordinates") continue;
+    const std::string name = law.name;
+    if (name == "mixed coordinates" || name == "intervals") continue;  // no score law
     ErrorSampling sampling = sampling_of(law, kLength);
     sampling.plan.samples = 20000;
     const SampledErrors errors =

@@ -17,6 +17,8 @@
 
 namespace largo {
 
+class KeptPrompt;  // measures/tilt_engine.hpp
+
 /// Arithmetic of the pass over the tokens.
 ///   float32: about 1e-6 relative to the spread of the tokens, for scores up to about 10
 ///   float64: compensated sums; given the scores, log-partition and mean are correct to a few ulp
@@ -52,6 +54,10 @@ class EmpiricalMeasure final : public Measure {
   /// One atom per token; those of weight zero are left out.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
+  /// The same prompt, for calls on that device: it keeps the tokens, as far as it has room, from the first
+  /// pass on and for as long as the result or a copy of it lives. The device must outlive these.
+  EmpiricalMeasure kept_on(const Device& device) const;
+
   /// The L softmax weights along one direction, in float64; they sum to one.
   Vector softmax_weights(const ConstVectorRef& direction) const;
 
@@ -64,6 +70,7 @@ class EmpiricalMeasure final : public Measure {
   template <typename T>
   Matrix products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                      const Execution& execution) const;
+  std::shared_ptr<KeptPrompt> kept_for(const Execution& execution) const;
   std::vector<Tilt> tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
                                     const Execution& execution) const;
   Matrix products_on_device(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
@@ -79,6 +86,8 @@ class EmpiricalMeasure final : public Measure {
   std::vector<double> cumulative_;
   Vector log_weights_;  // log(L p_l), so that a weighted and an unweighted uniform law agree
   Arithmetic arithmetic_;
+  const Device* keeper_ = nullptr;
+  std::shared_ptr<KeptPrompt> kept_;  // by that device
 };
 
 }  // namespace largo

@@ -1,0 +1,63 @@
+// A given prompt on a GPU, in pieces: those that it has room for stay there, the others come again in every
+// pass.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "attention_kernel.hpp"
+#include "measures/tilt_engine.hpp"
+#include "runtime.hpp"
+#include "staging.hpp"
+
+namespace largo::cuda {
+
+/// How much is done at a time; results have the same bits for all of these.
+struct GivenLimits {
+  std::int64_t piece_tokens = std::int64_t{1} << 22;   // rounded up to whole segments
+  std::int64_t piece_numbers = std::int64_t{1} << 28;  // of tokens of many coordinates
+  std::int64_t held_sums = std::int64_t{1} << 27;      // of segments, in float64
+  bool pack = true;                                    // bfloat16 tokens into two bytes a number
+  std::size_t kept_bytes = std::numeric_limits<std::size_t>::max();  // besides what memory there is
+};
+
+class GivenPrompt final : public KeptPrompt {
+ public:
+  GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits);
+  void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
+           const Execution& execution, std::span<double> rows) override;
+  /// Bytes of tokens that are on the device between passes.
+  std::size_t bytes_there() const;
+
+ private:
+  struct Piece {
+    DeviceArray<std::byte> memory;
+    bool there = false;
+  };
+  struct Pass;
+
+  std::int64_t first_token(std::size_t piece) const {
+    return static_cast<std::int64_t>(piece) * piece_tokens_;
+  }
+  std::int64_t tokens_of(std::size_t piece) const;
+  std::size_t piece_bytes(std::size_t piece) const;
+  void look_at_tokens(const Execution& execution);
+  void sum_pass(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
+                const Execution& execution, std::span<double> rows);
+  const void* bring(std::size_t piece, const Execution& execution, Pass& pass);
+
+  int device_;
+  ArrayView tokens_;
+  GivenLimits limits_;
+  std::int64_t piece_tokens_;
+  std::mutex mutex_;  // one pass at a time
+  bool looked_at_ = false, halves_ = false;
+  std::vector<Piece> pieces_;
+  std::size_t kept_pieces_ = 0;  // the first so many stay
+};
+
+}  // namespace largo::cuda

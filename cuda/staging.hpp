@@ -1,0 +1,41 @@
+// Tokens on their way from the host to the device: converted by the threads of the process into pinned
+// memory, some of it for the converters while the rest is copied.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "largo/numerics/array_view.hpp"
+#include "largo/numerics/execution.hpp"
+#include "runtime.hpp"
+
+namespace largo::cuda {
+
+/// Whether every number is a bfloat16, the upper half of a float32: such prompts take half the memory, and
+/// lose nothing. Throws Stopped.
+bool are_halves(const ArrayView& tokens, const Execution& execution);
+
+/// Bytes of a number on the device.
+constexpr std::size_t number_size(bool halves) { return halves ? 2 : 4; }
+
+class Staging {
+ public:
+  /// Tokens `first` to `first + count` to the device, on a stream that then has the last of it still to do.
+  /// Throws Stopped.
+  void copy(const ArrayView& tokens, std::int64_t first, std::int64_t count, bool halves,
+            const Execution& execution, void* to, cudaStream_t stream);
+
+ private:
+  // Small, since pinning takes half a millisecond for each MB, and enough to keep bus and converters busy.
+  struct Slot {
+    PinnedArray<std::byte> memory;
+    Event copied;
+  };
+  static constexpr std::size_t kSlots = 4, kSlotBytes = std::size_t{1} << 22;
+
+  std::vector<Slot> slots_;
+  std::size_t next_ = 0;
+};
+
+}  // namespace largo::cuda

@@ -1,0 +1,148 @@
+// A chunk of tokens of a law, drawn by a warp into its shared memory: the CPU's tokens
+// (src/sampling/token_source.cpp), to the bit.
+#pragma once
+
+#include "prompt_kernel.hpp"
+#include "token_chunk.cuh"
+
+namespace largo::cuda {
+
+// Two coordinates of all tokens: a thread draws 8 of a block of 32.
+__device__ inline void draw_normals(const Address& at, int thread, float* first, float* second) {
+  const int block = thread / 4, j = thread % 4;
+  const std::uint64_t counter = static_cast<std::uint64_t>(block * kBlockCounters + j);
+  const Words radii[2] = {philox(at, counter), philox(at, counter + 4)};
+  const Words angles = philox(at, counter + 8);
+  LARGO_UNROLL
+  for (int v = 0; v < 4; ++v) {
+    float2 x, y;
+    const Pair<float> even = normals(radii[v / 2].word[v % 2], angle_of(angles.word[v / 2], v));
+    const Pair<float> odd = normals(radii[v / 2].word[v % 2 + 2], angle_of(angles.word[v / 2 + 2], v));
+    x.x = even.first;
+    y.x = even.second;
+    x.y = odd.first;
+    y.y = odd.second;
+    const int to = place(block * kBlockTokens + v * kLanes + 2 * j);
+    *reinterpret_cast<float2*>(first + to) = x;
+    if (second != nullptr) *reinterpret_cast<float2*>(second + to) = y;
+  }
+}
+
+__device__ inline float from_word(const Coordinate& c, std::uint32_t word) {
+  switch (c.kind) {
+    case Coordinate::Kind::coin:
+      return coin(word, c.bit, c.low, c.high);
+    case Coordinate::Kind::interval:
+      return interval(word, c.low, c.high);
+    case Coordinate::Kind::atoms:
+      return atom(word, c.atoms);
+  }
+  return 0;
+}
+
+// Of a counter, which has the words of two tokens: all coordinates of a lane.
+__device__ inline void draw_alike(const TokenJob& job, const Words& words, int lane, float* to) {
+  if (job.kind == TokenKind::intervals) {
+    LARGO_UNROLL
+    for (int w = 0; w < 2; ++w) {
+      if (2 * lane + w >= job.dimension) return;
+      float2 x;
+      x.x = interval(words.word[w], job.low, job.high);
+      x.y = interval(words.word[2 + w], job.low, job.high);
+      *reinterpret_cast<float2*>(to + (2 * lane + w) * kRow) = x;
+    }
+    return;
+  }
+  // Bits at places that the compiler knows: a test and a choice each.
+  LARGO_UNROLL
+  for (int w = 0; w < 2; ++w) {
+    const int first = 64 * lane + 32 * w;
+    LARGO_UNROLL
+    for (int bit = 0; bit < 32; ++bit) {
+      if (bit % 8 == 0 && first + bit >= job.dimension) break;
+      float2 x;
+      x.x = coin(words.word[w], bit, job.low, job.high);
+      x.y = coin(words.word[2 + w], bit, job.low, job.high);
+      if (first + bit < job.dimension) *reinterpret_cast<float2*>(to + (first + bit) * kRow) = x;
+    }
+  }
+}
+
+// Of prompt number `prompt`, from `first_token` on: what the lanes of counters have.
+struct ChunkDraws {
+  const TokenJob& job;
+  std::uint64_t prompt, first_token;
+  int thread;
+
+  __device__ Address lane(int number) const {
+    return lane_of(job.slice.seed, prompt, job.first_lane + static_cast<std::uint64_t>(number), first_token);
+  }
+
+  // All coordinates made of a word or a bit in the same way.
+  __device__ void alike(const Chunk& chunk) const {
+    for (int number = 0; number < job.lanes; ++number) {
+      const Address at = lane(number);
+      for (int m = 0; m < kSumsChunk / 2 / kWarp; ++m) {
+        const int counter = m * kWarp + thread;
+        draw_alike(job, philox(at, static_cast<std::uint64_t>(counter)), number,
+                   chunk.tokens + place(2 * counter));
+      }
+    }
+  }
+
+  // Each coordinate by its own recipe.
+  __device__ void words(const Chunk& chunk) const {
+    for (int number = 0; number < job.lanes; ++number) {
+      const Address at = lane(number);
+      const int begin = job.lane_begins[number], end = job.lane_begins[number + 1];
+      for (int counter = thread; counter < kSumsChunk / 2; counter += kWarp) {
+        const Words drawn = philox(at, static_cast<std::uint64_t>(counter));
+        const int to = place(2 * counter);
+        for (int k = begin; k < end; ++k) {
+          const Coordinate& c = job.coordinates[k];
+          const bool second = c.word == 1;
+          float2 x;
+          x.x = from_word(c, second ? drawn.word[1] : drawn.word[0]);
+          x.y = from_word(c, second ? drawn.word[3] : drawn.word[2]);
+          *reinterpret_cast<float2*>(chunk.tokens + c.index * kRow + to) = x;
+        }
+      }
+    }
+  }
+
+  __device__ void normals(const Chunk& chunk) const {
+    for (int j = 0; j < job.drawn; j += 2) {
+      float* const row = chunk.tokens + j * kRow;
+      draw_normals(lane(j / 2), thread, row, j + 1 < job.drawn ? row + kRow : nullptr);
+    }
+  }
+
+  // Normals become points of the sphere.
+  __device__ void normalise(const Chunk& chunk) const {
+    __syncwarp();
+    for (int token = thread; token < kSumsChunk; token += kWarp) {
+      float* const x = chunk.tokens + place(token);
+      float square = 0;
+      for (int j = 0; j < job.drawn; ++j) square = square + x[j * kRow] * x[j * kRow];
+      const float factor = to_sphere(square);
+      for (int j = 0; j < job.dimension; ++j) x[j * kRow] = x[j * kRow] * factor;
+    }
+  }
+
+  __device__ void draw(const Chunk& chunk) const {
+    switch (job.kind) {
+      case TokenKind::coins:
+      case TokenKind::intervals:
+        return alike(chunk);
+      case TokenKind::words:
+        return words(chunk);
+      case TokenKind::normal:
+        return normals(chunk);
+      case TokenKind::sphere:
+        normals(chunk);
+        return normalise(chunk);
+    }
+  }
+};
+
+}  // namespace largo::cuda
