@@ -25,17 +25,20 @@ __global__ void merge(const __grid_constant__ MergeJob job) {
   const int power = power_of_weight(job.kind, k);
   const bool refuses = job.kind == MergeJob::Kind::bounded_tokens;
   RunningSum all;
-  if (job.before != nullptr) all = {job.before[item], job.before[(prompt + 1) * job.width - 1], false};
+  if (job.before != nullptr && job.before[(prompt + 1) * job.width - 1] != kNoTokens) {
+    all = {job.before[item], job.before[(prompt + 1) * job.width - 1], false};
+  }
   bool refused = refuses && !is_bounded(all.top);
   for_rows_of(job.from + prompt * job.parts * job.width, job.parts, job.width, k,
               [&](double more, double top) {
+                if (top == kNoTokens) return;
                 if (refuses && !refused && !is_bounded(top)) {
                   all.top = top;
                   refused = true;
                 }
                 if (!refused) all.add(more, top, power);
               });
-  job.rows[item] = k == job.width - 1 ? all.top : all.sum;
+  job.rows[item] = k < job.width - 1 ? all.sum : all.empty ? kNoTokens : all.top;
 }
 
 constexpr unsigned kThreads = 128;

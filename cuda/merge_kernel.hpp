@@ -6,6 +6,9 @@
 
 namespace largo::cuda {
 
+/// The top of a row that no token has gone into: no score has it, being of float32.
+inline constexpr double kNoTokens = 0x1p1000;
+
 /// Addresses are the device's. Rows end with the power of two that their sums are relative to.
 struct MergeJob {
   /// tokens: rows of TokenSums; bounded_tokens: and scores beyond those that the CPU takes leave the row with

@@ -14,6 +14,7 @@
 #include "prompt_kernel.hpp"
 #include "runtime.hpp"
 #include "sampling/coordinate_source.hpp"
+#include "sampling/labels.hpp"
 #include "token_limit.hpp"
 
 namespace largo::cuda {
@@ -166,26 +167,80 @@ void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_
 
 }  // namespace
 
-void CudaPrompts::sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, SumOrder order,
-                             std::span<const double> directions, const PromptRange& range,
-                             const Execution& execution, std::span<double> rows) const {
+static_assert(kLabelSpan == largo::kLabelSpan && kLabelLane == largo::kLabelLane);
+
+// The components of a mixture that the tokens of a slice belong to: counted anew for each component and
+// slice, which costs little beside drawing the tokens, and bounds the memory.
+class Labels {
+ public:
+  explicit Labels(std::span<const LeafSums> leaves) {
+    std::vector<double> cumulative;
+    double sum = 0;
+    for (const LeafSums& one : leaves) cumulative.push_back(sum += one.leaf->probability);
+    components_ = static_cast<std::int32_t>(leaves.size());
+    cumulative_ = DeviceArray<double>(std::span<const double>(cumulative));
+  }
+
+  /// Of component number k.
+  LabelCounts count(const PromptSlice& slice, std::size_t k, cudaStream_t stream) {
+    constexpr std::int64_t kChunksInSpan = kLabelSpan / kSumsChunk;
+    LabelJob job;
+    job.seed = slice.seed;
+    job.first_prompt = slice.first_prompt;
+    job.prompts = slice.prompts;
+    job.length = slice.length;
+    job.first_span = slice.first_chunk / kChunksInSpan;
+    job.spans = (slice.first_chunk + slice.chunks - 1) / kChunksInSpan - job.first_span + 1;
+    job.components = components_;
+    job.cumulative = cumulative_.data();
+    counts_.resize(static_cast<std::size_t>(job.prompts * job.spans * components_));
+    job.counts = counts_.data();
+    check(launch_labels(job, stream), "launch of labels");
+    return {counts_.data() + k, job.first_span, job.spans, components_};
+  }
+
+ private:
+  std::int32_t components_;
+  DeviceArray<double> cumulative_;
+  DeviceArray<std::int32_t> counts_;
+};
+
+void CudaPrompts::sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
+                             const Execution& execution) const {
   check(cudaSetDevice(device_), "choice of the GPU");
   if (order == SumOrder::gradient) refuse("sums of values are");
+  if (leaves.size() == 1) return sum_leaf(leaves, 0, nullptr, order, range, execution);
+  if (leaves.size() > kMostComponents) {
+    fail(kName, "components of a mixture on a GPU", static_cast<double>(leaves.size()),
+         fmt::format("at most {}: sample more of them with --device cpu", kMostComponents));
+  }
+  Labels labels(leaves);
+  for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves, k, &labels, order, range, execution);
+}
+
+void CudaPrompts::sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labels* labels, SumOrder order,
+                           const PromptRange& range, const Execution& execution) const {
+  const LeafSums& one = leaves[k];
   TokenJob job;
   job.covariance = order == SumOrder::covariance;
-  const Tokens tokens(leaf, job);
-  const DeviceArray<float> along{std::span<const float>(to_floats(directions, std::numbers::log2e))};
+  const Tokens tokens(*one.leaf, job);
+  const DeviceArray<float> along{std::span<const float>(to_floats(one.directions, std::numbers::log2e))};
   const auto dimension = static_cast<std::size_t>(job.dimension);
-  job.first_lane = first_lane;
-  job.one_direction = directions.size() == dimension;
+  const std::size_t width = token_row(job.dimension, job.covariance);
+  job.first_lane = one.first_lane;
+  job.one_direction = one.directions.size() == dimension;
   sum_slices(
-      range, token_row(job.dimension, job.covariance), token_work(job), device_, limits_, execution,
+      range, width, token_work(job), device_, limits_, execution,
       [&](std::int64_t first, const PromptSlice& slice, cudaStream_t stream) {
         job.slice = slice;
+        if (labels != nullptr) job.slice.labels = labels->count(slice, k, stream);
         job.directions = along.data() + (job.one_direction ? 0 : static_cast<std::size_t>(first) * dimension);
         return launch_token_sums(job, stream);
       },
-      rows);
+      one.rows);
+  for (std::size_t top = width - 1; top < one.rows.size(); top += width) {
+    if (one.rows[top] == kNoTokens) one.rows[top] = 0;
+  }
 }
 
 void CudaPrompts::sum_scores(std::uint64_t lane, std::span<const double> rates,

@@ -5,6 +5,8 @@
 
 namespace largo::cuda {
 
+class Labels;
+
 /// How much a launch does; results have the same bits for all of these.
 struct PromptLimits {
   std::int64_t held_numbers = std::int64_t{1} << 25;  // sums of chunks, in float64
@@ -15,14 +17,16 @@ struct PromptLimits {
 class CudaPrompts final : public PromptEngine {
  public:
   explicit CudaPrompts(int device, const PromptLimits& limits = {}) : device_(device), limits_(limits) {}
-  void sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, SumOrder order,
-                  std::span<const double> directions, const PromptRange& range, const Execution& execution,
-                  std::span<double> rows) const override;
+  void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
+                  const Execution& execution) const override;
   void sum_scores(std::uint64_t lane, std::span<const double> rates, std::span<const double> shifts,
                   const PromptRange& range, const Execution& execution,
                   std::span<double> rows) const override;
 
  private:
+  void sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labels* labels, SumOrder order,
+                const PromptRange& range, const Execution& execution) const;
+
   int device_;
   PromptLimits limits_;
 };

@@ -6,6 +6,7 @@
 
 #include "chunk_layout.hpp"
 #include "draws.cuh"
+#include "label_kernel.hpp"
 #include "merge_kernel.hpp"
 
 namespace largo::cuda {
@@ -30,6 +31,7 @@ struct PromptSlice {
   std::uint64_t seed = 0, first_prompt = 0;
   std::int64_t prompts = 0, length = 0;  // of tokens, in the whole prompt
   std::int64_t first_chunk = 0, chunks = 0;
+  LabelCounts labels;              // of the leaf, where a law has several
   double* chunk_sums = nullptr;    // of each prompt and chunk: sums and top
   const double* before = nullptr;  // of each prompt; null for the first chunks
   double* rows = nullptr;          // of each prompt
@@ -37,12 +39,14 @@ struct PromptSlice {
 
 struct PromptChunk {
   std::int64_t prompt, first;  // token
-  int count;                   // of tokens
+  int count;                   // of tokens: none where a leaf has fewer than it might
 };
 LARGO_HOST_DEVICE PromptChunk chunk_of(const PromptSlice& slice, std::int64_t item) {
+  const std::int64_t prompt = item / slice.chunks;
   const std::int64_t first = (slice.first_chunk + item % slice.chunks) * kSumsChunk;
-  const std::int64_t left = slice.length - first;
-  return {item / slice.chunks, first, left < kSumsChunk ? static_cast<int>(left) : kSumsChunk};
+  const std::int64_t left =
+      slice.labels.counts == nullptr ? slice.length - first : slice.labels.left_in_span(prompt, first);
+  return {prompt, first, left < 0 ? 0 : left < kSumsChunk ? static_cast<int>(left) : kSumsChunk};
 }
 
 inline MergeJob merge_of(const PromptSlice& slice, MergeJob::Kind kind, std::size_t width) {

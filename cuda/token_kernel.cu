@@ -23,6 +23,11 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_chunks(const __grid_con
   for (std::int64_t item = std::int64_t{blockIdx.x} * warps + warp; item < items;
        item += std::int64_t{gridDim.x} * warps) {
     const auto [prompt, first, count] = chunk_of(job.slice, item);
+    double* const to = job.slice.chunk_sums + item * width;
+    if (count == 0) {
+      if (thread == 0) to[width - 1] = kNoTokens;
+      continue;
+    }
     const float* const direction = job.directions + (job.one_direction ? 0 : prompt * job.dimension);
     for (int j = thread; j < job.dimension; j += kWarp) chunk.direction[j] = direction[j];
     const ChunkDraws draws{job, job.slice.first_prompt + static_cast<std::uint64_t>(prompt),
@@ -31,7 +36,6 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_chunks(const __grid_con
     __syncwarp();
     const float top = weigh(job.dimension, count, thread, chunk);
     __syncwarp();
-    double* const to = job.slice.chunk_sums + item * width;
     const auto put = [&](int k, double sum) { to[k] = sum; };
     sum_means(job.dimension, thread, chunk, put);
     if (job.covariance) sum_products(job.dimension, thread, chunk, put);

@@ -17,30 +17,31 @@ constexpr std::uint64_t kFirstLane = kLabelLane + 1;
 
 }  // namespace
 
-std::uint64_t first_token_lane() { return kFirstLane; }
+std::vector<std::uint64_t> leaf_lanes(const std::vector<TokenLeaf>& leaves) {
+  std::vector<std::uint64_t> lanes;
+  std::uint64_t lane = kFirstLane;
+  for (const TokenLeaf& leaf : leaves) {
+    lanes.push_back(lane);
+    lane += lanes_of(leaf);
+  }
+  if (lane > kMostLanes) fail("sampling", "dimension of the law", "too large", "below 2^20");
+  return lanes;
+}
 
 template <typename T>
 FullPrompt<T>::FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V)
-    : dimension_(dimension), V_(V) {
-  std::uint64_t lane = kFirstLane;
-  double sum = 0;
+    : dimension_(dimension), V_(V), cumulative_(cumulative_probabilities(leaves)) {
+  const std::vector<std::uint64_t> lanes = leaf_lanes(leaves);
   std::size_t widest = 0;
   for (const TokenLeaf& leaf : leaves) {
-    const std::uint64_t first_lane = lane;
-    lane += lanes_of(leaf);
-    sum += leaf.probability;
-    cumulative_.push_back(sum);
     const auto width = static_cast<std::size_t>(leaf.base_dimension());
     widest = std::max(widest, width);
-    leaves_.push_back({&leaf, make_token_source<T>(leaf, first_lane),
+    leaves_.push_back({&leaf, make_token_source<T>(leaf, lanes[leaves_.size()]),
                        TokenSums<T>(width, V == nullptr ? SumOrder::mean : SumOrder::covariance)});
     if (V != nullptr) {
       leaves_.back().VM =
           leaf.map.rows() == 0 ? Matrix(leaf.scale * *V) : Matrix(leaf.scale * (*V * leaf.map));
     }
-  }
-  if (lane > kMostLanes) {
-    fail("sampling", "dimension of the law", static_cast<double>(dimension_), "below 2^20");
   }
   chunk_.resize(widest * kChunkTokens);
 }
@@ -59,11 +60,12 @@ void FullPrompt<T>::attend(const ConstVectorRef& direction, std::uint64_t seed, 
 }
 
 template <typename T>
-void FullPrompt<T>::attend_sums(const ConstVectorRef& direction, std::span<const double> sums_and_top,
-                                std::int64_t L, PromptTilt& tilt) {
-  Leaf& leaf = leaves_.front();
-  leaf.sums.set(sums_and_top);
-  leaf.drawn = true;
+void FullPrompt<T>::attend_sums(const ConstVectorRef& direction, const PreparedPrompts& prepared,
+                                std::uint64_t prompt, std::int64_t L, PromptTilt& tilt) {
+  for (std::size_t k = 0; k < leaves_.size(); ++k) {
+    leaves_[k].sums.set(prepared.row(k, prompt));
+    leaves_[k].drawn = leaves_[k].sums.weight() > 0;
+  }
   combine(direction, L, tilt);
 }
 

@@ -8,6 +8,7 @@
 
 #include "largo/measures/measure.hpp"
 #include "largo/measures/token_leaf.hpp"
+#include "sampling/prompt_engine.hpp"
 #include "sampling/token_source.hpp"
 #include "sampling/token_sums.hpp"
 
@@ -21,8 +22,8 @@ struct PromptTilt {
   Matrix value_covariance;   ///< V times the covariance, where asked for
 };
 
-/// Lanes of a law's first leaf.
-std::uint64_t first_token_lane();
+/// The first lane of each leaf. InputError where there are not enough.
+std::vector<std::uint64_t> leaf_lanes(const std::vector<TokenLeaf>& leaves);
 
 template <typename T>
 class FullPrompt {
@@ -36,9 +37,9 @@ class FullPrompt {
   void attend(const ConstVectorRef& direction, std::uint64_t seed, std::uint64_t prompt, std::int64_t L,
               const Execution& execution, PromptTilt& tilt);
 
-  /// The same for a prompt of the only leaf that a device has summed.
-  void attend_sums(const ConstVectorRef& direction, std::span<const double> sums_and_top, std::int64_t L,
-                   PromptTilt& tilt);
+  /// The same for a prompt that a device has summed.
+  void attend_sums(const ConstVectorRef& direction, const PreparedPrompts& prepared, std::uint64_t prompt,
+                   std::int64_t L, PromptTilt& tilt);
 
  private:
   struct Leaf {

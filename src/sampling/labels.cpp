@@ -4,6 +4,13 @@
 
 namespace largo {
 
+std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves) {
+  std::vector<double> cumulative;
+  double sum = 0;
+  for (const TokenLeaf& leaf : leaves) cumulative.push_back(sum += leaf.probability);
+  return cumulative;
+}
+
 std::vector<std::int64_t> count_labels(const std::vector<double>& cumulative, std::uint64_t seed,
                                        std::uint64_t prompt, std::int64_t first, std::int64_t size) {
   std::vector<std::int64_t> counts(cumulative.size());

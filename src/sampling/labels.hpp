@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "largo/measures/token_leaf.hpp"
 #include "sampling/token_source.hpp"
 
 namespace largo {
@@ -12,6 +13,9 @@ namespace largo {
 inline constexpr std::uint64_t kLabelLane = 0;
 // Long enough for each component to fill chunks.
 inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;
+
+/// Sums of the probabilities of the leaves up to each.
+std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves);
 
 /// How many of tokens first, ..., first + size - 1 belong to each component; first a multiple of kLabelSpan,
 /// size at most that.

@@ -34,7 +34,7 @@ class FullKernelOf final : public PromptErrorKernel {
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
     if (prepared_ != nullptr) {
-      prompt_.attend_sums(limit_->direction, prepared_->row(prompt), sampling_.length, tilt_);
+      prompt_.attend_sums(limit_->direction, *prepared_, prompt, sampling_.length, tilt_);
     } else {
       prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
     }
@@ -104,7 +104,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
-    const ScoreSums sums = prepared_ != nullptr ? to_sums(prepared_->row(prompt))
+    const ScoreSums sums = prepared_ != nullptr ? to_sums(prepared_->row(0, prompt))
                                                 : score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0,
                                                              sampling_.length, s_, shift_, execution_);
     const double w = sums.w;
@@ -217,17 +217,13 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
   if (kind == KernelKind::full_double) {
     fail(kName, "precision on a GPU", "float64", "float32: or sample with --device cpu");
   }
-  if (kind == KernelKind::score_law || law.leaves.size() != 1) {
-    fail(
-        kName,
-        "mixtures, and scores of other laws than Gaussian ones, are not drawn on a GPU: sample with --device "
-        "cpu");
+  if (kind == KernelKind::score_law) {
+    fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample with --device cpu");
   }
-  const TokenLeaf& leaf = law.leaves.front();
   const PromptRange range{sampling.seed, first, count, sampling.length};
   prepared.first = first;
   if (kind == KernelKind::gaussian_scores) {
-    const Matrix R = leaf.scale * leaf.map;
+    const Matrix R = law.leaves.front().scale * law.leaves.front().map;
     std::vector<double> rates, shifts;
     for (Eigen::Index q = 0; q < directions.cols(); ++q) {
       const Vector along = R.transpose() * directions.col(q);
@@ -235,21 +231,26 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
       check_score_rate(rates.back());
       shifts.push_back(shift_of(rates.back(), sampling.length));
     }
-    prepared.width = PromptEngine::kScoreRow;
-    prepared.rows.resize(static_cast<std::size_t>(count) * prepared.width);
-    execution.device->prompts().sum_scores(kScoreLanes, rates, shifts, range, execution, prepared.rows);
+    prepared.leaves.resize(1);
+    execution.device->prompts().sum_scores(kScoreLanes, rates, shifts, range, execution,
+                                           prepared.room(0, count, PromptEngine::kScoreRow));
     return;
   }
   const SumOrder order = sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
-  std::vector<double> pulled;
-  for (Eigen::Index q = 0; q < directions.cols(); ++q) {
-    const Vector direction = leaf.pull_back(directions.col(q));
-    pulled.insert(pulled.end(), direction.begin(), direction.end());
+  const std::vector<std::uint64_t> lanes = leaf_lanes(law.leaves);
+  std::vector<std::vector<double>> pulled(law.leaves.size());
+  std::vector<LeafSums> leaves;
+  prepared.leaves.resize(law.leaves.size());
+  for (std::size_t k = 0; k < law.leaves.size(); ++k) {
+    const TokenLeaf& leaf = law.leaves[k];
+    for (Eigen::Index q = 0; q < directions.cols(); ++q) {
+      const Vector direction = leaf.pull_back(directions.col(q));
+      pulled[k].insert(pulled[k].end(), direction.begin(), direction.end());
+    }
+    const std::size_t width = sum_count(static_cast<std::size_t>(leaf.base_dimension()), order) + 1;
+    leaves.push_back({&leaf, lanes[k], pulled[k], prepared.room(k, count, width)});
   }
-  prepared.width = sum_count(static_cast<std::size_t>(leaf.base_dimension()), order) + 1;
-  prepared.rows.resize(static_cast<std::size_t>(count) * prepared.width);
-  execution.device->prompts().sum_tokens(leaf, first_token_lane(), order, pulled, range, execution,
-                                         prepared.rows);
+  execution.device->prompts().sum_tokens(leaves, order, range, execution);
 }
 
 }  // namespace largo

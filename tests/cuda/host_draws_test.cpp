@@ -7,11 +7,13 @@
 #include <vector>
 
 #include "host_prompts.hpp"
+#include "labels.cuh"
 #include "numerics/aligned_vector.hpp"
 #include "numerics/portable_math.hpp"
 #include "sampling/chi_squared.hpp"
 #include "sampling/collapsed_kernel.hpp"
 #include "sampling/float_draws.hpp"
+#include "sampling/labels.hpp"
 #include "sampling/linear_prompt.hpp"
 #include "sampling/token_transforms.hpp"
 
@@ -43,6 +45,23 @@ TEST(HostDraws, HaveTheWordsOfTheCpu) {
       const auto words = cuda::token_words(at(address), t);
       ASSERT_EQ(words.first, first[t]) << t;
       ASSERT_EQ(words.second, second[t]) << t;
+    }
+  }
+}
+
+TEST(HostDraws, HaveTheLabelsOfTheCpu) {
+  static_assert(cuda::kLabelSpan == kLabelSpan && cuda::kLabelLane == kLabelLane);
+  const std::vector<double> cumulative = {0.25, 0.25, 0.9, 0.95};  // not to 1, and one without tokens
+  for (const std::int64_t first : {std::int64_t{0}, 3 * kLabelSpan}) {
+    for (const std::int64_t size : {std::int64_t{1}, std::int64_t{257}, kLabelSpan}) {
+      std::vector<std::int64_t> counts(cumulative.size());
+      const cuda::Address from = cuda::lane_of(7, 11, kLabelLane, static_cast<std::uint64_t>(first));
+      for (std::int64_t t = 0; t < size; ++t) {
+        const auto words = cuda::token_words(from, static_cast<std::uint64_t>(t));
+        ++counts[static_cast<std::size_t>(cuda::label_of(words.first, words.second, cumulative.data(),
+                                                         static_cast<int>(cumulative.size())))];
+      }
+      EXPECT_EQ(counts, count_labels(cumulative, 7, 11, first, size)) << first << ", " << size;
     }
   }
 }

@@ -37,6 +37,16 @@ struct NamedLaw {
   PromptKernel kernel = PromptKernel::full;
 };
 
+// With a component that short prompts seldom have, and ones whose tokens are drawn in other ways.
+MeasurePtr mixture(Eigen::Index d) {
+  return std::make_shared<MixtureMeasure>(
+      (Vector(4) << 0.5, 0.29, 0.2, 0.01).finished(),
+      std::vector<MeasurePtr>{
+          std::make_shared<GaussianMeasure>(normals(d, 1, 6), 0.5 * Matrix::Identity(d, d)),
+          std::make_shared<ProductMeasure>(d, rademacher()), std::make_shared<SphereMeasure>(d, 1.5),
+          std::make_shared<GaussianMeasure>(2 * normals(d, 1, 7), Matrix::Identity(d, d))});
+}
+
 std::vector<NamedLaw> laws(Eigen::Index d) {
   const Matrix R = 0.6 * normals(d, d, 1);
   const Matrix covariance = R * R.transpose();
@@ -50,7 +60,8 @@ std::vector<NamedLaw> laws(Eigen::Index d) {
           {"rademacher", std::make_shared<ProductMeasure>(d, rademacher())},
           {"intervals", std::make_shared<ProductMeasure>(d, uniform(1.5))},
           {"mixed coordinates", std::make_shared<ProductMeasure>(mixed)},
-          {"sphere", std::make_shared<SphereMeasure>(d, 1.5)}};
+          {"sphere", std::make_shared<SphereMeasure>(d, 1.5)},
+          {"mixture", mixture(d)}};
 }
 
 void expect_same(const SampledMean& cpu, const SampledMean& gpu, const std::string& what) {
@@ -152,6 +163,26 @@ TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
   }
 }
 
+// Components are told from each other span by span, of 64 chunks each.
+TEST_F(GpuPrompts, OfMixturesHaveTheBitsOfTheCpuInAllSpans) {
+  constexpr Eigen::Index kD = 3;
+  const NamedLaw law{"mixture", mixture(kD)};
+  const Matrix U = normals(kD, kD, 3), V = normals(3, kD, 4);
+  const Vector query = normals(kD, 1, 5);
+  for (const std::int64_t held : {std::int64_t{12} * 100, std::int64_t{1} << 25}) {
+    const cuda::CudaPrompts engine(0, {.held_numbers = held});
+    FakeDevice divided;
+    divided.prompt_engine = &engine;
+    for (const std::int64_t L : {16383, 16384, 16385, 40000}) {
+      ErrorSampling sampling = sampling_of(law, L);
+      sampling.plan.samples = 12;
+      expect_same(sample_attention_errors(*law.law, U, V, query, sampling),
+                  sample_attention_errors(*law.law, U, V, query, sampling, {.device = &divided}),
+                  "L " + std::to_string(L) + ", held " + std::to_string(held));
+    }
+  }
+}
+
 // Rounding and refusal do not depend on which launch a score beyond the bounds is in.
 TEST_F(GpuPrompts, OfScoresBeyondTheBoundsAreRefusedInEveryLaunch) {
   constexpr Eigen::Index kD = 2;
@@ -211,7 +242,7 @@ TEST_F(GpuPrompts, OfManyTokensStopOnRequest) {
   EXPECT_LT(std::chrono::steady_clock::now() - asked, std::chrono::seconds(1));
 }
 
-// z-scores of 4 laws: one beyond 4 has probability 3e-4 for a new seed.
+// z-scores of 5 laws: one beyond 4 has probability 3e-4 for a new seed.
 TEST_F(GpuPrompts, AgreeWithTheExactErrors) {
   constexpr Eigen::Index kD = 4;
   constexpr std::int64_t kLength = 500;
@@ -235,8 +266,8 @@ TEST_F(GpuPrompts, AreRefusedWithARemedyWhereThereIsNoKernel) {
   const Matrix I = Matrix::Identity(kD, kD);
   const auto gaussian = std::make_shared<GaussianMeasure>(Vector::Zero(kD), I);
   const NamedLaw refused[] = {
-      {"mixture",
-       std::make_shared<MixtureMeasure>(Vector::Ones(2), std::vector<MeasurePtr>{gaussian, gaussian})},
+      {"mixture of too many",
+       std::make_shared<MixtureMeasure>(Vector::Ones(1025), std::vector<MeasurePtr>(1025, gaussian))},
       {"laplace", std::make_shared<ProductMeasure>(kD, truncated_laplace(1, 3))},
       {"elliptical", std::make_shared<EllipticalMeasure>(
                          I, EllipticalBase::gaussian,

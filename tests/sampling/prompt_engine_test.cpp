@@ -10,6 +10,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/sampling/attention_errors.hpp"
+#include "sampling/labels.hpp"
 #include "sampling/score_sums.hpp"
 #include "sampling/token_source.hpp"
 #include "support/fake_device.hpp"
@@ -20,34 +21,13 @@ namespace {
 
 class CpuPrompts final : public PromptEngine {
  public:
-  void sum_tokens(const TokenLeaf& leaf, std::uint64_t first_lane, SumOrder order,
-                  std::span<const double> directions, const PromptRange& range,
-                  const Execution& /*execution*/, std::span<double> rows) const override {
-    const auto d = static_cast<std::size_t>(leaf.base_dimension());
-    const std::size_t width = sum_count(d, order) + 1;
-    ASSERT_EQ(rows.size(), width * static_cast<std::size_t>(range.prompts));
-    const auto source = make_token_source<float>(leaf, first_lane);
-    TokenSums<float> sums(d, order);
-    AlignedVector<float> chunk(d * kChunkTokens);
-    for (std::size_t p = 0; p < static_cast<std::size_t>(range.prompts); ++p) {
-      const std::size_t at = directions.size() == d ? 0 : p * d;
-      sums.begin(Eigen::Map<const Vector>(directions.data() + at, leaf.base_dimension()), Vector());
-      for (std::int64_t first = 0; first < range.length; first += kChunkTokens) {
-        const auto count =
-            static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, range.length - first));
-        source->draw(range.seed, range.first + p, static_cast<std::uint64_t>(first), count, chunk.data());
-        sums.add(chunk.data(), count);
-      }
-      double* row = rows.data() + p * width;
-      *row++ = sums.weight();
-      *row++ = sums.squared_weight();
-      row = std::copy(sums.mean().begin(), sums.mean().end(), row);
-      if (order == SumOrder::covariance) {
-        const Matrix moment = sums.second_moment();
-        for (Eigen::Index j = 0; j < moment.cols(); ++j) row = std::copy_n(moment.col(j).data(), j + 1, row);
-      }
-      *row = static_cast<double>(sums.top());
+  void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
+                  const Execution& /*execution*/) const override {
+    std::vector<double> cumulative;
+    for (const LeafSums& one : leaves) {
+      cumulative.push_back(one.leaf->probability + (cumulative.empty() ? 0 : cumulative.back()));
     }
+    for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves[k], k, cumulative, order, range);
     drawn += range.prompts;
   }
 
@@ -65,6 +45,41 @@ class CpuPrompts final : public PromptEngine {
   }
 
   mutable std::atomic<std::int64_t> drawn = 0;
+
+ private:
+  static void sum_leaf(const LeafSums& one, std::size_t k, const std::vector<double>& cumulative,
+                       SumOrder order, const PromptRange& range) {
+    const auto d = static_cast<std::size_t>(one.leaf->base_dimension());
+    const std::size_t width = sum_count(d, order) + 1;
+    ASSERT_EQ(one.rows.size(), width * static_cast<std::size_t>(range.prompts));
+    const auto source = make_token_source<float>(*one.leaf, one.first_lane);
+    TokenSums<float> sums(d, order);
+    AlignedVector<float> chunk(d * kChunkTokens);
+    for (std::size_t p = 0; p < static_cast<std::size_t>(range.prompts); ++p) {
+      const std::size_t at = one.directions.size() == d ? 0 : p * d;
+      const std::uint64_t prompt = range.first + p;
+      sums.begin(Eigen::Map<const Vector>(one.directions.data() + at, one.leaf->base_dimension()), Vector());
+      share_out_labels(
+          cumulative, range.seed, prompt, range.length,
+          [&](std::size_t label, std::int64_t first, std::int64_t count) {
+            if (label != k) return;
+            for (std::int64_t done = 0; done < count; done += kChunkTokens) {
+              const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
+              source->draw(range.seed, prompt, static_cast<std::uint64_t>(first + done), size, chunk.data());
+              sums.add(chunk.data(), size);
+            }
+          });
+      double* row = one.rows.data() + p * width;
+      *row++ = sums.weight();
+      *row++ = sums.squared_weight();
+      row = std::copy(sums.mean().begin(), sums.mean().end(), row);
+      if (order == SumOrder::covariance) {
+        const Matrix moment = sums.second_moment();
+        for (Eigen::Index j = 0; j < moment.cols(); ++j) row = std::copy_n(moment.col(j).data(), j + 1, row);
+      }
+      *row = static_cast<double>(sums.top());
+    }
+  }
 };
 
 void expect_same(const SampledErrors& a, const SampledErrors& b) {
@@ -109,6 +124,20 @@ TEST_P(PromptEngines, LeaveResultsAsTheyAre) {
   }
 }
 
+TEST_F(PromptEngines, ShareThePromptsOfAMixture) {
+  const auto wide = std::make_shared<GaussianMeasure>(Vector::Ones(3), 2 * Matrix::Identity(3, 3));
+  const auto coins = std::make_shared<ProductMeasure>(3, rademacher());
+  const MixtureMeasure law((Vector(3) << 0.6, 0.39, 0.01).finished(), {wide, coins, wide});
+  for (const std::int64_t L : {1, 40, 20000}) {  // with leaves that have no token, and more spans than one
+    ErrorSampling sampling = sampling_of(PromptKernel::full, L);
+    sampling.plan.samples = L > 1000 ? 20 : 300;
+    expect_same(sample_attention_errors(law, U_, V_, query_, sampling),
+                sample_attention_errors(law, U_, V_, query_, sampling, {.threads = 2, .device = &device_}));
+    expect_same(sample_attention_errors(law, U_, V_, law, sampling),
+                sample_attention_errors(law, U_, V_, law, sampling, {.device = &device_}));
+  }
+}
+
 TEST_P(PromptEngines, StopWhereTheErrorIsAskedFor) {
   const GaussianMeasure law(Vector::Zero(3), Matrix::Identity(3, 3));
   ErrorSampling sampling = sampling_of(GetParam(), 20);
@@ -138,8 +167,10 @@ TEST_P(PromptEngines, ThatFailInOneProcessEndAllOfThem) {
 TEST_F(PromptEngines, AreNotAskedForWhatTheyDoNotHave) {
   const auto gaussian = std::make_shared<GaussianMeasure>(Vector::Zero(3), Matrix::Identity(3, 3));
   const MixtureMeasure mixture(Vector::Ones(2), {gaussian, gaussian});
+  ErrorSampling collapsed = sampling_of(PromptKernel::collapsed, 10);
+  collapsed.gradient_U = false;
+  EXPECT_THROW(sample_attention_errors(mixture, U_, V_, query_, collapsed, {.device = &device_}), InputError);
   ErrorSampling wide = sampling_of(PromptKernel::full, 10);
-  EXPECT_THROW(sample_attention_errors(mixture, U_, V_, query_, wide, {.device = &device_}), InputError);
   wide.precision = TokenPrecision::float64;
   EXPECT_THROW(sample_attention_errors(*gaussian, U_, V_, query_, wide, {.device = &device_}), InputError);
   EXPECT_EQ(engine_.drawn, 0);
