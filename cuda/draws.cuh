@@ -150,6 +150,23 @@ LARGO_HOST_DEVICE float interval(std::uint32_t word, float centre, float half_wi
   return centre + static_cast<float>(static_cast<std::int32_t>(word)) * (half_width * 0x1p-31F);
 }
 
+/// Laplace's law up to a bound.
+struct TwoSided {
+  double scale = 1, bound = 1, mass = 1;
+};
+LARGO_HOST_DEVICE float two_sided(std::uint32_t word, const TwoSided& law) {
+  const double uniform = (static_cast<double>(word) + 0.5) * 0x1p-31 - 1;
+  const double length = -law.scale * logarithm(1 - size_of_number(uniform) * law.mass);
+  const double within = smaller_of(length, law.bound);
+  return static_cast<float>(uniform < 0 ? -within : within);
+}
+
+/// A uniform variable of two words, never 0 or 1.
+LARGO_HOST_DEVICE double open_uniform(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 12;
+  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
+}
+
 /// What a token of this squared norm is multiplied by to lie on the sphere.
 LARGO_HOST_DEVICE float to_sphere(float square) {
   return quotient(1.0F, root(square < 0x1p-100F ? 1.0F : square));

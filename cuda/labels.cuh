@@ -8,11 +8,6 @@ namespace largo::cuda {
 inline constexpr std::uint64_t kLabelLane = 0;
 inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;  // tokens
 
-LARGO_HOST_DEVICE double open_uniform(std::uint32_t high, std::uint32_t low) {
-  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 12;
-  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
-}
-
 /// The first component whose cumulative probability, of `count` of them, is above the draw.
 LARGO_HOST_DEVICE int label_of(std::uint32_t high, std::uint32_t low, const double* cumulative, int count) {
   const double target = open_uniform(high, low) * cumulative[count - 1];

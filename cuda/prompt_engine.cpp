@@ -15,6 +15,7 @@
 #include "runtime.hpp"
 #include "sampling/coordinate_source.hpp"
 #include "sampling/labels.hpp"
+#include "sampling/token_source.hpp"
 #include "token_limit.hpp"
 
 namespace largo::cuda {
@@ -45,8 +46,11 @@ Coordinate to_coordinate(const Recipe& recipe) {
     c.kind = Coordinate::Kind::atoms;
     std::copy(few->value.begin(), few->value.end(), c.atoms.value);
     std::copy(few->below.begin(), few->below.end(), c.atoms.below);
+  } else if (const auto* laplace = std::get_if<largo::TwoSided>(&recipe)) {
+    c.kind = Coordinate::Kind::two_sided;
+    c.two_sided = {laplace->scale, laplace->bound, laplace->mass};
   } else {
-    refuse("coordinates other than coins, a few atoms and intervals (Laplace's, say) are");
+    refuse("coordinates that only their quantiles tell about are");
   }
   return c;
 }
@@ -86,8 +90,10 @@ bool are_alike(const std::vector<Coordinate>& coordinates, Coordinate::Kind kind
 // What a law has to say to the kernel, on the device.
 class Tokens {
  public:
-  Tokens(const TokenLeaf& leaf, TokenJob& job) {
-    if (leaf.squared_radius.has_value()) refuse("tokens with random radii are");
+  Tokens(const TokenLeaf& leaf, std::uint64_t first_lane, TokenJob& job) {
+    job.first_lane = first_lane;
+    if (leaf.squared_radius.has_value())
+      set_radius(*leaf.squared_radius, first_lane + lanes_of(leaf) - 1, job);
     job.dimension = job.drawn = static_cast<std::int32_t>(leaf.base_dimension());
     if (std::holds_alternative<SampledTokens>(leaf.base)) refuse("laws that only sample themselves are");
     if (const auto* sphere = std::get_if<SphereTokens>(&leaf.base)) {
@@ -110,8 +116,25 @@ class Tokens {
   }
 
  private:
+  void set_radius(const RadialLaw& squared, std::uint64_t lane, TokenJob& job) {
+    job.has_radius = true;
+    job.radius.lane = lane;
+    const Vector& values = squared.values();
+    if (squared.cumulative().empty()) {
+      job.radius.low = values[0];
+      job.radius.high = values[1];
+      return;
+    }
+    values_ = DeviceArray<double>(std::span<const double>(values.data(), squared.cumulative().size()));
+    cumulative_ = DeviceArray<double>(std::span<const double>(squared.cumulative()));
+    job.radius.values = values_.data();
+    job.radius.cumulative = cumulative_.data();
+    job.radius.count = static_cast<std::int32_t>(values_.size());
+  }
+
   DeviceArray<Coordinate> coordinates_;
   DeviceArray<std::int32_t> lane_begins_;
+  DeviceArray<double> values_, cumulative_;  // of squared radii
 };
 
 std::vector<float> to_floats(std::span<const double> values, double factor) {
@@ -223,11 +246,10 @@ void CudaPrompts::sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labe
   const LeafSums& one = leaves[k];
   TokenJob job;
   job.covariance = order == SumOrder::covariance;
-  const Tokens tokens(*one.leaf, job);
+  const Tokens tokens(*one.leaf, one.first_lane, job);
   const DeviceArray<float> along{std::span<const float>(to_floats(one.directions, std::numbers::log2e))};
   const auto dimension = static_cast<std::size_t>(job.dimension);
   const std::size_t width = token_row(job.dimension, job.covariance);
-  job.first_lane = one.first_lane;
   job.one_direction = one.directions.size() == dimension;
   sum_slices(
       range, width, token_work(job), device_, limits_, execution,

@@ -8,18 +8,20 @@
 #include "draws.cuh"
 #include "label_kernel.hpp"
 #include "merge_kernel.hpp"
+#include "radius.cuh"
 
 namespace largo::cuda {
 
 /// One coordinate of a token that is made of a word, or of a bit of it.
 struct Coordinate {
-  enum class Kind : std::int32_t { coin, atoms, interval };
+  enum class Kind : std::int32_t { coin, atoms, interval, two_sided };
   Kind kind = Kind::coin;
   std::int32_t index = 0;   // of the coordinate
   std::int32_t word = 0;    // of the token's two
   std::int32_t bit = 0;     // of a coin
   float low = 0, high = 0;  // of a coin; centre and half the width of an interval
   Atoms atoms = {};
+  TwoSided two_sided = {};
 };
 
 /// words: coordinate by coordinate; coins and intervals: all coordinates are alike, in order.
@@ -66,7 +68,9 @@ struct TokenJob {
   float low = 0, high = 0;                    // of coordinates that are alike
   const Coordinate* coordinates = nullptr;    // of words, lane by lane
   const std::int32_t* lane_begins = nullptr;  // lanes + 1 of them
-  const float* directions = nullptr;          // times log2 e
+  bool has_radius = false;
+  RadiusLaw radius;
+  const float* directions = nullptr;  // times log2 e
   bool one_direction = true;
 };
 

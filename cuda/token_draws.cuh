@@ -36,6 +36,8 @@ __device__ inline float from_word(const Coordinate& c, std::uint32_t word) {
       return interval(word, c.low, c.high);
     case Coordinate::Kind::atoms:
       return atom(word, c.atoms);
+    case Coordinate::Kind::two_sided:
+      return two_sided(word, c.two_sided);
   }
   return 0;
 }
@@ -129,7 +131,28 @@ struct ChunkDraws {
     }
   }
 
+  // Each token times its radius.
+  __device__ void stretch(const Chunk& chunk) const {
+    const Address at = lane_of(job.slice.seed, prompt, job.radius.lane, first_token);
+    __syncwarp();
+    for (int counter = thread; counter < kSumsChunk / 2; counter += kWarp) {
+      const Words drawn = philox(at, static_cast<std::uint64_t>(counter));
+      const float first = radius_of(drawn.word[0], drawn.word[1], job.radius);
+      const float second = radius_of(drawn.word[2], drawn.word[3], job.radius);
+      float* const x = chunk.tokens + place(2 * counter);
+      for (int j = 0; j < job.dimension; ++j) {
+        x[j * kRow] = x[j * kRow] * first;
+        x[j * kRow + 1] = x[j * kRow + 1] * second;
+      }
+    }
+  }
+
   __device__ void draw(const Chunk& chunk) const {
+    draw_base(chunk);
+    if (job.has_radius) stretch(chunk);
+  }
+
+  __device__ void draw_base(const Chunk& chunk) const {
     switch (job.kind) {
       case TokenKind::coins:
       case TokenKind::intervals:

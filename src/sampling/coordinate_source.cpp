@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <variant>
 
 #include "largo/numerics/check.hpp"
@@ -28,6 +29,25 @@ Recipe recipe_of_atoms(const std::vector<ScoreComponent>& pieces) {
   return law;
 }
 
+bool is_interval(const ScoreComponent& piece) {
+  return piece.shape == ScoreShape::bounded && piece.order == 3;
+}
+
+// Two halves that mirror each other and fall off from zero as exponentials.
+std::optional<TwoSided> two_sided_of(const std::vector<ScoreComponent>& pieces) {
+  if (pieces.size() != 2 || !is_interval(pieces[0]) || !is_interval(pieces[1])) return std::nullopt;
+  const ScoreComponent &left = pieces[0], &right = pieces[1];
+  const bool mirrored = left.weight == right.weight && left.centre == -right.centre &&
+                        left.scale == right.scale && right.scale == right.centre && left.rate == -right.rate;
+  if (!mirrored || !(right.rate < 0)) return std::nullopt;
+  TwoSided law;
+  law.scale = -right.scale / right.rate;
+  law.bound = 2 * right.scale;
+  law.mass = -std::expm1(-law.bound / law.scale);
+  if (!(law.mass >= kLeastMass)) return std::nullopt;
+  return law;
+}
+
 }  // namespace
 
 Recipe recipe_of(const CoordinateLawPtr& law) {
@@ -41,10 +61,10 @@ Recipe recipe_of(const CoordinateLawPtr& law) {
   if (!pieces.empty() && pieces.size() <= kMostAtoms && std::all_of(pieces.begin(), pieces.end(), is_atom)) {
     return recipe_of_atoms(pieces);
   }
-  if (pieces.size() == 1 && pieces[0].shape == ScoreShape::bounded && pieces[0].order == 3 &&
-      pieces[0].rate == 0) {
+  if (pieces.size() == 1 && is_interval(pieces[0]) && pieces[0].rate == 0) {
     return Segment{static_cast<float>(pieces[0].centre), static_cast<float>(pieces[0].scale)};
   }
+  if (const std::optional<TwoSided> laplace = two_sided_of(pieces)) return *laplace;
   return Quantile{law};
 }
 
@@ -86,6 +106,8 @@ class CoordinateSource final : public TokenSource<float> {
         atoms(words, groups * kTokensAtOnce, *few, row);
       } else if (const auto* segment = std::get_if<Segment>(&others_[k].recipe)) {
         interval(words, groups * kTokensAtOnce, segment->centre, segment->half_width, row);
+      } else if (const auto* laplace = std::get_if<TwoSided>(&others_[k].recipe)) {
+        two_sided(words, groups * kTokensAtOnce, *laplace, row);
       } else {
         const CoordinateLaw& law = *std::get<Quantile>(others_[k].recipe).law;
         for (std::size_t i = 0; i < groups * kTokensAtOnce; ++i) {

@@ -1,5 +1,5 @@
 // Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit, a few
-// atoms or an interval one word, any other law one word through its quantile function.
+// atoms, an interval or Laplace's law one word, any other law one word through its quantile function.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Segment {
 struct Quantile {
   CoordinateLawPtr law;
 };
-using Recipe = std::variant<Coin, Atoms, Segment, Quantile>;
+using Recipe = std::variant<Coin, Atoms, Segment, TwoSided, Quantile>;
 Recipe recipe_of(const CoordinateLawPtr& law);
 
 inline constexpr std::size_t kCoinsPerLane = 64;

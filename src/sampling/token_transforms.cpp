@@ -1,11 +1,16 @@
 #include "sampling/token_transforms.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <span>
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "sampling/token_transforms.cpp"
 #include "hwy/foreach_target.h"  // must precede highway.h
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "largo/numerics/simd_math.hpp"
 #include "sampling/float_draws.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -106,6 +111,23 @@ void atoms(const std::uint32_t* words, std::size_t count, const Atoms& law, floa
 void interval(const std::uint32_t* words, std::size_t count, float centre, float half_width, float* tokens) {
   ensure_simd_level();
   HWY_DYNAMIC_DISPATCH(Interval)(words, count, centre, half_width, tokens);
+}
+
+void two_sided(const std::uint32_t* words, std::size_t count, const TwoSided& law, float* tokens) {
+  constexpr std::size_t kAtOnce = 64;
+  double uniforms[kAtOnce], logs[kAtOnce];
+  for (std::size_t first = 0; first < count; first += kAtOnce) {
+    const std::size_t size = std::min(kAtOnce, count - first);
+    for (std::size_t i = 0; i < size; ++i) {
+      uniforms[i] = (static_cast<double>(words[first + i]) + 0.5) * 0x1p-31 - 1;
+      logs[i] = 1 - std::abs(uniforms[i]) * law.mass;
+    }
+    simd::log(std::span<const double>(logs, size), std::span<double>(logs, size));
+    for (std::size_t i = 0; i < size; ++i) {
+      const double length = std::min(-law.scale * logs[i], law.bound);
+      tokens[first + i] = static_cast<float>(std::copysign(length, uniforms[i]));
+    }
+  }
 }
 
 void normalise(float* tokens, std::size_t stride, std::size_t count, std::size_t all, std::size_t kept) {

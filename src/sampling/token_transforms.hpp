@@ -22,6 +22,14 @@ void atoms(const std::uint32_t* words, std::size_t count, const Atoms& law, floa
 /// Uniform on centre ± half_width, to the last bit of float32.
 void interval(const std::uint32_t* words, std::size_t count, float centre, float half_width, float* tokens);
 
+/// Density e^{-|x|/scale} up to |x| = bound: |x| = -scale ln(1 - mass |m|) with m uniform on (-1, 1) and mass
+/// = 1 - e^{-bound/scale}. Error: 1e-13 of scale, and a rounding; for masses from kLeastMass on.
+inline constexpr double kLeastMass = 1e-3;
+struct TwoSided {
+  double scale = 1, bound = 1, mass = 1;
+};
+void two_sided(const std::uint32_t* words, std::size_t count, const TwoSided& law, float* tokens);
+
 /// Divides the first `kept` of `all` coordinates (`stride` apart) by the Euclidean norm of all. A token of
 /// norm below 2^-50 (one in 2^25 has all its float32 normals zero when there are two of them, fewer else)
 /// stays as it is.

@@ -8,13 +8,18 @@
 
 #include "host_prompts.hpp"
 #include "labels.cuh"
+#include "largo/measures/coordinate_law.hpp"
+#include "largo/measures/elliptical.hpp"
 #include "numerics/aligned_vector.hpp"
 #include "numerics/portable_math.hpp"
+#include "radius.cuh"
 #include "sampling/chi_squared.hpp"
 #include "sampling/collapsed_kernel.hpp"
+#include "sampling/coordinate_source.hpp"
 #include "sampling/float_draws.hpp"
 #include "sampling/labels.hpp"
 #include "sampling/linear_prompt.hpp"
+#include "sampling/token_source.hpp"
 #include "sampling/token_transforms.hpp"
 
 namespace largo {
@@ -99,6 +104,16 @@ TEST(HostDraws, HaveTheTokensOfEachLaw) {
   const cuda::Atoms same{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
   atoms(words.data(), kCount, few, tokens.data());
   for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], same)), bits(tokens[i]));
+  for (const auto& [scale, bound] : {std::pair(0.7, 2.5), std::pair(50.0, 0.06), std::pair(0.01, 3.0)}) {
+    const CoordinateLawPtr law = truncated_laplace(scale, bound);
+    const auto recipe = std::get<TwoSided>(recipe_of(law));
+    two_sided(words.data(), kCount, recipe, tokens.data());
+    for (std::size_t i = 0; i < kCount; ++i) {
+      ASSERT_EQ(bits(cuda::two_sided(words[i], {recipe.scale, recipe.bound, recipe.mass})), bits(tokens[i]));
+      const double exact = law->quantile((words[i] + 0.5) * 0x1p-32);
+      ASSERT_NEAR(tokens[i], exact, 6e-8 * std::abs(exact) + 1e-13 * scale) << words[i];
+    }
+  }
 
   AlignedVector<float> normals(kAll * kCount);
   for (std::size_t j = 0; j + 1 < kAll; j += 2) {
@@ -112,6 +127,23 @@ TEST(HostDraws, HaveTheTokensOfEachLaw) {
     for (std::size_t j = 0; j < kAll; ++j) square = square + before[j * kCount + i] * before[j * kCount + i];
     for (std::size_t j = 0; j < kKept; ++j) {
       ASSERT_EQ(bits(before[j * kCount + i] * cuda::to_sphere(square)), bits(normals[j * kCount + i]));
+    }
+  }
+}
+
+TEST(HostDraws, HaveTheRadiiOfTheCpu) {
+  const Vector values{{0.25, 1, 3, 0.5, 7}}, weights{{0.2, 0, 0.5, 0.3, 0}};
+  for (const RadialLaw& law : {RadialLaw::discrete(values, weights), RadialLaw::uniform(0.1, 2)}) {
+    cuda::RadiusLaw same;
+    same.low = law.values()[0];
+    same.high = law.values()[1];
+    same.values = law.values().data();
+    same.cumulative = law.cumulative().data();
+    same.count = static_cast<std::int32_t>(law.cumulative().size());
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+      const std::uint32_t high = i == 0 ? 0 : i == 1 ? ~0U : i * 0x9E3779B9U, low = i == 1 ? ~0U : i * 77777U;
+      const double exact = std::sqrt(law.quantile(open_uniform(high, low)));
+      ASSERT_EQ(bits(cuda::radius_of(high, low, same)), bits(static_cast<float>(exact))) << i;
     }
   }
 }

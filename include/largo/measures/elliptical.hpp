@@ -34,6 +34,9 @@ class RadialLaw {
 
   double largest() const;
   double quantile(double probability) const;
+  /// The values of a discrete law with the sums of their probabilities; low and high of a uniform one, none.
+  const Vector& values() const { return values_; }
+  const std::vector<double>& cumulative() const { return cumulative_; }
 
  private:
   RadialLaw() = default;

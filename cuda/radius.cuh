@@ -1,0 +1,26 @@
+// The radius that a token of an elliptical law is multiplied by, as RadialLaw::quantile and RadiusSource
+// (src/sampling/token_source.cpp) have it.
+#pragma once
+
+#include "draws.cuh"
+
+namespace largo::cuda {
+
+/// Of the squared radius: some values with the sums of their probabilities, or uniform from low to high.
+struct RadiusLaw {
+  std::uint64_t lane = 0;
+  const double *values = nullptr, *cumulative = nullptr;
+  std::int32_t count = 0;  // of values
+  double low = 0, high = 0;
+};
+
+LARGO_HOST_DEVICE float radius_of(std::uint32_t high, std::uint32_t low, const RadiusLaw& law) {
+  const double u = open_uniform(high, low);
+  if (law.count == 0) return static_cast<float>(root(law.low + (law.high - law.low) * u));
+  const double all = law.cumulative[law.count - 1], target = u * all;
+  int k = 0;
+  while (law.cumulative[k] < all && !(target < law.cumulative[k])) ++k;
+  return static_cast<float>(root(law.values[k]));
+}
+
+}  // namespace largo::cuda
