@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "chunk_layout.hpp"
+#include "measures/tilt_kernel.hpp"
 #include "numerics/distribute.hpp"
 #include "token_limit.hpp"
 
@@ -11,7 +12,8 @@ namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "attention on a GPU";
-constexpr std::int64_t kDirectionsPerPass = 64;
+static_assert(token_row(7, false) == KeptPrompt::row_size(7, false) &&
+              token_row(7, true) == KeptPrompt::row_size(7, true));
 constexpr std::size_t kSpareBytes = std::size_t{1} << 29;  // left to others, and to what is small
 
 std::vector<float> to_floats(const ConstMatrixRef& values, double factor) {

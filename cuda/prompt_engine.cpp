@@ -21,6 +21,11 @@ namespace {
 
 constexpr const char* kName = "sample_attention_errors";
 
+// Rows are what the CPU reads.
+static_assert(kScoreRow == PromptEngine::kScoreRow);
+static_assert(token_row(7, false) == sum_count(7, SumOrder::mean) + 1 &&
+              token_row(7, true) == sum_count(7, SumOrder::covariance) + 1);
+
 [[noreturn]] void refuse(const std::string& law) {
   fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
 }
@@ -40,10 +45,9 @@ Coordinate to_coordinate(const Recipe& recipe) {
     c.kind = Coordinate::Kind::interval;
     c.low = segment->centre;
     c.high = segment->half_width;
-  } else if (const auto* few = std::get_if<largo::Atoms>(&recipe)) {
+  } else if (const auto* few = std::get_if<Atoms>(&recipe)) {
     c.kind = Coordinate::Kind::atoms;
-    std::copy(few->value.begin(), few->value.end(), c.atoms.value);
-    std::copy(few->below.begin(), few->below.end(), c.atoms.below);
+    c.atoms = *few;
   } else {
     refuse("coordinates other than coins, a few atoms and intervals (Laplace's, say) are");
   }

@@ -13,8 +13,6 @@
 namespace largo {
 namespace {
 
-constexpr std::uint64_t kLaneCounters = std::uint64_t{1} << 40;
-
 std::size_t groups_of(std::size_t count) { return (count + kTokensAtOnce - 1) / kTokensAtOnce; }
 
 // Two coordinates a lane.

@@ -6,12 +6,13 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sampling/prompt_layout.hpp"
+
 namespace largo {
 
 /// tokens[i] = high or low, as bit `bit` of word i says.
 void coins(const std::uint32_t* words, std::size_t count, int bit, float low, float high, float* tokens);
 
-inline constexpr std::size_t kMostAtoms = 4;
 /// Value k where word i is below below[k] and not below below[k - 1]; the last one where it is below none.
 struct Atoms {
   std::array<float, kMostAtoms> value{};

@@ -77,9 +77,8 @@ TEST(HostDraws, HaveTheTokensOfEachLaw) {
     ASSERT_EQ(bits(cuda::interval(words[i], 0.3F, 1.7F)), bits(tokens[i]));
   }
   const Atoms few{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
-  const cuda::Atoms same{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
   atoms(words.data(), kCount, few, tokens.data());
-  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], same)), bits(tokens[i]));
+  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], few)), bits(tokens[i]));
 
   AlignedVector<float> normals(kAll * kCount);
   for (std::size_t j = 0; j + 1 < kAll; j += 2) {
@@ -117,7 +116,7 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
     for (const std::int64_t L : {1, 2, 7, 8, 33, 100, 511, 512, 513, 1000, 2049}) {
       const DrawAddress address{9, static_cast<std::uint64_t>(L), 0};
       const CollapsedSums cpu = collapsed_sums(address, L, s, alpha, beta, {});
-      const cuda::CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
+      const CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
       const double theirs[] = {cpu.g, cpu.h, cpu.vg, cpu.vh, cpu.p2, cpu.p2v, cpu.p2vv};
       const double same[] = {ours.g, ours.h, ours.vg, ours.vh, ours.p2, ours.p2v, ours.p2vv};
       for (int k = 0; k < 7; ++k)
@@ -128,18 +127,17 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
 
 TEST(HostDraws, HaveTheChiSquaredVariablesOfTheCpu) {
   for (const std::int64_t degrees : {0, 1, 2, 3, 10, 1000, 1000000007}) {
-    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms});
-    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms}};
+    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + kUniforms});
+    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + kUniforms}};
     for (int i = 0; i < 3000; ++i) {
-      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(cuda::chi_squared(degrees, ours)))
-          << degrees << " " << i;
+      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(chi_squared(degrees, ours))) << degrees << " " << i;
     }
   }
   for (const std::int64_t L : {1, 2, 5, 1000}) {
     const DrawAddress address{8, static_cast<std::uint64_t>(L), std::uint64_t{1} << 63};
     const CollapsedSums cpu = linear_sums(address, L, 0.7, -1.1);
-    cuda::HostCandidates next{at(address), {8, address.stream, address.first + cuda::kUniforms}};
-    const cuda::CollapsedSums ours = cuda::linear_sums(L, 0.7, -1.1, next);
+    cuda::HostCandidates next{at(address), {8, address.stream, address.first + kUniforms}};
+    const CollapsedSums ours = linear_sums(L, 0.7, -1.1, next);
     EXPECT_EQ(bits(cpu.g), bits(ours.g));
     EXPECT_EQ(bits(cpu.h), bits(ours.h));
     EXPECT_EQ(bits(cpu.vg), bits(ours.vg));
