@@ -82,7 +82,7 @@ __device__ void sum_tokens(const Team& team, const Address& at, std::int64_t L, 
         top = top < token.top ? token.top : top;
       }
       LARGO_UNROLL
-      for (int k = 0; k < kCollapsedSums; ++k) {
+      for (std::size_t k = 0; k < kCollapsedSums; ++k) {
         const double more = double{team.from_octet(sum[k], octet)};
         if (kFixed) {
           total[k] = total[k] + more;
@@ -105,6 +105,7 @@ struct TeamCandidates {
   std::uint64_t used = 0;
   Candidate mine = {};
 
+  __device__ static double logarithm(double x) { return cuda::logarithm(x); }
   __device__ Candidate operator()() {
     const int lane = static_cast<int>(used % kLanes);
     if (lane == 0) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "portable.cuh"
+#include "sampling/prompt_layout.hpp"
+#include "sampling/token_transforms.hpp"
 
 namespace largo::cuda {
 
@@ -99,7 +101,9 @@ LARGO_HOST_DEVICE Pair<float> normals(std::uint32_t radius, std::uint32_t angle)
 
 /// Tokens of a block of 32 whose counters a lane reads: lane = 2j + k has tokens 8v + lane, v < 4, with the
 /// radii in words 2k and 2k + 1 of counters j and 4 + j, and angles in those of counter 8 + j.
-inline constexpr int kBlockTokens = 32, kBlockCounters = 16;
+inline constexpr int kBlockTokens = static_cast<int>(kGroupsInBlock * kTokensAtOnce);
+inline constexpr int kBlockCounters = static_cast<int>(largo::kBlockCounters);
+static_assert(kBlockTokens == 32 && kBlockCounters == 16, "as the layout above says");
 
 /// Half a word as an angle: the lower one for even v.
 LARGO_HOST_DEVICE std::uint32_t angle_of(std::uint32_t word, int v) {
@@ -125,7 +129,7 @@ LARGO_HOST_DEVICE Pair<std::uint32_t> token_words(const Address& at, std::uint64
 /// Lanes of counters of a prompt (src/sampling/token_source.hpp), for the tokens from `first_token` on.
 LARGO_HOST_DEVICE Address lane_of(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                                   std::uint64_t first_token) {
-  return {seed, prompt, (lane << 40) + first_token / 8 * 4};
+  return {seed, prompt, lane * kLaneCounters + first_token / kTokensAtOnce * kCountersAtOnce};
 }
 
 // From a word to a coordinate, as src/sampling/token_transforms.hpp has it.
@@ -134,15 +138,11 @@ LARGO_HOST_DEVICE float coin(std::uint32_t word, int bit, float low, float high)
   return (word >> bit & 1) != 0 ? high : low;
 }
 
-inline constexpr int kMostAtoms = 4;
-struct Atoms {
-  float value[kMostAtoms];
-  std::uint32_t below[kMostAtoms - 1];
-};
 LARGO_HOST_DEVICE float atom(std::uint32_t word, const Atoms& law) {
   float value = law.value[kMostAtoms - 1];
   LARGO_UNROLL
-  for (int k = kMostAtoms - 2; k >= 0; --k) value = word < law.below[k] ? law.value[k] : value;
+  for (int k = static_cast<int>(kMostAtoms) - 2; k >= 0; --k)
+    value = word < law.below[static_cast<std::size_t>(k)] ? law.value[static_cast<std::size_t>(k)] : value;
   return value;
 }
 
@@ -150,21 +150,11 @@ LARGO_HOST_DEVICE float interval(std::uint32_t word, float centre, float half_wi
   return centre + static_cast<float>(static_cast<std::int32_t>(word)) * (half_width * 0x1p-31F);
 }
 
-/// Laplace's law up to a bound.
-struct TwoSided {
-  double scale = 1, bound = 1, mass = 1;
-};
 LARGO_HOST_DEVICE float two_sided(std::uint32_t word, const TwoSided& law) {
   const double uniform = (static_cast<double>(word) + 0.5) * 0x1p-31 - 1;
   const double length = -law.scale * logarithm(1 - size_of_number(uniform) * law.mass);
   const double within = smaller_of(length, law.bound);
   return static_cast<float>(uniform < 0 ? -within : within);
-}
-
-/// A uniform variable of two words, never 0 or 1.
-LARGO_HOST_DEVICE double open_uniform(std::uint32_t high, std::uint32_t low) {
-  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 12;
-  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
 }
 
 /// What a token of this squared norm is multiplied by to lie on the sphere.

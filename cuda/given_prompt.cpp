@@ -4,6 +4,7 @@
 #include <numbers>
 
 #include "chunk_layout.hpp"
+#include "measures/tilt_kernel.hpp"
 #include "numerics/distribute.hpp"
 #include "token_limit.hpp"
 
@@ -11,7 +12,8 @@ namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "attention on a GPU";
-constexpr std::int64_t kDirectionsPerPass = 64;
+static_assert(token_row(7, false) == KeptPrompt::row_size(7, false) &&
+              token_row(7, true) == KeptPrompt::row_size(7, true));
 constexpr std::size_t kSpareBytes = std::size_t{1} << 29;  // left to others, and to what is small
 
 std::vector<float> to_floats(const ConstMatrixRef& values, double factor) {
@@ -54,17 +56,27 @@ struct GivenPrompt::Pass {
   std::array<Event, 2> launched;  // two launches are under way, so that stops need not wait for more
   std::size_t launches = 0;
   Event arrived;
-  std::optional<Staging> staging;
+  StagingShelf& shelf;
+  std::unique_ptr<Staging> staging;  // where something has to come
   Stream copies, kernels;
 
+  explicit Pass(StagingShelf& from) : shelf(from) {}
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
   ~Pass() {
     cudaStreamSynchronize(copies.get());
     cudaStreamSynchronize(kernels.get());
+    if (staging != nullptr) shelf.put_back(std::move(staging));
   }
 };
 
-GivenPrompt::GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits)
-    : device_(device), tokens_(tokens), limits_(limits), piece_tokens_(tokens_of_piece(tokens, limits)) {}
+GivenPrompt::GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits,
+                         std::shared_ptr<StagingShelf> shelf)
+    : device_(device),
+      tokens_(tokens),
+      limits_(limits),
+      shelf_(std::move(shelf)),
+      piece_tokens_(tokens_of_piece(tokens, limits)) {}
 
 std::int64_t GivenPrompt::tokens_of(std::size_t piece) const {
   return std::min(piece_tokens_, tokens_.rows - first_token(piece));
@@ -100,7 +112,7 @@ const void* GivenPrompt::bring(std::size_t piece, const Execution& execution, Pa
   DeviceArray<std::byte>& memory = stays ? pieces_[piece].memory : pass.passing[piece % 2];
   if (!stays) pass.summed[piece % 2].wait("attention");
   memory.resize(std::max(memory.size(), piece_bytes(piece)));
-  if (!pass.staging) pass.staging.emplace();
+  if (pass.staging == nullptr) pass.staging = shelf_->take();
   pass.staging->copy(tokens_, first_token(piece), tokens_of(piece), halves_, execution, memory.data(),
                      pass.copies.get());
   pass.arrived.record(pass.copies.get());
@@ -116,7 +128,7 @@ void GivenPrompt::sum_pass(const ConstMatrixRef& directions, const ConstVectorRe
   const auto part = static_cast<std::size_t>(given_segments(std::min(piece_tokens_, tokens_.rows))) * width;
   const std::size_t at_once =
       std::clamp<std::size_t>(static_cast<std::size_t>(limits_.held_sums) / part, 1, count);
-  Pass pass;
+  Pass pass(*shelf_);
   pass.centre = DeviceArray<float>(std::span<const float>(to_floats(centre, 1)));
   pass.directions = DeviceArray<float>(std::span<const float>(to_floats(directions, std::numbers::log2e)));
   pass.parts.resize(at_once * part);

@@ -5,8 +5,8 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "attention_kernel.hpp"
@@ -27,7 +27,8 @@ struct GivenLimits {
 
 class GivenPrompt final : public KeptPrompt {
  public:
-  GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits);
+  GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits,
+              std::shared_ptr<StagingShelf> shelf);
   void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
            const Execution& execution, std::span<double> rows) override;
   /// Bytes of tokens that are on the device between passes.
@@ -53,6 +54,7 @@ class GivenPrompt final : public KeptPrompt {
   int device_;
   ArrayView tokens_;
   GivenLimits limits_;
+  std::shared_ptr<StagingShelf> shelf_;
   std::int64_t piece_tokens_;
   std::mutex mutex_;  // one pass at a time
   bool looked_at_ = false, halves_ = false;

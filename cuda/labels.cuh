@@ -5,9 +5,6 @@
 
 namespace largo::cuda {
 
-inline constexpr std::uint64_t kLabelLane = 0;
-inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;  // tokens
-
 /// The first component whose cumulative probability, of `count` of them, is above the draw.
 LARGO_HOST_DEVICE int label_of(std::uint32_t high, std::uint32_t low, const double* cumulative, int count) {
   const double target = open_uniform(high, low) * cumulative[count - 1];

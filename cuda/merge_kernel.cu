@@ -8,8 +8,7 @@
 namespace largo::cuda {
 namespace {
 
-constexpr double kLargestTop = 1e12;
-__device__ bool is_bounded(double top) { return top >= -kLargestTop && top <= kLargestTop; }
+__device__ bool is_bounded(double top) { return top >= -kLargestScore && top <= kLargestScore; }
 
 // Of w in the sum number k.
 __device__ int power_of_weight(MergeJob::Kind kind, std::int64_t k) {

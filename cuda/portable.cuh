@@ -10,13 +10,13 @@
 #include <cstdint>
 #include <cstring>
 
+#include "numerics/host_device.hpp"
+
 #ifdef __CUDACC__
-#define LARGO_HOST_DEVICE __host__ __device__ __forceinline__
 #define LARGO_UNROLL _Pragma("unroll")
 #define LARGO_UNROLL_SOME _Pragma("unroll 4")
 #define LARGO_UNROLL_MORE _Pragma("unroll 16")
 #else
-#define LARGO_HOST_DEVICE inline
 #define LARGO_UNROLL
 #endif
 
@@ -46,13 +46,7 @@ LARGO_HOST_DEVICE float root(float x) {
 #endif
 }
 
-LARGO_HOST_DEVICE double root(double x) {
-#ifdef __CUDA_ARCH__
-  return __dsqrt_rn(x);
-#else
-  return std::sqrt(x);
-#endif
-}
+using largo::root;  // of float64
 
 LARGO_HOST_DEVICE float quotient(float a, float b) {
 #ifdef __CUDA_ARCH__
@@ -70,9 +64,6 @@ LARGO_HOST_DEVICE To bits_as(From from) {
   return to;
 }
 
-LARGO_HOST_DEVICE double larger_of(double a, double b) { return a < b ? b : a; }   // std::max(a, b)
-LARGO_HOST_DEVICE double smaller_of(double a, double b) { return b < a ? b : a; }  // std::min(a, b)
-LARGO_HOST_DEVICE double size_of_number(double a) { return a < 0 ? -a : a; }
 LARGO_HOST_DEVICE bool is_finite(double x) { return (bits_as<std::uint64_t>(x) >> 52 & 0x7ff) != 0x7ff; }
 
 /// exp(x) for finite x, of ExpSum with no tail.

@@ -14,7 +14,6 @@
 #include "prompt_kernel.hpp"
 #include "runtime.hpp"
 #include "sampling/coordinate_source.hpp"
-#include "sampling/labels.hpp"
 #include "sampling/token_source.hpp"
 #include "token_limit.hpp"
 
@@ -22,6 +21,11 @@ namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "sample_attention_errors";
+
+// Rows are what the CPU reads.
+static_assert(kScoreRow == PromptEngine::kScoreRow);
+static_assert(token_row(7, false) == sum_count(7, SumOrder::mean) + 1 &&
+              token_row(7, true) == sum_count(7, SumOrder::covariance) + 1);
 
 [[noreturn]] void refuse(const std::string& law) {
   fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
@@ -42,13 +46,12 @@ Coordinate to_coordinate(const Recipe& recipe) {
     c.kind = Coordinate::Kind::interval;
     c.low = segment->centre;
     c.high = segment->half_width;
-  } else if (const auto* few = std::get_if<largo::Atoms>(&recipe)) {
+  } else if (const auto* few = std::get_if<Atoms>(&recipe)) {
     c.kind = Coordinate::Kind::atoms;
-    std::copy(few->value.begin(), few->value.end(), c.atoms.value);
-    std::copy(few->below.begin(), few->below.end(), c.atoms.below);
-  } else if (const auto* laplace = std::get_if<largo::TwoSided>(&recipe)) {
+    c.atoms = *few;
+  } else if (const auto* laplace = std::get_if<TwoSided>(&recipe)) {
     c.kind = Coordinate::Kind::two_sided;
-    c.two_sided = {laplace->scale, laplace->bound, laplace->mass};
+    c.two_sided = *laplace;
   } else {
     refuse("coordinates that only their quantiles tell about are");
   }
@@ -189,8 +192,6 @@ void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_
 }
 
 }  // namespace
-
-static_assert(kLabelSpan == largo::kLabelSpan && kLabelLane == largo::kLabelLane);
 
 // The components of a mixture that the tokens of a slice belong to: counted anew for each component and
 // slice, which costs little beside drawing the tokens, and bounds the memory.

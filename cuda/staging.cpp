@@ -10,7 +10,7 @@
 namespace largo::cuda {
 namespace {
 
-constexpr std::int64_t kTaskNumbers = std::int64_t{1} << 16;  // converted by a thread at a time
+constexpr std::int64_t kTaskNumbers = std::int64_t{1} << 15;  // converted by a thread at a time
 
 std::int64_t rows_of(std::int64_t numbers, const ArrayView& tokens) {
   return std::max<std::int64_t>(1, numbers / tokens.columns);
@@ -99,6 +99,19 @@ void Staging::copy(const ArrayView& tokens, std::int64_t first, std::int64_t cou
           "copy to the GPU");
     slot.copied.record(stream);
   }
+}
+
+std::unique_ptr<Staging> StagingShelf::take() {
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) return std::make_unique<Staging>();
+  std::unique_ptr<Staging> staging = std::move(kept_.back());
+  kept_.pop_back();
+  return staging;
+}
+
+void StagingShelf::put_back(std::unique_ptr<Staging> staging) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::move(staging));
 }
 
 }  // namespace largo::cuda

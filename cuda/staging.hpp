@@ -4,6 +4,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "largo/numerics/array_view.hpp"
@@ -27,15 +29,26 @@ class Staging {
             const Execution& execution, void* to, cudaStream_t stream);
 
  private:
-  // Small, since pinning takes half a millisecond for each MB, and enough to keep bus and converters busy.
+  // Large enough for what it takes to wake the converters to be small beside their work.
   struct Slot {
     PinnedArray<std::byte> memory;
     Event copied;
   };
-  static constexpr std::size_t kSlots = 4, kSlotBytes = std::size_t{1} << 22;
+  static constexpr std::size_t kSlots = 3, kSlotBytes = std::size_t{1} << 24;
 
   std::vector<Slot> slots_;
   std::size_t next_ = 0;
+};
+
+/// Keeps what was used for the next who needs it: pinning 16 MB takes ten milliseconds.
+class StagingShelf {
+ public:
+  std::unique_ptr<Staging> take();
+  void put_back(std::unique_ptr<Staging> staging);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Staging>> kept_;
 };
 
 }  // namespace largo::cuda

@@ -135,11 +135,6 @@ CentredTilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, Ti
   return result;
 }
 
-// Beyond this the covariance is computed again around the tilted mean: softmax has concentrated on few
-// tokens, far from the centre of the prompt.
-template <typename T>
-constexpr double kMostCancellation = std::is_same_v<T, float> ? 10 : 1000;
-
 bool is_finite(const Tilt& tilt) {
   return std::isfinite(tilt.log_partition) && tilt.mean.allFinite() && tilt.covariance.allFinite();
 }

@@ -8,12 +8,12 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/device.hpp"
 #include "measures/tilt_engine.hpp"
+#include "measures/tilt_kernel.hpp"
 
 namespace largo {
 namespace {
 
 constexpr const char* kName = "attention on a GPU";
-constexpr double kMostCancellation = 10;  // as on the CPU in float32
 
 struct DeviceTilt {
   Tilt tilt;
@@ -96,7 +96,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
   std::vector<DeviceTilt> results = pass(directions, rounded(moment_centre()));
   std::vector<Tilt> tilts;
   for (std::size_t q = 0; q < results.size(); ++q) {
-    if (results[q].cancellation > kMostCancellation) {
+    if (results[q].cancellation > kMostCancellation<float>) {
       results[q] = pass(directions.col(static_cast<Eigen::Index>(q)), rounded(results[q].tilt.mean)).front();
     }
     tilts.push_back(std::move(results[q].tilt));
@@ -109,13 +109,12 @@ Matrix EmpiricalMeasure::products_on_device(const ConstMatrixRef& directions, co
   const EmpiricalMeasure kept = kept_on(*execution.device);  // for the passes below
   Matrix products(dimension(), directions.cols());
   // Columns of the same direction share its covariance; so many are in memory at a time.
-  constexpr Eigen::Index kCovariances = 64;
   for (Eigen::Index first = 0; first < directions.cols();) {
     std::vector<Eigen::Index> starts;  // of runs of equal columns
     Eigen::Index end = first;
     for (; end < directions.cols(); ++end) {
       if (end > first && directions.col(end) == directions.col(end - 1)) continue;
-      if (std::ssize(starts) == kCovariances) break;
+      if (std::ssize(starts) == kDirectionsPerPass) break;
       starts.push_back(end);
     }
     const auto tilts =

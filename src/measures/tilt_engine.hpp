@@ -28,7 +28,7 @@ class KeptPrompt {
   virtual void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
                    const Execution& execution, std::span<double> rows) = 0;
 
-  static std::size_t row_size(std::ptrdiff_t dimension, bool covariance) {
+  static constexpr std::size_t row_size(std::ptrdiff_t dimension, bool covariance) {
     const auto d = static_cast<std::size_t>(dimension);
     return 3 + d + (covariance ? d * (d + 1) / 2 : 0);
   }

@@ -38,6 +38,11 @@ inline constexpr std::int64_t kSegment = 8192;
 /// Directions handled in one pass over the prompt; more of them take several passes.
 inline constexpr std::int64_t kDirectionsPerPass = 64;
 
+/// Second moment over covariance from which the latter is computed again, around the tilted mean: softmax has
+/// concentrated on few tokens, far from the centre of the prompt.
+template <typename T>
+constexpr double kMostCancellation = std::is_same_v<T, float> ? 10 : 1000;
+
 /// Scores are in units of this: float arithmetic works in base 2, where an exponential costs a third less.
 template <typename T>
 inline constexpr double kScoreUnit = std::is_same_v<T, float> ? std::numbers::ln2 : 1.0;

@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numerics/portable_math.hpp"
 #include "sampling/float_draws.hpp"
+#include "sampling/wishart_sums.hpp"
 
 namespace largo {
 
@@ -18,20 +20,16 @@ class ChiSquaredDraws {
       : normal_draws_(normal_draws), uniform_draws_(uniform_draws) {}
 
   /// A standard normal variable.
-  double normal() { return next().normal; }
+  double normal() { return (*this)().normal; }
 
-  /// χ² with n degrees of freedom, 0 <= n <= 2^53: exactly 0 for n = 0, the square of a normal for n = 1, and
-  /// from n = 2 on by rejection (G. Marsaglia and W. W. Tsang, A simple method for generating gamma
-  /// variables, ACM TOMS 26, 2000): with k = n/2, δ = k - 1/3 and w = (1 + x/√(9δ))³, 2δw is accepted where
-  /// ln u < x²/2 + δ(1 - w + ln w). Exact in law but for the granularity of the draws (24 and 32 bits; |x| <=
-  /// 6.66).
-  double chi_squared(std::int64_t degrees);
+  /// χ² with n degrees of freedom, 0 <= n <= 2^53 (wishart_sums.hpp).
+  double chi_squared(std::int64_t degrees) { return largo::chi_squared(degrees, *this); }
+
+  /// The next candidate.
+  Candidate operator()();
+  static double logarithm(double x) { return portable_log(x); }
 
  private:
-  struct Candidate {
-    double normal = 0, uniform = 0;
-  };
-  Candidate next();
   void draw();
 
   static constexpr std::size_t kDrawn = 2 * kTokensAtOnce;

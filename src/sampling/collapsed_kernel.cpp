@@ -1,7 +1,6 @@
 #include "sampling/collapsed_kernel.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <numbers>
 
@@ -20,17 +19,9 @@
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
 #define LARGO_COLLAPSED_KERNEL_SUMS
 namespace largo {
-// In the order in which Accumulate stores them, each as kTokensAtOnce partial sums.
-enum : std::size_t { kW, kWG, kWH, kWVG, kWVH, kW2, kW2V, kW2VV, kSums };
-
-// The weight of a token is w = 2^{rate (g - top)}, its value v = αG + βh with G = g - shift.
-struct CollapsedToken {
-  float rate, top, shift, alpha, beta;
-};
-
 // The sums of all chunks so far, in float64: kTokensAtOnce of each kind.
 struct CollapsedTotals {
-  alignas(64) double lanes[kSums * kTokensAtOnce] = {};
+  alignas(64) double lanes[kCollapsedSums * kTokensAtOnce] = {};
   // What a sum so far and one of the next chunk are multiplied by (those of w² by the square).
   double old_scale = 1, new_scale = 1;
 };
@@ -85,12 +76,12 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
 template <bool kFixed>
 HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
                                  const CollapsedToken& token, CollapsedTotals& totals) {
-  alignas(64) float sums[kSums * kTokensAtOnce];
+  alignas(64) float sums[kCollapsedSums * kTokensAtOnce];
   const DF d;
   const V rate = hn::Set(d, token.rate), shift = hn::Set(d, token.shift);
   const V alpha = hn::Set(d, token.alpha), beta = hn::Set(d, token.beta);
   for (std::size_t lane = 0; lane < kTokensAtOnce; lane += kFloats) {
-    V sum[kSums];
+    V sum[kCollapsedSums];
     for (V& s : sum) s = hn::Zero(d);
     const auto below_top = [&](std::size_t i) HWY_ATTR {
       const V g_i = hn::Load(d, g + i);
@@ -123,11 +114,11 @@ HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_R
       Weights<!kFixed>(rate, w);
       add(i, hn::IfThenElseZero(inside, w[0]));
     }
-    for (std::size_t k = 0; k < kSums; ++k) hn::Store(sum[k], d, sums + k * kTokensAtOnce + lane);
+    for (std::size_t k = 0; k < kCollapsedSums; ++k) hn::Store(sum[k], d, sums + k * kTokensAtOnce + lane);
   }
   const D64 d64;
   const hn::Rebind<float, D64> half;
-  for (std::size_t k = 0; k < kSums; ++k) {
+  for (std::size_t k = 0; k < kCollapsedSums; ++k) {
     const auto old_scale = hn::Set(d64, k < kW2 ? totals.old_scale : totals.old_scale * totals.old_scale);
     const auto new_scale = hn::Set(d64, k < kW2 ? totals.new_scale : totals.new_scale * totals.new_scale);
     for (std::size_t i = k * kTokensAtOnce; i < (k + 1) * kTokensAtOnce; i += hn::MaxLanes(d64)) {
@@ -165,13 +156,9 @@ HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
 
 constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
-constexpr std::size_t kChunk = 512;                         // tokens whose sums stay in float32
 constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two looks at Execution::stop
-// Up to this rate weights need no reference: whatever the draws, they are within 2^±50.25.
-constexpr double kFixedRate = 7.5;
 constexpr double kLargestDraw = 6.7;
-constexpr double kLargestSpread = 1e11;
-// (Σ w² v² has kChunk terms with |v| < 2^5.)
+// (Σ w² v² has kCollapsedChunk terms with |v| < 2^5.)
 static_assert(2 * kFixedRate * kLargestDraw + 9 + 2 * 5 < 127,
               "sums of squared weights and values are finite");
 static_assert(2 * kFixedRate * kLargestDraw < 126 - 23, "nor does a squared weight lose digits below");
@@ -191,16 +178,8 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   }
   alignas(64) float g[kDrawn], h[kDrawn];
   CollapsedTotals totals;
-  // Around the likely mean of g, so that little cancels later.
-  const auto bits = static_cast<double>(std::bit_width(static_cast<std::uint64_t>(L)));  // ~ ln L / ln 2
-  const double shift = std::min(s, std::sqrt(2 * std::numbers::ln2 * bits));
-  // Values relative to their size, so that no square of them leaves the range of float32.
-  const double larger = std::max(std::abs(alpha), std::abs(beta));
-  const double size = larger > 0 ? larger : 1;
-  const double rate = s * std::numbers::log2e;
-  const bool fixed = rate <= kFixedRate;
-  CollapsedToken token{static_cast<float>(rate), 0, static_cast<float>(shift),
-                       static_cast<float>(alpha / size), static_cast<float>(beta / size)};
+  const CollapsedSetting setting = collapsed_setting(L, s, alpha, beta);
+  CollapsedToken token = setting.token;
   float top = 0;  // of all chunks so far: weights are relative to it
   for (std::int64_t first = 0; first < L; first += kDrawn) {
     if (first % kUntilStop == 0) check_stop(execution);
@@ -208,9 +187,9 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
     DrawAddress at = address;
     at.first += static_cast<std::uint64_t>(first) / kTokensAtOnce * kCountersAtOnce;
     token_normals(at, (drawn + kTokensAtOnce - 1) / kTokensAtOnce, g, h);
-    for (std::size_t start = 0; start < drawn; start += kChunk) {
-      const std::size_t count = std::min(kChunk, drawn - start);
-      if (fixed) {
+    for (std::size_t start = 0; start < drawn; start += kCollapsedChunk) {
+      const std::size_t count = std::min(kCollapsedChunk, drawn - start);
+      if (setting.fixed) {
         HWY_DYNAMIC_DISPATCH(AccumulateFixed)(g + start, h + start, count, token, totals);
         continue;
       }
@@ -224,26 +203,9 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
     }
   }
 
-  double total[kSums];
-  for (std::size_t k = 0; k < kSums; ++k) total[k] = sum_of(totals, k);
-  const double inverse = 1 / total[kW];
-  CollapsedSums sums;
-  const double G = total[kWG] * inverse;
-  sums.g = G + token.shift;
-  sums.h = total[kWH] * inverse;
-  const double v = double{token.alpha} * G + double{token.beta} * sums.h;  // of αG + βh, like what follows
-  sums.vg = size * (total[kWVG] * inverse - v * G);
-  sums.vh = size * (total[kWVH] * inverse - v * sums.h);
-  const double inverse2 = inverse * inverse;
-  const double p2v = total[kW2V] * inverse2;
-  sums.p2 = total[kW2] * inverse2;
-  sums.p2v = size * (p2v - v * sums.p2);
-  const double p2vv = total[kW2VV] * inverse2;
-  const double around_v = p2vv - v * (2 * p2v - v * sums.p2);
-  // What is left of it below the rounding of float32 is not there: one token has no spread.
-  sums.p2vv = around_v > 0x1p-20 * p2vv ? size * size * around_v : 0;
-  if (L == 1) sums.vg = sums.vh = sums.p2v = sums.p2vv = 0;
-  return sums;
+  double total[kCollapsedSums];
+  for (std::size_t k = 0; k < kCollapsedSums; ++k) total[k] = sum_of(totals, k);
+  return collapsed_sums(setting, L, total);
 }
 
 }  // namespace largo

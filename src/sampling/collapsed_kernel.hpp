@@ -9,17 +9,10 @@
 #include <cstdint>
 
 #include "largo/numerics/execution.hpp"
+#include "sampling/collapsed_token.hpp"
 #include "sampling/float_draws.hpp"
 
 namespace largo {
-
-/// Sums over the tokens with weights p_i = e^{s g_i}/Σ_j e^{s g_j}.
-struct CollapsedSums {
-  double g = 0, h = 0;       ///< Σ p g, Σ p h
-  double vg = 0, vh = 0;     ///< Σ p (v - v̄) g, Σ p (v - v̄) h
-  double p2 = 0;             ///< Σ p²
-  double p2v = 0, p2vv = 0;  ///< Σ p² (v - v̄), Σ p² (v - v̄)²
-};
 
 /// L tokens of the prompt at `address`. Domain: s >= 0, 1 <= L < 2^40. Arithmetic in float32 (each draw and
 /// weight to 2^-21.8), summed in float64 every 512 tokens. The same bits at every SIMD level. Cost: 2.2 ns

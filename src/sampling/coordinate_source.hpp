@@ -29,8 +29,6 @@ struct Quantile {
 using Recipe = std::variant<Coin, Atoms, Segment, TwoSided, Quantile>;
 Recipe recipe_of(const CoordinateLawPtr& law);
 
-inline constexpr std::size_t kCoinsPerLane = 64;
-
 /// Lanes for these coordinates: coins first, 64 a lane; then the others, two a lane.
 std::uint64_t coordinate_lanes(const std::vector<CoordinateLawPtr>& coordinates);
 

@@ -15,13 +15,9 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace largo {
+#include "sampling/prompt_layout.hpp"
 
-inline constexpr std::size_t kTokensAtOnce = 8;
-inline constexpr std::size_t kCountersAtOnce = 4;
-/// Groups of normals that share counters, and how many counters such a block may read.
-inline constexpr std::size_t kGroupsInBlock = 4;
-inline constexpr std::size_t kBlockCounters = kGroupsInBlock * kCountersAtOnce;
+namespace largo {
 
 struct DrawAddress {
   std::uint64_t seed = 0;

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "sampling/token_transforms.hpp"
+
 namespace largo {
 
 std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves) {

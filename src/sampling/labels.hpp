@@ -10,10 +10,6 @@
 
 namespace largo {
 
-inline constexpr std::uint64_t kLabelLane = 0;
-// Long enough for each component to fill chunks.
-inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;
-
 /// Sums of the probabilities of the leaves up to each.
 std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves);
 

@@ -1,41 +1,16 @@
 #include "sampling/linear_prompt.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 #include "sampling/chi_squared.hpp"
 
 namespace largo {
-namespace {
-
-constexpr std::uint64_t kUniforms = std::uint64_t{1} << 32;  // counters from the normals to the uniforms
-// One token that has nothing along e: its share is divided by.
-constexpr double kSmallest = 1e-40;
-
-}  // namespace
 
 CollapsedSums linear_sums(const DrawAddress& address, std::int64_t L, double alpha, double beta) {
   DrawAddress uniforms = address;
   uniforms.first += kUniforms;
   ChiSquaredDraws draws(address, uniforms);
-  const auto length = static_cast<double>(L);
-  const double X = std::max(draws.chi_squared(L), kSmallest);
-  const double zeta = draws.normal();
-  const double Y = draws.chi_squared(L - 1);
-  const double ee = X / length;
-  const double ef = std::sqrt(X) * zeta / length;
-  const double ff = (zeta * zeta + Y) / length;
-
-  CollapsedSums sums;
-  sums.g = ee;
-  sums.h = ef;
-  sums.vg = alpha * ee + beta * ef;
-  sums.vh = alpha * ef + beta * ff;
-  sums.p2 = ee / length;
-  sums.p2v = sums.vg / length;
-  // (α²S_ee + 2αβS_ef + β²S_ff)/L as `spread` takes it apart, so that nothing cancels: one token leaves zero.
-  sums.p2vv = sums.p2v * (sums.p2v / sums.p2) + beta * beta * (Y / length) / length;
-  return sums;
+  return linear_sums(L, alpha, beta, draws);
 }
 
 double draw_linear_prompt(const DrawAddress& address, std::int64_t L, const LinearDirections& directions,

@@ -101,11 +101,9 @@ HWY_EXPORT(SphereCoordinates);
 HWY_EXPORT(LargestScore);
 HWY_EXPORT(Accumulate);
 
-constexpr std::size_t kChunk = 256;  // tokens whose sums stay in float32
-
 struct Chunk {
-  alignas(64) float v[kChunk];
-  alignas(64) std::uint32_t radius[kChunk], angle[kChunk];
+  alignas(64) float v[kChunkTokens];
+  alignas(64) std::uint32_t radius[kChunkTokens], angle[kChunkTokens];
 };
 
 // The standard variables of tokens first, ..., rounded up to whole groups.
@@ -114,9 +112,9 @@ void draw(const StandardScore& score, const ScoreAddress& address, std::uint64_t
   const std::size_t groups = (count + kTokensAtOnce - 1) / kTokensAtOnce;
   if (score.shape == ScoreShape::gaussian) {
     // Both normals of a pair are tokens: token t < 128 of a chunk has the first, t + 128 the second.
-    const std::size_t pairs = std::min(groups, kChunk / 2 / kTokensAtOnce);
+    const std::size_t pairs = std::min(groups, kChunkTokens / 2 / kTokensAtOnce);
     token_normals(lane_address(address.seed, address.prompt, address.lane, first / 2), pairs, chunk.v,
-                  chunk.v + kChunk / 2);
+                  chunk.v + kChunkTokens / 2);
   } else {
     token_words(lane_address(address.seed, address.prompt, address.lane, first), groups, chunk.radius,
                 chunk.angle);
@@ -182,9 +180,9 @@ ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, st
   Chunk chunk;
   alignas(64) float partial[kScoreSums * kTokensAtOnce];
   ScoreSums sums;
-  for (std::int64_t done = 0; done < count; done += kChunk) {
+  for (std::int64_t done = 0; done < count; done += kChunkTokens) {
     check_stop(execution);
-    const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunk, count - done));
+    const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
     draw(score, address, static_cast<std::uint64_t>(first + done), size, chunk);
     const float largest = rate2 * HWY_DYNAMIC_DISPATCH(LargestScore)(chunk.v, size);
     const float top = std::ceil(largest);

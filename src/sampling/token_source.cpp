@@ -13,8 +13,6 @@
 namespace largo {
 namespace {
 
-constexpr std::uint64_t kLaneCounters = std::uint64_t{1} << 40;
-
 std::size_t groups_of(std::size_t count) { return (count + kTokensAtOnce - 1) / kTokensAtOnce; }
 
 // Two coordinates a lane.
@@ -180,11 +178,6 @@ struct FloatSource {
 DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                          std::uint64_t first_token) {
   return {seed, prompt, lane * kLaneCounters + first_token / kTokensAtOnce * kCountersAtOnce};
-}
-
-double open_uniform(std::uint32_t high, std::uint32_t low) {
-  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 12;
-  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
 }
 
 std::uint64_t lanes_of(const TokenLeaf& leaf) {

@@ -21,9 +21,6 @@ inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 20;
 DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                          std::uint64_t first_token);
 
-/// 52 of 64 random bits as a number of (0, 1).
-double open_uniform(std::uint32_t high, std::uint32_t low);
-
 template <typename T>
 class TokenSource {
  public:

@@ -176,8 +176,6 @@ HWY_EXPORT(AddDoubles);
 void add_chunk(TokenChunk<float>& chunk) { HWY_DYNAMIC_DISPATCH(AddFloats)(chunk); }
 void add_chunk(TokenChunk<double>& chunk) { HWY_DYNAMIC_DISPATCH(AddDoubles)(chunk); }
 
-constexpr double kLargestScore = 1e12;
-
 void check_top(double top) {
   if (!(std::abs(top) <= kLargestScore)) {
     fail("sampling", "a score", top * std::numbers::ln2,
@@ -186,18 +184,6 @@ void check_top(double top) {
 }
 
 }  // namespace
-
-std::size_t sum_count(std::size_t dimension, SumOrder order) {
-  switch (order) {
-    case SumOrder::mean:
-      return 2 + dimension;
-    case SumOrder::gradient:
-      return 3 + 2 * dimension;
-    case SumOrder::covariance:
-      return 2 + dimension + dimension * (dimension + 1) / 2;
-  }
-  return 0;
-}
 
 template <typename T>
 TokenSums<T>::TokenSums(std::size_t dimension, SumOrder order)

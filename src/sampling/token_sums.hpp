@@ -12,10 +12,9 @@
 
 #include "largo/numerics/matrix.hpp"
 #include "numerics/aligned_vector.hpp"
+#include "sampling/prompt_layout.hpp"
 
 namespace largo {
-
-inline constexpr std::size_t kChunkTokens = 256;
 
 enum class SumOrder : std::uint8_t {
   mean,        ///< Σ w, Σ w², Σ w x
@@ -24,7 +23,10 @@ enum class SumOrder : std::uint8_t {
 };
 
 /// How many sums that is, over tokens of this dimension.
-std::size_t sum_count(std::size_t dimension, SumOrder order);
+constexpr std::size_t sum_count(std::size_t dimension, SumOrder order) {
+  if (order == SumOrder::gradient) return 3 + 2 * dimension;
+  return 2 + dimension + (order == SumOrder::covariance ? dimension * (dimension + 1) / 2 : 0);
+}
 
 template <typename T>
 class TokenSums {

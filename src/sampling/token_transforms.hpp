@@ -6,12 +6,20 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "numerics/host_device.hpp"
+#include "sampling/prompt_layout.hpp"
+
 namespace largo {
+
+/// 52 of 64 random bits as a number of (0, 1).
+LARGO_HOST_DEVICE double open_uniform(std::uint32_t high, std::uint32_t low) {
+  const std::uint64_t bits = (std::uint64_t{high} << 32 | low) >> 12;
+  return (static_cast<double>(bits) + 0.5) * 0x1p-52;
+}
 
 /// tokens[i] = high or low, as bit `bit` of word i says.
 void coins(const std::uint32_t* words, std::size_t count, int bit, float low, float high, float* tokens);
 
-inline constexpr std::size_t kMostAtoms = 4;
 /// Value k where word i is below below[k] and not below below[k - 1]; the last one where it is below none.
 struct Atoms {
   std::array<float, kMostAtoms> value{};

@@ -99,6 +99,32 @@ class DeviceTest(CliTest):
                 for x, y in zip(row, other):
                     self.assertAlmostEqual(x, y, delta=1e-5)
 
+    def test_attention_takes_tokens_of_many_coordinates(self):
+        self.need_gpu()
+        for d in (101, 160):
+            tokens = [[((7 * i + 3 * j) % 11 - 5) / 16 for j in range(d)] for i in range(300)]
+            self.write("tokens.npy", npy(tokens, "f"))
+            command = ["attention", "--law", "tokens:tokens.npy", "--query", ",".join(["0.1"] * d), "--U", "0.1*identity",
+                       "--json"]
+            gpu = self.run_largo(*command, "--device", "cuda")
+            if "on this GPU" in gpu.err:
+                self.skipTest(gpu.err)
+            self.assertEqual(gpu.code, 0, gpu)
+            outputs = [json.loads(text) for text in (self.succeed(*command), gpu.out)]
+            for kind in ("softmax", "linear"):
+                for x, y in zip(outputs[0][kind][0], outputs[1][kind][0]):
+                    self.assertAlmostEqual(x, y, delta=1e-5)
+
+    def test_attention_says_what_it_does_not_take(self):
+        self.need_gpu()
+        self.write("wide.npy", npy([[0.1, 0.2], [0.3, 0.4]], "d"))
+        wide = ["attention", "--law", "tokens:wide.npy", "--query", "1,0", "--device", "cuda"]
+        self.refuse(*wide, fragment="--precision float32")
+        self.succeed(*wide, "--precision", "float32")
+        self.write("long.npy", npy([[0.5] * 161], "f"))
+        self.refuse("attention", "--law", "tokens:long.npy", "--query", ",".join(["0"] * 161), "--device", "cuda",
+                    fragment="on this GPU")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,10 +3,14 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <thread>
 
 #include "largo/cuda/cuda_device.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/execution.hpp"
 
 namespace largo {
 
@@ -23,5 +27,23 @@ class GpuTest : public testing::Test {
  private:
   std::unique_ptr<Device> device_;
 };
+
+/// Work that would take hours ends with Stopped, within a second of being asked to.
+template <typename Work>
+void expect_stop(const Work& work) {
+  using Clock = std::chrono::steady_clock;
+  std::atomic<bool> stop = false;
+  Clock::time_point asked;
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    asked = Clock::now();
+    stop = true;
+  });
+  EXPECT_THROW(work(&stop), Stopped);
+  const Clock::time_point ended = Clock::now();
+  later.join();
+  EXPECT_GT(ended, asked) << "not before";
+  EXPECT_LT(ended - asked, std::chrono::seconds(1));
+}
 
 }  // namespace largo

@@ -55,7 +55,6 @@ TEST(HostDraws, HaveTheWordsOfTheCpu) {
 }
 
 TEST(HostDraws, HaveTheLabelsOfTheCpu) {
-  static_assert(cuda::kLabelSpan == kLabelSpan && cuda::kLabelLane == kLabelLane);
   const std::vector<double> cumulative = {0.25, 0.25, 0.9, 0.95};  // not to 1, and one without tokens
   for (const std::int64_t first : {std::int64_t{0}, 3 * kLabelSpan}) {
     for (const std::int64_t size : {std::int64_t{1}, std::int64_t{257}, kLabelSpan}) {
@@ -101,15 +100,14 @@ TEST(HostDraws, HaveTheTokensOfEachLaw) {
     ASSERT_EQ(bits(cuda::interval(words[i], 0.3F, 1.7F)), bits(tokens[i]));
   }
   const Atoms few{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
-  const cuda::Atoms same{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
   atoms(words.data(), kCount, few, tokens.data());
-  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], same)), bits(tokens[i]));
+  for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], few)), bits(tokens[i]));
   for (const auto& [scale, bound] : {std::pair(0.7, 2.5), std::pair(50.0, 0.06), std::pair(0.01, 3.0)}) {
     const CoordinateLawPtr law = truncated_laplace(scale, bound);
     const auto recipe = std::get<TwoSided>(recipe_of(law));
     two_sided(words.data(), kCount, recipe, tokens.data());
     for (std::size_t i = 0; i < kCount; ++i) {
-      ASSERT_EQ(bits(cuda::two_sided(words[i], {recipe.scale, recipe.bound, recipe.mass})), bits(tokens[i]));
+      ASSERT_EQ(bits(cuda::two_sided(words[i], recipe)), bits(tokens[i]));
       const double exact = law->quantile((words[i] + 0.5) * 0x1p-32);
       ASSERT_NEAR(tokens[i], exact, 6e-8 * std::abs(exact) + 1e-13 * scale) << words[i];
     }
@@ -168,7 +166,7 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
     for (const std::int64_t L : {1, 2, 7, 8, 33, 100, 511, 512, 513, 1000, 2049}) {
       const DrawAddress address{9, static_cast<std::uint64_t>(L), 0};
       const CollapsedSums cpu = collapsed_sums(address, L, s, alpha, beta, {});
-      const cuda::CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
+      const CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
       const double theirs[] = {cpu.g, cpu.h, cpu.vg, cpu.vh, cpu.p2, cpu.p2v, cpu.p2vv};
       const double same[] = {ours.g, ours.h, ours.vg, ours.vh, ours.p2, ours.p2v, ours.p2vv};
       for (int k = 0; k < 7; ++k)
@@ -179,18 +177,17 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
 
 TEST(HostDraws, HaveTheChiSquaredVariablesOfTheCpu) {
   for (const std::int64_t degrees : {0, 1, 2, 3, 10, 1000, 1000000007}) {
-    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms});
-    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms}};
+    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + kUniforms});
+    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + kUniforms}};
     for (int i = 0; i < 3000; ++i) {
-      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(cuda::chi_squared(degrees, ours)))
-          << degrees << " " << i;
+      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(chi_squared(degrees, ours))) << degrees << " " << i;
     }
   }
   for (const std::int64_t L : {1, 2, 5, 1000}) {
     const DrawAddress address{8, static_cast<std::uint64_t>(L), std::uint64_t{1} << 63};
     const CollapsedSums cpu = linear_sums(address, L, 0.7, -1.1);
-    cuda::HostCandidates next{at(address), {8, address.stream, address.first + cuda::kUniforms}};
-    const cuda::CollapsedSums ours = cuda::linear_sums(L, 0.7, -1.1, next);
+    cuda::HostCandidates next{at(address), {8, address.stream, address.first + kUniforms}};
+    const CollapsedSums ours = linear_sums(L, 0.7, -1.1, next);
     EXPECT_EQ(bits(cpu.g), bits(ours.g));
     EXPECT_EQ(bits(cpu.h), bits(ours.h));
     EXPECT_EQ(bits(cpu.vg), bits(ours.vg));

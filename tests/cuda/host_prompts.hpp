@@ -39,7 +39,7 @@ inline CollapsedSums host_collapsed_sums(const Address& at, std::int64_t L, doub
     }
     const Scales scale = setting.fixed ? Scales{} : scales(token, top);
     top = std::max(top, token.top);
-    for (int k = 0; k < kCollapsedSums; ++k) {
+    for (std::size_t k = 0; k < kCollapsedSums; ++k) {
       const double before = k < kW2 ? scale.old_scale : scale.old_scale * scale.old_scale;
       const double now = k < kW2 ? scale.new_scale : scale.new_scale * scale.new_scale;
       for (int lane = 0; lane < kLanes; ++lane) {
@@ -49,7 +49,7 @@ inline CollapsedSums host_collapsed_sums(const Address& at, std::int64_t L, doub
     }
   }
   double total[kCollapsedSums];
-  for (int k = 0; k < kCollapsedSums; ++k) total[k] = lanes_total(lanes[k]);
+  for (std::size_t k = 0; k < kCollapsedSums; ++k) total[k] = lanes_total(lanes[k]);
   return collapsed_sums(setting, L, total);
 }
 
@@ -58,6 +58,7 @@ struct HostCandidates {
   Address normal_draws, uniform_draws;
   std::uint64_t used = 0;
   Candidate operator()() { return candidate(normal_draws, uniform_draws, used++); }
+  static double logarithm(double x) { return cuda::logarithm(x); }
 };
 
 }  // namespace largo::cuda

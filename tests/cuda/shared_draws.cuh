@@ -27,6 +27,7 @@ LARGO_HOST_DEVICE Functions functions(double x) {
     Address normal_draws, uniform_draws;
     std::uint64_t used = 0;
     LARGO_HOST_DEVICE Candidate operator()() { return candidate(normal_draws, uniform_draws, used++); }
+    LARGO_HOST_DEVICE static double logarithm(double y) { return cuda::logarithm(y); }
   } next{{1, static_cast<std::uint64_t>(size_of_number(x) * 1000), 0},
          {1, static_cast<std::uint64_t>(size_of_number(x) * 1000), kUniforms}};
   const double positive = size_of_number(x) + 1e-3;
