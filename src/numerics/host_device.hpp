@@ -2,6 +2,7 @@
 // that IEEE 754 rounds correctly on both. a b + c is two roundings (-ffp-contract=off, --fmad=false).
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 
@@ -30,7 +31,7 @@ LARGO_HOST_DEVICE int bits_of(std::uint64_t x) {
 #ifdef __CUDA_ARCH__
   return 64 - __clzll(static_cast<long long>(x));
 #else
-  return x == 0 ? 0 : 64 - __builtin_clzll(x);
+  return static_cast<int>(std::bit_width(x));
 #endif
 }
 
