@@ -242,14 +242,12 @@ void run_train(const TrainOptions& options) {
   }
   if (options.dry_run) return describe(options, report.plan);
   check_output_files(kName, options.csv, options.plot);
-  if (!first_process()) return;  // paths are not rows to be shared out: the others wait at their end
   report.null_risk = report.plan.problem.null_risk();
   {
     ProgressLine line("icl train");
     report.plan.progress = [&](double share) { line.show(share); };
-    Execution execution = options.execution();
-    execution.ranks = nullptr;
-    report.runs = train(report.plan, execution);
+    report.runs = train(report.plan, options.execution());
+    if (!first_process()) return;
     if (options.optimizer != "plain" && has(report.plan, TrainingMethod::descent)) drop_comparisons(report);
   }
   const Json json = to_json(report);

@@ -123,6 +123,7 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
   if (std::isinf(L)) {
     TrainingRun run = limits.exact;
     run.attention = attention;
+    run.seed = plan.batches.seed;
     run.gradient_gap = 0;
     run.to_limit_flow = path_distance(plan.problem, run, limits.exact);
     return run;

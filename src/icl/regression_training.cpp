@@ -9,13 +9,17 @@
 
 #include <fmt/core.h>
 
+#include "icl/descent_fingerprint.hpp"
 #include "icl/descent_runs.hpp"
 #include "icl/flow_runs.hpp"
 #include "icl/noise_of_descent.hpp"
 #include "icl/path_distance.hpp"
 #include "icl/plan_parts.hpp"
+#include "icl/run_exchange.hpp"
+#include "icl/training_jobs.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/parallel.hpp"
+#include "numerics/watched_work.hpp"
 
 namespace largo {
 namespace {
@@ -25,8 +29,8 @@ constexpr const char* kName = "train";
 void make_folder(const std::filesystem::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error || !std::filesystem::is_directory(folder)) {
+  std::filesystem::create_directories(folder, error);  // or another process does
+  if (!std::filesystem::is_directory(folder, error)) {
     fail(kName, "checkpoints", fmt::format("'{}'", folder.string()), "a folder that can be written");
   }
 }
@@ -49,33 +53,6 @@ void check(const TrainingPlan& plan) {
   }
 }
 
-struct Job {
-  TrainingMethod method;
-  AttentionKind attention;
-  double L;
-  std::size_t seed;  // its number
-};
-
-// On the invariant set no seed decides anything of a flow.
-bool flows_have_seeds(const TrainingPlan& plan) { return plan.parameters != Parametrisation::invariant; }
-
-std::vector<Job> jobs_of(const TrainingPlan& plan) {
-  std::vector<Job> jobs;
-  for (const TrainingMethod method : plan.methods) {
-    const bool flow = method == TrainingMethod::flow;
-    const std::int64_t seeds = flow && !flows_have_seeds(plan) ? 1 : plan.seeds;
-    for (const AttentionKind attention : plan.attention) {
-      for (const double L : plan.lengths) {
-        if (!flow && std::isinf(L)) continue;
-        for (std::int64_t seed = 0; seed < seeds; ++seed) {
-          jobs.push_back({method, attention, L, static_cast<std::size_t>(seed)});
-        }
-      }
-    }
-  }
-  return jobs;
-}
-
 // The plan of a seed, and what its runs are compared with.
 struct SeedPlan {
   TrainingPlan plan;
@@ -88,34 +65,27 @@ Execution without_device(Execution execution) {
   return execution;
 }
 
-std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const Execution& execution) {
+// With the limits of those seeds that `jobs` have.
+std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs,
+                                 const Execution& execution) {
   std::vector<SeedPlan> plans;
-  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) {
-    SeedPlan one{plan_of_seed(plan, seed), {}};
-    one.limits = plans.empty() || flows_have_seeds(plan)
-                     ? std::make_shared<const LimitFlows>(limit_flows(one.plan, without_device(execution)))
-                     : plans.front().limits;
-    plans.push_back(std::move(one));
+  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) plans.push_back({plan_of_seed(plan, seed), {}});
+  std::shared_ptr<const LimitFlows> of_all;
+  for (const TrainingJob& job : jobs) {
+    SeedPlan& one = plans[job.seed];
+    if (one.limits != nullptr) continue;
+    if (of_all == nullptr || flows_have_seeds(plan)) {
+      of_all = std::make_shared<const LimitFlows>(limit_flows(one.plan, without_device(execution)));
+    }
+    one.limits = of_all;
   }
   return plans;
-}
-
-// Longest prompts first, and flows before descents: cores are then idle least at the end.
-std::vector<std::size_t> order_of(const std::vector<Job>& jobs) {
-  std::vector<std::size_t> order(jobs.size());
-  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const bool flow_a = jobs[a].method == TrainingMethod::flow,
-               flow_b = jobs[b].method == TrainingMethod::flow;
-    return flow_a != flow_b ? flow_a : jobs[a].L > jobs[b].L;
-  });
-  return order;
 }
 
 // Momentum and Adam have another clock than the flow.
 bool comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
 
-std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std::vector<Job>& jobs,
+std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std::vector<TrainingJob>& jobs,
                                    const std::function<void(double share)>& progress,
                                    const Execution& execution) {
   std::vector<PlannedDescent> descents(jobs.size());
@@ -128,8 +98,7 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   const bool on_device = execution.device != nullptr;
   if (on_device) descend_on_device(all, progress, execution);
   double work = 0, done = 0;
-  const auto work_of = [](const Job& job) { return job.method == TrainingMethod::flow ? 0 : job.L + 30; };
-  for (const Job& job : jobs) work += work_of(job);
+  for (const TrainingJob& job : jobs) work += cost_of(job);
   std::mutex mutex;
   Execution inner = without_device(execution);
   inner.threads = 1;
@@ -138,7 +107,7 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   std::vector<TrainingRun> runs(jobs.size());
   parallel_for(static_cast<std::ptrdiff_t>(jobs.size()), execution, [&](std::ptrdiff_t) {
     const std::size_t i = order[next++];
-    const Job& job = jobs[i];
+    const TrainingJob& job = jobs[i];
     const auto& [plan, limits] = seeds[job.seed];
     if (job.method == TrainingMethod::flow) {
       runs[i] = flow_run(plan, job.attention, job.L, *limits, inner);
@@ -148,7 +117,7 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
     const auto show = [&](double share) {
       if (!progress || on_device) return;
       const std::lock_guard lock(mutex);
-      done += work_of(job) * (share - mine);
+      done += cost_of(job) * (share - mine);
       mine = share;
       progress(done / work);
     };
@@ -167,13 +136,15 @@ void compare(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow
   run.no_prediction = std::move(prediction.reason);
 }
 
-void compare_with_flows(const std::vector<SeedPlan>& seeds, const std::vector<Job>& jobs,
-                        std::vector<TrainingRun>& runs, const Execution& execution) {
+// Those of `mine`.
+void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<TrainingJob>& jobs,
+                        const std::vector<std::size_t>& mine, std::vector<TrainingRun>& runs,
+                        const Execution& execution) {
   Execution inner = without_device(execution);
   inner.threads = 1;
-  parallel_for(static_cast<std::ptrdiff_t>(runs.size()), execution, [&](std::ptrdiff_t at) {
-    const auto i = static_cast<std::size_t>(at);
-    const TrainingPlan& plan = seeds[jobs[i].seed].plan;
+  parallel_for(std::ssize(mine), execution, [&](std::ptrdiff_t at) {
+    const std::size_t i = mine[static_cast<std::size_t>(at)];
+    const TrainingPlan& plan = plans[jobs[i].seed];
     if (jobs[i].method != TrainingMethod::descent || !comparable(plan)) return;
     for (std::size_t k = 0; k < jobs.size(); ++k) {
       if (jobs[k].method == TrainingMethod::flow && jobs[k].L == jobs[i].L &&
@@ -185,11 +156,35 @@ void compare_with_flows(const std::vector<SeedPlan>& seeds, const std::vector<Jo
   });
 }
 
+// What all processes must agree on, in part.
+std::vector<double> numbers_of(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs) {
+  std::vector<double> numbers = {static_cast<double>(jobs.size()), plan.flow.end};
+  numbers.insert(numbers.end(), plan.start.begin(), plan.start.end());
+  for (const TrainingJob& job : jobs) {
+    numbers.push_back(job.L);
+    if (job.method == TrainingMethod::flow) continue;
+    const std::uint64_t course = descent_fingerprint(plan, job.attention, job.L);
+    numbers.push_back(static_cast<double>(course >> 32U));
+    numbers.push_back(static_cast<double>(course & 0xffffffffU));
+  }
+  return numbers;
+}
+
+// What a run of another process has in common with those of this one.
+void describe(const TrainingPlan& plan, const TrainingJob& job, TrainingRun& run) {
+  run.L = job.L;
+  run.attention = job.attention;
+  run.seed = plan.batches.seed;
+  run.method = job.method;
+  run.map = job.method == TrainingMethod::flow ? map_of_flow(plan) : map_of(plan);
+}
+
 }  // namespace
 
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
   TrainingPlan one = plan;
   one.seeds = 1;
+  one.batches.execution.ranks = nullptr;  // processes share runs, not batches
   one.batches.seed += static_cast<std::uint64_t>(number);
   one.nodes.seed += static_cast<std::uint64_t>(number);
   if (number > 0 && plan.random_start) one.start = plan.random_start(one.batches.seed);
@@ -198,13 +193,36 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
 
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
-  make_folder(plan.checkpoints);
-  Execution alone = execution;  // runs do not meet other processes: each has them all
-  alone.ranks = nullptr;
-  const std::vector<Job> jobs = jobs_of(plan);
-  const std::vector<SeedPlan> seeds = seed_plans(plan, alone);
-  std::vector<TrainingRun> runs = make_runs(seeds, jobs, plan.progress, alone);
-  compare_with_flows(seeds, jobs, runs, alone);
+  const std::vector<TrainingJob> jobs = jobs_of(plan);
+  check_same_on_all(numbers_of(plan, jobs), execution);
+  const std::vector<int> owners = owners_of(jobs, execution);
+  const int self = execution.ranks == nullptr ? 0 : execution.ranks->rank();
+  std::vector<std::size_t> mine;
+  std::vector<TrainingJob> my_jobs;
+  double cost = 0;
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (owners[i] != self) continue;
+    mine.push_back(i);
+    my_jobs.push_back(jobs[i]);
+    cost += cost_of(jobs[i]);
+  }
+  std::vector<TrainingRun> runs(jobs.size());
+  watch_work(execution, cost, plan.progress, [&](const Execution& own, const ShowShare& show) {
+    make_folder(plan.checkpoints);
+    const std::vector<SeedPlan> seeds = seed_plans(plan, my_jobs, own);
+    std::vector<TrainingRun> made = make_runs(seeds, my_jobs, show, own);
+    for (std::size_t k = 0; k < mine.size(); ++k) runs[mine[k]] = std::move(made[k]);
+  });
+  std::vector<TrainingPlan> plans;
+  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) plans.push_back(plan_of_seed(plan, seed));
+  for (std::size_t i = 0; i < jobs.size(); ++i) {
+    if (owners[i] != self) describe(plans[jobs[i].seed], jobs[i], runs[i]);
+  }
+  exchange_runs(runs, owners, RunPart::course, execution);
+  watch_work(execution, cost, {}, [&](const Execution& own, const ShowShare&) {
+    compare_with_flows(plans, jobs, mine, runs, own);
+  });
+  exchange_runs(runs, owners, RunPart::beside_flow, execution);
   return runs;
 }
 

@@ -45,7 +45,7 @@ struct TrainingPlan {
   /// of the same setting: the file of a run is named after its kind, its length and all that decides its
   /// course.
   std::filesystem::path checkpoints = {};
-  std::function<void(double share)> progress = {};  ///< of descents, which take the time
+  std::function<void(double share)> progress = {};  ///< of descents, which take the time; on the first rank
 };
 
 /// Suprema over time up to where the shorter of two paths ends.
@@ -88,7 +88,8 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
 /// One run for each method, kind of attention, length and seed (flows on the invariant set: one for all
 /// seeds); descents at finite whole lengths only. Runs do not depend on each other, and share the threads;
 /// those of a seed are what train(plan_of_seed()) has, to the bit, with the same checkpoints. On a device all
-/// descents run together. Errors: gradient_flow, descend; Stopped when stopped.
+/// descents run together; with ranks, each process makes the runs that are dealt to it, and saves them, and
+/// all have the results of all. Errors: gradient_flow, descend; Stopped when stopped.
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
 
 /// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts; exact.
