@@ -111,6 +111,21 @@ void read_descent(const TrainOptions& options, TrainingPlan& plan) {
   }
 }
 
+// The tokens of descents are float32 (sums beyond a chunk of them, gradients and parameters are not); flows
+// have no tokens, and are in float64.
+void check_precision(const TrainOptions& options, const TrainingPlan& plan) {
+  const bool draws = has(plan, TrainingMethod::descent);
+  if (options.precision == "float64" && draws) {
+    fail(kName, "--precision", "float64",
+         "auto or float32 for sgd, whose tokens are drawn in float32 on every device; parameters and "
+         "gradients "
+         "are float64");
+  }
+  if (options.precision == "float32" && !draws) {
+    fail(kName, "--precision", "float32", "auto or float64 for flows, which draw no tokens");
+  }
+}
+
 void remove_repeated(std::vector<double>& lengths) {
   std::vector<double> once;
   for (const double L : lengths) {
@@ -240,6 +255,7 @@ void run_train(const TrainOptions& options) {
   if (options.device != "cpu" && !has(report.plan, TrainingMethod::descent)) {
     fail(kName, "--device", options.device, "cpu for flows; a GPU draws prompts (--method sgd)");
   }
+  check_precision(options, report.plan);
   if (options.dry_run) return describe(options, report.plan);
   check_output_files(kName, options.csv, options.plot);
   report.null_risk = report.plan.problem.null_risk();
@@ -269,6 +285,9 @@ void add_icl_train_command(CLI::App& icl) {
   CLI::App* command = icl.add_subcommand(
       "train", "Training at every prompt length: gradient flow on exact risks, and stochastic descent");
   add_problem_options(*command, *options);
+  command->get_option("--precision")
+      ->description(
+          "arithmetic over the tokens of sgd, which is float32; flows have none, and are in float64");
   command->add_option("--L", options->L, "lengths (10,100,1000,inf; the published ones with --preset)")
       ->check(check_given, "");
   command->add_option("--method", options->method, "flow, sgd, or flow,sgd")

@@ -256,6 +256,17 @@ class Train(IclTest):
             self.refuse("icl", "train", "--d", "2", "--L", length, "--method", "sgd", "--csv", "out.csv", fragment=fragment)
         self.refuse("icl", "train", "--d", "201", fragment="--d")
 
+    def test_precision(self):
+        """Tokens are float32, flows float64: anything else that is asked for is not what would be done."""
+        flow, sgd = (["icl", "train", "--d", "2", "--L", "10", "--time", "0.1", "--method", method, "--steps", "10"]
+                     for method in ("flow", "flow,sgd"))
+        self.assertEqual(self.succeed(*flow, "--precision", "float64"), self.succeed(*flow))
+        self.assertEqual(self.succeed(*sgd, "--precision", "float32"), self.succeed(*sgd))
+        self.refuse(*flow, "--precision", "float32", fragment="--precision")
+        for device in ("cpu", "cuda"):
+            self.refuse(*sgd, "--precision", "float64", "--device", device, fragment="--precision")
+            self.refuse(*sgd[:-4], "--method", "sgd", "--precision", "float64", "--device", device, fragment="float32")
+
     def interrupt(self, *arguments, once):
         """Ctrl-C as soon as `once` holds: training ends at once, with nothing on standard output."""
         with subprocess.Popen([largo_cli.BINARY, "icl", "train", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
