@@ -50,9 +50,8 @@ LARGO_HOST_DEVICE double chi_squared(std::int64_t degrees, Next& next) {
 /// S e and S b of a prompt of L tokens under linear attention, in the places of the sums of softmax.
 template <typename Next>
 LARGO_HOST_DEVICE CollapsedSums linear_sums(std::int64_t L, double alpha, double beta, Next& next) {
-  constexpr double kSmallest = 1e-40;
   const auto length = static_cast<double>(L);
-  const double X = larger_of(chi_squared(L, next), kSmallest);
+  const double X = larger_of(chi_squared(L, next), kSmallestShare);
   const double zeta = next().normal;
   const double Y = chi_squared(L - 1, next);
   const double ee = X / length;
@@ -68,8 +67,5 @@ LARGO_HOST_DEVICE CollapsedSums linear_sums(std::int64_t L, double alpha, double
   sums.p2vv = sums.p2v * (sums.p2v / sums.p2) + beta * beta * (Y / length) / length;
   return sums;
 }
-
-/// Counters from the normals to the uniforms of a prompt.
-inline constexpr std::uint64_t kUniforms = std::uint64_t{1} << 32;
 
 }  // namespace largo::cuda

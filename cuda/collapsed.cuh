@@ -4,17 +4,17 @@
 #include <bit>
 
 #include "portable.cuh"
+#include "sampling/draw_constants.hpp"
+#include "sampling/float_draws.hpp"
 
 namespace largo::cuda {
 
-/// Tokens whose sums stay in float32, and lanes of partial sums: token i goes to lane i mod kLanes.
-inline constexpr int kCollapsedChunk = 512, kLanes = 8;
+/// Lanes of partial sums: token i goes to lane i mod kLanes.
+inline constexpr int kLanes = static_cast<int>(kTokensAtOnce);
 /// The same for the sums of src/sampling/token_sums.hpp and src/sampling/score_sums.hpp.
 inline constexpr int kSumsChunk = 256;
 enum CollapsedSum : int { kW, kWG, kWH, kWVG, kWVH, kW2, kW2V, kW2VV, kCollapsedSums };
 
-/// Up to this rate weights need no reference.
-inline constexpr double kFixedRate = 7.5, kLargestSpread = 1e11;
 inline constexpr double kLog2E = 1.442695040888963407359924681001892137,
                         kLn2 = 0.693147180559945309417232121458176568;
 

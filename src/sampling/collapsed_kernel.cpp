@@ -15,6 +15,7 @@
 #include "numerics/distribute.hpp"
 #include "numerics/portable_math.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
+#include "sampling/draw_constants.hpp"
 #include "sampling/largest-inl.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
@@ -164,13 +165,10 @@ HWY_EXPORT(LargestDraw);
 HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
 
-constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
-constexpr std::size_t kChunk = 512;                         // tokens whose sums stay in float32
+constexpr std::size_t kDrawn = 1024;  // tokens drawn at a time
+constexpr std::size_t kChunk = kCollapsedChunk;
 constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two looks at Execution::stop
-// Up to this rate weights need no reference: whatever the draws, they are within 2^±50.25.
-constexpr double kFixedRate = 7.5;
 constexpr double kLargestDraw = 6.7;
-constexpr double kLargestSpread = 1e11;
 // (Σ w² v² has kChunk terms with |v| < 2^5.)
 static_assert(2 * kFixedRate * kLargestDraw + 9 + 2 * 5 < 127,
               "sums of squared weights and values are finite");

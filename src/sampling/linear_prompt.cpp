@@ -4,22 +4,16 @@
 #include <cmath>
 
 #include "sampling/chi_squared.hpp"
+#include "sampling/draw_constants.hpp"
 
 namespace largo {
-namespace {
-
-constexpr std::uint64_t kUniforms = std::uint64_t{1} << 32;  // counters from the normals to the uniforms
-// One token that has nothing along e: its share is divided by.
-constexpr double kSmallest = 1e-40;
-
-}  // namespace
 
 CollapsedSums linear_sums(const DrawAddress& address, std::int64_t L, double alpha, double beta) {
   DrawAddress uniforms = address;
   uniforms.first += kUniforms;
   ChiSquaredDraws draws(address, uniforms);
   const auto length = static_cast<double>(L);
-  const double X = std::max(draws.chi_squared(L), kSmallest);
+  const double X = std::max(draws.chi_squared(L), kSmallestShare);
   const double zeta = draws.normal();
   const double Y = draws.chi_squared(L - 1);
   const double ee = X / length;

@@ -128,8 +128,8 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
 
 TEST(HostDraws, HaveTheChiSquaredVariablesOfTheCpu) {
   for (const std::int64_t degrees : {0, 1, 2, 3, 10, 1000, 1000000007}) {
-    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms});
-    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + cuda::kUniforms}};
+    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + kUniforms});
+    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + kUniforms}};
     for (int i = 0; i < 3000; ++i) {
       ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(cuda::chi_squared(degrees, ours)))
           << degrees << " " << i;
@@ -138,7 +138,7 @@ TEST(HostDraws, HaveTheChiSquaredVariablesOfTheCpu) {
   for (const std::int64_t L : {1, 2, 5, 1000}) {
     const DrawAddress address{8, static_cast<std::uint64_t>(L), std::uint64_t{1} << 63};
     const CollapsedSums cpu = linear_sums(address, L, 0.7, -1.1);
-    cuda::HostCandidates next{at(address), {8, address.stream, address.first + cuda::kUniforms}};
+    cuda::HostCandidates next{at(address), {8, address.stream, address.first + kUniforms}};
     const cuda::CollapsedSums ours = cuda::linear_sums(L, 0.7, -1.1, next);
     EXPECT_EQ(bits(cpu.g), bits(ours.g));
     EXPECT_EQ(bits(cpu.h), bits(ours.h));
