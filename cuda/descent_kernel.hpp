@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "portable.cuh"
+#include "sampling/prompt_layout.hpp"
 
 namespace largo::cuda {
 
@@ -49,7 +50,6 @@ struct DescentRun {
 };
 
 inline constexpr int kMostDimensions = 31;
-inline constexpr int kPromptsInBlock = 8;
 inline constexpr int kRecordHead = 3;  // step, time, loss
 
 /// Numbers of one run.

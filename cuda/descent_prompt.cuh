@@ -8,7 +8,6 @@
 namespace largo::cuda {
 
 inline constexpr int kThreads = 256;  // of a block
-inline constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62, kMatrixDraws = std::uint64_t{1} << 63;
 
 // What all prompts of a step read, and where they leave their results.
 struct Shared {

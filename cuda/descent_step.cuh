@@ -3,10 +3,9 @@
 #pragma once
 
 #include "descent_prompt.cuh"
+#include "training/first_batches.hpp"
 
 namespace largo::cuda {
-
-inline constexpr std::int64_t kFirstBatches = 16;  // whose largest loss is what divergence is measured by
 
 __device__ inline void wait_for_cluster(int cluster) {
 #if __CUDA_ARCH__ >= 900

@@ -25,6 +25,7 @@ constexpr const char* kName = "icl train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::int64_t kRecords = 100;
 constexpr double kGeneralTolerance = 1e-4;  // of flows over nodes, whose own error is larger
+constexpr std::int64_t kMostSeeds = 4096;
 constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
 
 struct TrainOptions : ProblemOptions {
@@ -35,6 +36,7 @@ struct TrainOptions : ProblemOptions {
   double tolerance = 1e-9;
   std::optional<std::int64_t> steps;
   std::optional<double> step_size;
+  std::int64_t seeds = 1;
   std::int64_t batch = kPublishedBatch, nodes = TrainingPlan().nodes.count;
   std::string optimizer = "plain", schedule = "constant", kernel = "collapsed";
   std::string csv, plot, checkpoints;
@@ -73,7 +75,21 @@ bool has(const TrainingPlan& plan, TrainingMethod method) {
   return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
 }
 
+void check_seeds(const TrainOptions& options, const TrainingPlan& plan) {
+  if (options.seeds == 1) return;
+  if (!has(plan, TrainingMethod::descent)) {
+    fail(kName, "--seeds", static_cast<double>(options.seeds),
+         "1 for flows, which draw no prompts; or add --method flow,sgd");
+  }
+  const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+  if (options.seed > last - static_cast<std::uint64_t>(options.seeds - 1)) {
+    fail(kName, "--seed", fmt::format("{}", options.seed),
+         fmt::format("at most 2^64 - {} with --seeds {}", options.seeds, options.seeds));
+  }
+}
+
 void read_descent(const TrainOptions& options, TrainingPlan& plan) {
+  check_seeds(options, plan);
   const std::int64_t whole = options.published() ? kPublishedSteps : 20000;
   const std::int64_t steps = options.steps.value_or(options.quick ? whole / 100 : whole);
   const double size = options.step_size.value_or(options.published() ? kPublishedStepSize : 0.01);
@@ -85,12 +101,28 @@ void read_descent(const TrainOptions& options, TrainingPlan& plan) {
   if (options.optimizer == "adam") plan.descent.optimiser = Optimiser::adam;
   plan.batches.prompts = options.batch;
   plan.batches.seed = options.seed;
+  plan.seeds = options.seeds;
   plan.batches.loss_factor = options.published() ? 1 : 0.5;  // the publication has no ½
   if (options.kernel == "full") plan.batches.kernel = PromptKernel::full;
   // A flow to compare with goes as far; adaptive and heavy steps have another clock.
   const bool compared = has(plan, TrainingMethod::descent) || options.published();
   if (!options.time && compared && options.optimizer == "plain") {
     plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, steps);
+  }
+}
+
+// The tokens of descents are float32 (sums beyond a chunk of them, gradients and parameters are not); flows
+// have no tokens, and are in float64.
+void check_precision(const TrainOptions& options, const TrainingPlan& plan) {
+  const bool draws = has(plan, TrainingMethod::descent);
+  if (options.precision == "float64" && draws) {
+    fail(kName, "--precision", "float64",
+         "auto or float32 for sgd, whose tokens are drawn in float32 on every device; parameters and "
+         "gradients "
+         "are float64");
+  }
+  if (options.precision == "float32" && !draws) {
+    fail(kName, "--precision", "float32", "auto or float64 for flows, which draw no tokens");
   }
 }
 
@@ -139,7 +171,8 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
            "--alpha and --theta start the invariant set; factored parameters start at random (--seed)");
     }
     plan.parameters = Parametrisation::factored;
-    plan.start = random_factored_start(d, options.seed);
+    plan.random_start = [d](std::uint64_t seed) { return random_factored_start(d, seed); };
+    plan.start = plan.random_start(options.seed);
   } else {
     const InvariantPoint start = options.start.read(plan.problem, warnings);
     Vector values(d * d + 1);
@@ -167,34 +200,37 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
 }
 
 void describe(const TrainOptions& options, const TrainingPlan& plan) {
-  std::size_t flows = 0, descents = 0;
+  std::int64_t flows = 0, descents = 0;
   double seconds = 0;
+  const bool invariant = plan.parameters == Parametrisation::invariant;
   const double size =
       std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
   for (const double L : plan.lengths) {
-    const std::size_t kinds = plan.attention.size();
+    const std::int64_t kinds = std::ssize(plan.attention);
     if (has(plan, TrainingMethod::flow)) {
-      flows += kinds;
-      seconds += 0.3 * size * size * size * static_cast<double>(kinds);
+      const std::int64_t here = kinds * (invariant ? 1 : plan.seeds);
+      flows += here;
+      seconds += 0.3 * size * size * size * static_cast<double>(here);
     }
     if (has(plan, TrainingMethod::descent) && std::isfinite(L)) {
-      descents += kinds;
+      descents += kinds * plan.seeds;
       for (const AttentionKind kind : plan.attention) {
         const double tokens = kind == AttentionKind::softmax ? L : 0;
-        seconds += static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
-                   (0.6e-6 + 3e-9 * tokens);
+        seconds += static_cast<double>(plan.seeds) * static_cast<double>(plan.descent.steps) *
+                   static_cast<double>(plan.batches.prompts) * (0.6e-6 + 3e-9 * tokens);
       }
     }
   }
   // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each; every thread has its
   // own.
-  const double nodes = plan.parameters == Parametrisation::invariant
-                           ? 0
-                           : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
+  const double nodes = invariant ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
   const double width = 8.0 * (3 * static_cast<double>(plan.problem.dimension()) + 6);
   const int asked = options.execution().threads;
   const double threads = asked > 0 ? asked : std::thread::hardware_concurrency();
-  const auto memory = static_cast<std::int64_t>(100 + 1e-6 * nodes * width * threads);
+  // A record of a descent is kept with its parameters, and twice more with its derivatives, in a path.
+  const double records = 8.0 * 3 * static_cast<double>(kRecords * plan.start.size());
+  const auto memory = static_cast<std::int64_t>(
+      100 + 1e-6 * (nodes * width * threads + records * static_cast<double>(descents)));
   const Json json{{"flows", flows}, {"descents", descents}, {"core_seconds", seconds}, {"memory_MB", memory}};
   if (options.json) return print_json(json);
   fmt::print("{} flows and {} descents, some {:.2g} s on one core, less than {} MB\n", flows, descents,
@@ -219,16 +255,15 @@ void run_train(const TrainOptions& options) {
   if (options.device != "cpu" && !has(report.plan, TrainingMethod::descent)) {
     fail(kName, "--device", options.device, "cpu for flows; a GPU draws prompts (--method sgd)");
   }
+  check_precision(options, report.plan);
   if (options.dry_run) return describe(options, report.plan);
   check_output_files(kName, options.csv, options.plot);
-  if (!first_process()) return;  // paths are not rows to be shared out: the others wait at their end
   report.null_risk = report.plan.problem.null_risk();
   {
     ProgressLine line("icl train");
     report.plan.progress = [&](double share) { line.show(share); };
-    Execution execution = options.execution();
-    execution.ranks = nullptr;
-    report.runs = train(report.plan, execution);
+    report.runs = train(report.plan, options.execution());
+    if (!first_process()) return;
     if (options.optimizer != "plain" && has(report.plan, TrainingMethod::descent)) drop_comparisons(report);
   }
   const Json json = to_json(report);
@@ -250,6 +285,9 @@ void add_icl_train_command(CLI::App& icl) {
   CLI::App* command = icl.add_subcommand(
       "train", "Training at every prompt length: gradient flow on exact risks, and stochastic descent");
   add_problem_options(*command, *options);
+  command->get_option("--precision")
+      ->description(
+          "arithmetic over the tokens of sgd, which is float32; flows have none, and are in float64");
   command->add_option("--L", options->L, "lengths (10,100,1000,inf; the published ones with --preset)")
       ->check(check_given, "");
   command->add_option("--method", options->method, "flow, sgd, or flow,sgd")
@@ -274,6 +312,11 @@ void add_icl_train_command(CLI::App& icl) {
   command->add_option("--steps", options->steps, "of sgd (20000)")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
   command->add_option("--step-size", options->step_size, "of sgd (0.01)");
+  command
+      ->add_option("--seeds", options->seeds,
+                   "of sgd: every run is made with so many, SEED (--seed), SEED + 1, and so on")
+      ->check(CLI::Range(std::int64_t{1}, kMostSeeds))
+      ->capture_default_str();
   command->add_option("--batch", options->batch, "prompts in a step of sgd")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
       ->capture_default_str();
@@ -301,6 +344,7 @@ void add_icl_train_command(CLI::App& icl) {
       "Examples:\n"
       "  largo icl train --d 5 --L 10,100,inf --method flow --plot train.svg\n"
       "  largo icl train --d 3 --L 20 --method flow,sgd --steps 2000 --step-size 0.05\n"
+      "  largo icl train --d 3 --L 10,100 --method flow,sgd --steps 2000 --seeds 8\n"
       "  largo icl train --preset published --method flow,sgd --plot published.svg");
   command->callback([options] { run_train(*options); });
 }

@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include "icl_train_report.hpp"
+#include "icl_train_seeds.hpp"
 #include "largo/io/figure.hpp"
 
 namespace largo {
@@ -30,7 +31,7 @@ std::vector<double> shown_lengths(const TrainReport& report) {
 
 bool several_kinds(const TrainReport& report) { return report.plan.attention.size() > 1; }
 
-// Of the first kind of attention; x and y of each point of the path.
+// Of the first kind of attention and the first seed; x and y of each point of the path.
 template <typename Place>
 std::vector<Curve> path_curves(const TrainReport& report, const Place& place) {
   std::vector<Curve> curves;
@@ -38,7 +39,10 @@ std::vector<Curve> path_curves(const TrainReport& report, const Place& place) {
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     bool labelled = false;
     for (const TrainingRun& run : report.runs) {
-      if (run.L != lengths[i] || run.attention != report.plan.attention.front()) continue;
+      if (run.L != lengths[i] || run.attention != report.plan.attention.front() ||
+          run.seed != report.plan.batches.seed) {
+        continue;
+      }
       Curve curve;
       curve.color = static_cast<int>(i);
       if (!labelled) curve.label = label_of(run.L);
@@ -91,20 +95,24 @@ Panel length_panel(const TrainReport& report) {
   int color = 0;
   for (const AttentionKind attention : report.plan.attention) {
     for (const TrainingMethod method : report.plan.methods) {
-      std::map<double, const TrainingRun*> runs;
+      std::map<double, std::vector<double>> risks;  // of all seeds
+      std::map<double, double> spreads;             // in time, of the first one
       for (const TrainingRun& run : report.runs) {
-        if (run.attention == attention && run.method == method && std::isfinite(run.L)) runs[run.L] = &run;
+        if (run.attention != attention || run.method != method || std::isinf(run.L)) continue;
+        risks[run.L].push_back(run.final_risk.value);
+        spreads.try_emplace(run.L, run.noise ? run.noise->spread : 0);
       }
       Curve curve;
       curve.color = static_cast<int>(kMostLengths) + color;
       curve.label = fmt::format("{}, {}", name_of(attention), name_of(method));
       curve.style = method == TrainingMethod::flow ? Curve::Style::line : Curve::Style::points;
-      for (const auto& [L, run] : runs) {
+      for (const auto& [L, values] : risks) {
+        const OverSeeds risk = over_seeds(values);
+        const double spread = 2 * risk.deviation.value_or(spreads[L]);
         curve.x.push_back(L);
-        curve.y.push_back(run->final_risk.value);
-        const double spread = run->noise ? 2 * run->noise->spread : 0;
-        curve.low.push_back(std::max(run->final_risk.value - spread, 0.2 * run->final_risk.value));
-        curve.high.push_back(run->final_risk.value + spread);
+        curve.y.push_back(risk.mean);
+        curve.low.push_back(std::max(risk.mean - spread, 0.2 * risk.mean));
+        curve.high.push_back(risk.mean + spread);
       }
       if (method == TrainingMethod::flow) curve.low.clear(), curve.high.clear();
       if (!curve.x.empty()) panel.curves.push_back(std::move(curve));

@@ -4,10 +4,10 @@
 
 #include <fmt/core.h>
 
+#include "icl_train_seeds.hpp"
+
 namespace largo {
 namespace {
-
-std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("{:.15g}", L); }
 
 Json supremum_json(const TrajectoryDistance& distance) {
   return {{"value", distance.value}, {"time", distance.time}};
@@ -19,11 +19,9 @@ Json distance_json(const PathDistance& distance) {
 }
 
 Json run_json(const TrainReport& report, const TrainingRun& run) {
-  Json json{{"L", length_json(run.L)},
-            {"attention", name_of(run.attention)},
-            {"method", name_of(run.method)},
-            {"final_risk", run.final_risk.value},
-            {"risk_error", run.final_risk.error}};
+  Json json{
+      {"L", length_json(run.L)}, {"attention", name_of(run.attention)}, {"method", name_of(run.method)},
+      {"seed", run.seed},        {"final_risk", run.final_risk.value},  {"risk_error", run.final_risk.error}};
   const Eigen::Index d = report.plan.problem.dimension();
   if (report.plan.parameters == Parametrisation::invariant) {
     json["b"] = run.last.v[d];
@@ -54,6 +52,8 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
 
 }  // namespace
 
+std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("{:.15g}", L); }
+
 const char* name_of(AttentionKind attention) {
   return attention == AttentionKind::softmax ? "softmax" : "linear";
 }
@@ -64,6 +64,9 @@ Json to_json(const TrainReport& report) {
   Json json;
   json["runs"] = Json::array();
   for (const TrainingRun& run : report.runs) json["runs"].push_back(run_json(report, run));
+  const std::vector<SeedSummary> seeds = summarise_seeds(report.runs);
+  if (!seeds.empty()) json["seeds"] = Json::array();
+  for (const SeedSummary& one : seeds) json["seeds"].push_back(to_json(one));
   json["null"] = {{"value", report.null_risk}};
   if (!report.warnings.empty()) json["warnings"] = report.warnings;
   return json;
@@ -72,20 +75,23 @@ Json to_json(const TrainReport& report) {
 std::string to_csv(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
   const Eigen::Index d = report.plan.problem.dimension();
-  std::string text = "L,attention,method,time,risk,";
+  std::string text = "L,attention,method,seed,time,risk,";
   text += invariant ? "norm_A,b\n" : "norm_U,norm_v\n";
   for (const TrainingRun& run : report.runs) {
     for (const TrajectoryPoint& point : run.path.points()) {
       const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
-      text += fmt::format("{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", length_text(run.L),
-                          name_of(run.attention), name_of(run.method), point.time, point.risk,
+      text += fmt::format("{},{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", length_text(run.L),
+                          name_of(run.attention), name_of(run.method), run.seed, point.time, point.risk,
                           here.U.leftCols(d).norm(), invariant ? here.v[d] : here.v.norm());
     }
   }
   return text;
 }
 
-void print_report(const TrainReport& report) {
+namespace {
+
+// A line for each run.
+void print_runs(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
   fmt::print("{:>8} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", "attention",
              "method", "final risk", "error", "|A| or |U|", invariant ? "b" : "|v|", "time", "to limit",
@@ -115,6 +121,16 @@ void print_report(const TrainReport& report) {
       fmt::print("; no prediction: {}", run.no_prediction);
     }
     fmt::print("\n");
+  }
+}
+
+}  // namespace
+
+void print_report(const TrainReport& report) {
+  if (report.plan.seeds > 1) {
+    print_table(summarise_seeds(report.runs), report.null_risk);
+  } else {
+    print_runs(report);
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.to_theorem) continue;

@@ -16,6 +16,7 @@ struct TrainReport {
   std::vector<std::string> warnings;
 };
 
+std::string length_text(double L);
 const char* name_of(AttentionKind attention);
 const char* name_of(TrainingMethod method);
 

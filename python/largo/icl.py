@@ -145,6 +145,7 @@ class Run:
     L: float
     attention: str
     method: str
+    seed: int
     final_risk: float
     risk_error: float
     stationary: bool
@@ -325,7 +326,7 @@ def _run(result: Dict[str, Any], d: int) -> Run:
     path = result.pop("parameters")
     size = (d + 1) ** 2
     known = {name: result.pop(name) for name in (
-        "L", "attention", "method", "final_risk", "risk_error", "stationary", "steps", "U", "v", "times", "risks",
+        "L", "attention", "method", "seed", "final_risk", "risk_error", "stationary", "steps", "U", "v", "times", "risks",
         "gradient_norms")}
     return Run(**known, U_path=path[:, :size].reshape(-1, d + 1, d + 1).transpose(0, 2, 1), v_path=path[:, size:],
                details=result)
@@ -336,19 +337,22 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
           tolerance: float = 1e-9, steps: Optional[int] = None, step_size: Optional[float] = None,
           batch: int = _largo.PUBLISHED_BATCH, optimizer: str = "plain", schedule: str = "constant",
-          kernel: str = "collapsed", nodes: int = 2048, seed: int = 1,
+          kernel: str = "collapsed", nodes: int = 2048, seed: int = 1, seeds: int = 1,
           checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
           progress: Progress = None) -> List[Run]:
     """Trains at every length: gradient flow on the exact risk ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
 
     `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on until
     stationary, to `time`, or as far as the descent beside them. With `checkpoints`, a folder, descents that were stopped go on. Times
-    are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed.
+    are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
+    descent is made with so many: `seed`, `seed` + 1 and so on, each the run that it is alone.
 
     >>> import math, largo
     >>> runs = largo.icl.train(largo.icl.Problem(5), [100, math.inf])
     >>> [(run.L, round(run.final_risk, 8), round(run.b, 4)) for run in runs]
     [(100.0, 0.36968237, 2.0586), (inf, 0.0, 1.4953)]
+    >>> [run.seed for run in largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=20, seed=7, seeds=3)]
+    [7, 8, 9]
     """
     published = problem.preset != "paper"
     methods = _names(method)
@@ -363,6 +367,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         raise ValueError("icl.train: L must be whole and below 1e12 for sgd, which draws the tokens")
     if methods == ["sgd"] and not any(map(math.isfinite, lengths)):
         raise ValueError("icl.train: L must be finite for sgd, which draws prompts; train inf with method=\"flow\"")
+    if seeds != 1 and not descends:
+        raise ValueError(f"icl.train: seeds is {seeds}, must be 1 for flows, which draw no prompts")
     if not 1e-13 <= tolerance <= 1e-2:
         raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
     if chosen == "factored":
@@ -376,7 +382,7 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         "steps": count,
         "step_size": step_size if step_size is not None else _largo.PUBLISHED_STEP_SIZE if published else 0.01,
         "batch": batch, "optimizer": optimizer, "schedule": schedule,
-        "kernel": kernel, "seed": seed, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
+        "kernel": kernel, "seed": seed, "seeds": seeds, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
         "as_long_as_sgd": (descends or published) and optimizer == "plain",
         "tolerance": tolerance if chosen == "invariant" else max(tolerance, 1e-4), "checkpoints": checkpoints,
     }

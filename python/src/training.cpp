@@ -61,7 +61,7 @@ void add_path(py::dict& dict, const TrainingRun& run) {
 
 py::dict to_dict(const TrainingRun& run) {
   py::dict dict("L"_a = run.L, "attention"_a = run.attention == AttentionKind::softmax ? "softmax" : "linear",
-                "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd",
+                "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd", "seed"_a = run.seed,
                 "final_risk"_a = run.final_risk.value, "risk_error"_a = run.final_risk.error,
                 "stationary"_a = run.stationary, "steps"_a = run.steps);
   dict["U"] = to_numpy(run.last.U);
@@ -90,6 +90,7 @@ void read_descent(const py::dict& options, TrainingPlan& plan) {
                                        read_real("step_size", options["step_size"]), steps);
   plan.batches.prompts = read_whole("batch", options["batch"]);
   plan.batches.seed = read_seed(options["seed"]);
+  plan.seeds = read_whole("seeds", options["seeds"]);
   plan.batches.loss_factor = py::cast<double>(options["loss_factor"]);
   plan.batches.kernel =
       choose<PromptKernel>(kName, "kernel", read_text("kernel", options["kernel"]),
@@ -115,6 +116,11 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
                                              {"merged", Parametrisation::merged},
                                              {"factored", Parametrisation::factored}});
   plan.start = to_vector({kName, "start"}, start);
+  if (plan.parameters == Parametrisation::factored) {
+    plan.random_start = [d = problem.dimension()](std::uint64_t seed) {
+      return random_factored_start(d, seed);
+    };
+  }
   read_descent(options, plan);
   if (!options["time"].is_none()) {
     plan.flow.end = read_real("time", options["time"]);

@@ -1,6 +1,7 @@
 #include "numerics/distribute.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <vector>
 
 namespace largo {
@@ -21,6 +22,21 @@ Share share_of(std::ptrdiff_t count, const Execution& execution) {
   const std::ptrdiff_t each = count / size;
   const std::ptrdiff_t longer = count % size;
   return {rank * each + std::min(rank, longer), each + (rank < longer ? 1 : 0)};
+}
+
+std::vector<int> deal(const std::vector<double>& costs, int processes) {
+  std::vector<std::size_t> order(costs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return costs[a] > costs[b]; });
+  std::vector<double> loads(static_cast<std::size_t>(processes));
+  std::vector<int> owners(costs.size());
+  for (const std::size_t i : order) {
+    const auto least = std::min_element(loads.begin(), loads.end());
+    *least += costs[i];
+    owners[i] = static_cast<int>(least - loads.begin());
+  }
+  return owners;
 }
 
 AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const Execution& execution) {

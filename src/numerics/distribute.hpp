@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <span>
 #include <utility>
+#include <vector>
 
 #include "largo/numerics/execution.hpp"
 #include "numerics/aligned_vector.hpp"
@@ -23,6 +24,10 @@ struct Share {
   std::ptrdiff_t count = 0;
 };
 Share share_of(std::ptrdiff_t count, const Execution& execution);
+
+/// Which process takes which unit, where units cost as much as `costs` says: the dearest first, each to the
+/// one that has least so far.
+std::vector<int> deal(const std::vector<double>& costs, int processes);
 
 /// Gathers the rows of all ranks in order. `failed` says that this one has none: then all ranks throw, the
 /// one that failed not before the others know.

@@ -28,6 +28,16 @@ inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;
 inline constexpr std::size_t kChunkTokens = 256;
 inline constexpr std::size_t kCollapsedChunk = 512;
 
+/// Prompts of a batch whose gradients are summed one after the other; the sums of blocks are added in order.
+inline constexpr int kPromptsInBlock = 8;
+/// Draws of a prompt of a batch beside its tokens, far from theirs: task and query, then what lies across a
+/// collapsed prompt; and those of a Wishart matrix, which takes the place of the tokens under linear
+/// attention.
+inline constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
+inline constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
+/// Tokens under linear attention: whole numbers of type double.
+inline constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
+
 /// In units of ln 2.
 inline constexpr double kLargestScore = 1e12;
 /// Of the scores of collapsed prompts: standard deviation; and the rate up to which weights need no

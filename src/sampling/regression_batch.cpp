@@ -15,6 +15,7 @@
 #include "sampling/float_draws.hpp"
 #include "sampling/linear_prompt.hpp"
 #include "sampling/padded_rows.hpp"
+#include "sampling/prompt_layout.hpp"
 #include "sampling/regression_matrices.hpp"
 #include "sampling/token_source.hpp"
 #include "sampling/token_sums.hpp"
@@ -23,15 +24,7 @@ namespace largo {
 namespace {
 
 constexpr const char* kName = "regression_gradient";
-// Prompts whose gradients are summed one after the other; the sums of blocks are added in order.
-constexpr std::int64_t kBlock = 8;
-// Draws of a prompt beside its tokens, far from theirs: task and query, then what lies across a collapsed
-// prompt.
-constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
-// Those of a Wishart matrix, in place of the tokens of a prompt.
-constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
-// Lengths that are numbers of type double.
-constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
+constexpr std::int64_t kBlock = kPromptsInBlock;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestHeld = 64;

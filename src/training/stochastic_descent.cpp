@@ -7,11 +7,10 @@
 #include <fmt/format.h>
 
 #include "numerics/distribute.hpp"
+#include "training/first_batches.hpp"
 
 namespace largo {
 namespace {
-
-constexpr std::int64_t kFirstBatches = 16;
 
 constexpr const char* kName = "descend";
 constexpr std::int64_t kProgressCalls = 200;
@@ -105,7 +104,6 @@ class Descent {
     if (!std::isfinite(point.gradient.sum()) && !point.gradient.allFinite()) {
       throw Diverged(state_.step, "the gradient is not finite");
     }
-    // One batch may be small by chance, the largest of some is not.
     if (state_.step < kFirstBatches || state_.first_loss == 0) {
       state_.first_loss = std::max(state_.first_loss, std::abs(point.value));
     }

@@ -5,6 +5,7 @@ import json
 import math
 import os
 import signal
+import statistics
 import struct
 import subprocess
 import time
@@ -139,6 +140,60 @@ class Train(IclTest):
             self.assertEqual(one.read(), two.read())
         self.assertNotEqual(self.succeed(*arguments, "--seed", "2"), out)
 
+    def test_seeds(self):
+        """Each seed has the run, and the state, that it has alone; the summary is over them."""
+        common = ["--d", "2", "--L", "10,30", "--attention", "softmax,linear", "--method", "flow,sgd", "--steps", "100", "--step-size",
+                  "0.05"]
+        for parameters in ("invariant", "factored"):
+            arguments = [*common, "--parameters", parameters]
+            answer = self.icl("train", *arguments, "--seed", "7", "--seeds", "3", "--checkpoints", "together", "--csv", "all.csv",
+                              "--plot", "all.svg")
+            descents = [run for run in answer["runs"] if run["method"] == "sgd"]
+            self.assertEqual([(run["attention"], run["L"], run["seed"]) for run in descents],
+                             [(kind, L, seed) for kind in ("softmax", "linear") for L in (10, 30) for seed in (7, 8, 9)])
+            for seed in ("7", "8", "9"):
+                alone = self.runs(*arguments, "--seed", seed, "--checkpoints", "alone")
+                self.assertEqual([run for run in descents if str(run["seed"]) == seed],
+                                 [run for run in alone if run["method"] == "sgd"])
+            for one in answer["seeds"]:
+                runs = [run for run in descents if (run["L"], run["attention"]) == (one["L"], one["attention"])]
+                self.assertEqual(one["count"], 3)
+                for name, values in (("final_risk", [run["final_risk"] for run in runs]),
+                                     ("excess", [run["noise"]["excess"] for run in runs])):
+                    deviation = statistics.stdev(values)
+                    self.assertAlmostEqual(one[name]["mean"], statistics.mean(values), delta=1e-14)
+                    self.assertAlmostEqual(one[name]["standard_deviation"], deviation, delta=1e-12)
+                    self.assertAlmostEqual(one[name]["standard_error"], deviation / math.sqrt(3), delta=1e-12)
+                self.assertGreater(one["final_risk"]["standard_deviation"], 0)
+            self.assertEqual(len(answer["seeds"]), 4)
+            with open(self.path("all.csv"), newline="", encoding="ascii") as file:
+                self.assertEqual({row["seed"] for row in csv.DictReader(file) if row["method"] == "sgd"}, {"7", "8", "9"})
+            xml.dom.minidom.parse(self.path("all.svg"))
+        self.assertEqual(len(os.listdir(self.path("together"))), 24)
+        self.assertEqual(sorted(os.listdir(self.path("together"))), sorted(os.listdir(self.path("alone"))))
+        for name in os.listdir(self.path("together")):
+            with open(self.path(f"together/{name}"), "rb") as one, open(self.path(f"alone/{name}"), "rb") as other:
+                self.assertEqual(one.read(), other.read(), name)
+
+    def test_seeds_in_words(self):
+        arguments = ["icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--steps", "20"]
+        table = self.succeed(*arguments, "--seeds", "5").splitlines()
+        self.assertEqual(table[1].split()[:3], ["10", "softmax", "5"])
+        self.assertNotIn("seeds", self.succeed(*arguments))
+        one = self.icl(*arguments[1:])["seeds"][0]
+        self.assertEqual(one["count"], 1)
+        self.assertEqual(set(one["final_risk"]), {"mean"})  # one run has no deviation
+        plan = self.icl(*arguments[1:], "--seeds", "50", "--dry-run")
+        self.assertEqual(plan["descents"], 50)
+        self.assertGreater(plan["core_seconds"], 40 * self.icl(*arguments[1:], "--dry-run")["core_seconds"])
+        many = self.icl("train", "--preset", "published", "--method", "sgd", "--seeds", "100", "--dry-run")
+        few = self.icl("train", "--preset", "published", "--method", "sgd", "--dry-run")
+        self.assertGreater(many["memory_MB"], few["memory_MB"] + 500)
+        for seeds in ("0", "-1", "1.5", "1e9", "nan", "5000", ""):
+            self.refuse(*arguments, "--seeds", seeds, fragment="--seeds")
+        self.refuse("icl", "train", "--d", "2", "--L", "10", "--seeds", "2", fragment="--seeds")
+        self.refuse(*arguments, "--seeds", "2", "--seed", str(2**64 - 1), fragment="--seed")
+
     def test_repeated_lengths_count_once(self):
         self.assertEqual([run["L"] for run in self.runs("--d", "1", "--L", "20,10,20", "--time", "1")], [20, 10])
 
@@ -200,6 +255,17 @@ class Train(IclTest):
         for length, fragment in (("0", "--L"), ("0.5", "--L"), ("nan", "--L"), ("2.5", "whole"), ("1e12", "1e12"), ("inf", "finite")):
             self.refuse("icl", "train", "--d", "2", "--L", length, "--method", "sgd", "--csv", "out.csv", fragment=fragment)
         self.refuse("icl", "train", "--d", "201", fragment="--d")
+
+    def test_precision(self):
+        """Tokens are float32, flows float64: anything else that is asked for is not what would be done."""
+        flow, sgd = (["icl", "train", "--d", "2", "--L", "10", "--time", "0.1", "--method", method, "--steps", "10"]
+                     for method in ("flow", "flow,sgd"))
+        self.assertEqual(self.succeed(*flow, "--precision", "float64"), self.succeed(*flow))
+        self.assertEqual(self.succeed(*sgd, "--precision", "float32"), self.succeed(*sgd))
+        self.refuse(*flow, "--precision", "float32", fragment="--precision")
+        for device in ("cpu", "cuda"):
+            self.refuse(*sgd, "--precision", "float64", "--device", device, fragment="--precision")
+            self.refuse(*sgd[:-4], "--method", "sgd", "--precision", "float64", "--device", device, fragment="float32")
 
     def interrupt(self, *arguments, once):
         """Ctrl-C as soon as `once` holds: training ends at once, with nothing on standard output."""

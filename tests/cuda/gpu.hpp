@@ -5,6 +5,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <thread>
 
@@ -13,6 +15,12 @@
 #include "largo/numerics/execution.hpp"
 
 namespace largo {
+
+/// The usual number, or with LARGO_SHORT_TESTS=1 a smaller one: for sanitizers, under which everything takes
+/// a hundred times as long. Tests go the same ways with it, over fewer steps, prompts and tokens.
+inline std::int64_t usual_or_short(std::int64_t usual, std::int64_t less) {
+  return std::getenv("LARGO_SHORT_TESTS") != nullptr ? less : usual;
+}
 
 class GpuTest : public testing::Test {
  protected:

@@ -88,7 +88,7 @@ ErrorSampling sampling_of(const NamedLaw& law, std::int64_t L) {
   ErrorSampling sampling;
   sampling.length = L;
   sampling.seed = 3;
-  sampling.plan.samples = 300;
+  sampling.plan.samples = usual_or_short(300, 20);
   sampling.kernel = law.kernel;
   sampling.gradient_U = true;
   return sampling;
@@ -246,7 +246,7 @@ TEST_F(GpuPrompts, AgreeWithTheExactErrors) {
     const std::string name = law.name;
     if (name == "mixed coordinates" || name == "intervals" || name == "laplace") continue;  // no score law
     ErrorSampling sampling = sampling_of(law, kLength);
-    sampling.plan.samples = 20000;
+    sampling.plan.samples = usual_or_short(20000, 500);
     const SampledErrors errors =
         sample_attention_errors(*law.law, U, V, query, sampling, {.device = &device()});
     const OutputError exact = score_law_error(*law.law, V, U * query, static_cast<double>(kLength));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "icl/same_runs.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
@@ -16,6 +17,7 @@ class CpuDescents final : public DescentEngine {
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
                std::vector<EngineDescent>& runs) const override {
     EXPECT_EQ(parameters, Parametrisation::invariant);
+    ++calls;
     for (EngineDescent& run : runs) {
       ++count;
       const auto risk =
@@ -28,7 +30,7 @@ class CpuDescents final : public DescentEngine {
       }
     }
   }
-  mutable int count = 0;
+  mutable int calls = 0, count = 0;
 };
 
 TrainingPlan plan_of(double step_size) {
@@ -53,15 +55,7 @@ TEST(DescentEngines, LeaveResultsAsTheyAre) {
   device.descent_engine = &engine;
   const std::vector<TrainingRun> without = train(plan), with = train(plan, {.device = &device});
   EXPECT_EQ(engine.count, 4);
-  ASSERT_EQ(without.size(), with.size());
-  for (std::size_t i = 0; i < with.size(); ++i) {
-    EXPECT_EQ(without[i].L, with[i].L);
-    EXPECT_EQ(without[i].attention, with[i].attention);
-    EXPECT_EQ(without[i].steps, with[i].steps);
-    EXPECT_EQ(without[i].last.U, with[i].last.U);
-    EXPECT_EQ(without[i].final_risk.value, with[i].final_risk.value);
-    EXPECT_EQ(without[i].path.points().size(), with[i].path.points().size());
-  }
+  testing::expect_same(without, with);
 }
 
 TEST(DescentEngines, PassOnWhyARunEnded) {
@@ -76,6 +70,17 @@ TEST(DescentEngines, PassOnWhyARunEnded) {
     EXPECT_NE(std::string(error.what()).find("diverged at step"), std::string::npos) << error.what();
   }
   EXPECT_EQ(engine.count, 1) << "the others ended with it";
+}
+
+TEST(DescentEngines, HaveAllSeedsInOneCall) {
+  TrainingPlan plan = plan_of(0.05);
+  plan.seeds = 3;
+  CpuDescents engine;
+  FakeDevice device;
+  device.descent_engine = &engine;
+  testing::expect_same(train(plan, {.device = &device}), train(plan));
+  EXPECT_EQ(engine.calls, 1);
+  EXPECT_EQ(engine.count, 12);
 }
 
 }  // namespace

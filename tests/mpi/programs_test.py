@@ -9,8 +9,10 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 TIME_LIMIT = 60  # seconds: a process that waits for ever fails the test, and so does a slow machine
@@ -60,20 +62,53 @@ class CommandLine(Program):
                          "--plot", "figure.svg", "--json")
         self.assert_same(3, "icl", "train", "--d", "2", "--L", "10,inf", "--method", "flow,sgd", "--steps", "40", "--csv",
                          "paths.csv", "--plot", "paths.svg", "--checkpoints", "states", "--json")
+        self.assert_same(3, "icl", "train", "--d", "2", "--L", "10,30", "--method", "flow,sgd", "--steps", "40", "--seeds", "3",
+                         "--attention", "softmax,linear", "--parameters", "factored", "--nodes", "64", "--csv", "paths.csv",
+                         "--checkpoints", "states", "--json")
         self.assert_same(2, "icl", "risk", "--d", "2", "--U", "random:1", "--V", "random:2", "--noise", "0.1", "--L", "10")
         self.assert_same(2, "icl", "risk", "--d", "2", "--covariates", "uniform", "--L", "10", "--json")
         self.assert_same(2, "icl", "threshold", "--d", "2", "--epsilon", "0.1")
         self.assert_same(2, "moments", "--help")
 
-    def test_the_first_process_alone_trains(self):
-        """Each with a folder of its own for checkpoints: that of the others is not made."""
-        first, others = (["icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--steps", "40", "--checkpoints", folder]
-                         for folder in ("first", "others"))
-        code, out, err = self.mpirun(1, LARGO, *first, ":", "-n", "2", LARGO, *others)
-        self.assertEqual((code, err, out.count("sgd")), (0, "", 1))
-        self.assertEqual([os.path.dirname(name) for name in self.files_below("")], ["first"])
+    TRAIN = ["icl", "train", "--d", "2", "--L", "10,20,30", "--method", "flow,sgd", "--steps", "40"]
+
+    def test_all_processes_train(self):
+        """Each with a folder of its own for checkpoints: all of them fill theirs."""
+        first, second, third = ([LARGO, *self.TRAIN, "--checkpoints", folder] for folder in ("a", "b", "c"))
+        code, out, err = self.mpirun(1, *first, ":", "-n", "1", *second, ":", "-n", "1", *third)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([os.path.dirname(name) for name in self.files_below("")], ["a", "b", "c"])
+        self.assertEqual(out, self.run_command([LARGO, *self.TRAIN])[1])
+
+    def test_training_ends_for_all(self):
         result = self.mpirun(3, LARGO, "icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--step-size", "10")
         self.assert_one_line(result, "diverged at step")
+        long = [LARGO, "icl", "train", "--d", "2", "--L", "10,20", "--method", "sgd", "--steps", "1000000000"]
+        with open(os.path.join(self.folder, "file"), "w", encoding="ascii"):
+            pass
+        result = self.mpirun(1, *long, "--checkpoints", "folder", ":", "-n", "1", *long, "--checkpoints", "file")
+        self.assert_one_line(result, "file")  # that one cannot save its states; the other would take hours
+        self.assertEqual(len(self.files_below("folder")), 1)
+        result = self.mpirun(1, *long, ":", "-n", "1", *long, "--batch", "64")
+        self.assert_one_line(result, "different plans")
+
+    def test_training_goes_on_after_an_interrupt(self):
+        """With another number of processes, to the same bits."""
+        arguments = [*self.TRAIN[:-1], "60000", "--json"]
+        alone = self.run_command([LARGO, *arguments])
+        resumed = [LARGO, *arguments, "--checkpoints", "states"]
+        with subprocess.Popen([*MPIRUN, "-n", "3", *resumed], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+            begin = time.monotonic()
+            while len(self.files_below("states")) < 3 and process.poll() is None and time.monotonic() - begin < TIME_LIMIT:
+                time.sleep(0.01)
+            self.assertIsNone(process.poll(), "it was over before")
+            process.send_signal(signal.SIGINT)
+            out, _ = process.communicate(timeout=TIME_LIMIT)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(out, b"")
+        self.assertEqual(self.mpirun(2, *resumed), alone)
 
     def test_doctor(self):
         code, out, err = self.mpirun(3, LARGO, "doctor", "--json")

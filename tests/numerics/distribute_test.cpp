@@ -3,6 +3,7 @@
 #include "numerics/distribute.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <functional>
@@ -16,6 +17,7 @@
 
 #include <gtest/gtest.h>
 
+#include "numerics/watched_work.hpp"
 #include "support/thread_ranks.hpp"
 
 namespace largo {
@@ -172,6 +174,72 @@ TEST(GatherAtEnd, OneProcessComesEarly) {
       });
     }
   }
+}
+
+TEST(Deal, SpreadsCostsEvenlyAndAlwaysAlike) {
+  using Owners = std::vector<int>;
+  EXPECT_EQ(deal({1, 1, 1, 1, 1}, 2), (Owners{0, 1, 0, 1, 0}));
+  EXPECT_EQ(deal({1, 2, 3, 4, 10}, 2), (Owners{1, 1, 1, 1, 0}));
+  EXPECT_EQ(deal({5, 4, 3, 3, 3}, 2), (Owners{0, 1, 1, 0, 1}));
+  EXPECT_EQ(deal({}, 3), Owners());
+  EXPECT_EQ(deal({7}, 3), Owners{0});
+  EXPECT_EQ(deal({2, 3}, 1), (Owners{0, 0}));
+}
+
+// What ranks that work side by side say to each other.
+TEST(WatchedWork, IsToldToTheFirstProcess) {
+  std::vector<double> shares;
+  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+    const double weight = ranks.rank() == 2 ? 2 : 1;
+    bool worked = false;
+    watch_work(
+        {.threads = 1, .ranks = &ranks}, weight,
+        [&](double share) {
+          EXPECT_EQ(ranks.rank(), 0);
+          shares.push_back(share);
+        },
+        [&](const Execution& own, const ShowShare& show) {
+          EXPECT_EQ(own.ranks, nullptr);
+          worked = true;
+          show(0.5);
+          if (ranks.rank() == 0) std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        });
+    EXPECT_TRUE(worked);
+  });
+  for (const auto& error : thrown) EXPECT_EQ(error, nullptr);
+  ASSERT_GE(shares.size(), 2U);
+  EXPECT_EQ(shares.front(), 3.5 / 4);  // the others are done, the first is half way
+  EXPECT_EQ(shares.back(), 1);
+}
+
+TEST(WatchedWork, AFailureStopsTheOthers) {
+  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+    watch_work({.threads = 1, .ranks = &ranks}, 1, {}, [&](const Execution& own, const ShowShare&) {
+      if (ranks.rank() == 1) throw std::domain_error("bad");
+      while (true) {
+        check_stop(own);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  });
+  EXPECT_THROW(std::rethrow_exception(thrown[0]), OtherProcessFailed);
+  EXPECT_THROW(std::rethrow_exception(thrown[1]), std::domain_error);
+  EXPECT_THROW(std::rethrow_exception(thrown[2]), OtherProcessFailed);
+}
+
+TEST(WatchedWork, IsStoppedFromOutside) {
+  const std::atomic<bool> stop = true;
+  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+    const Execution execution{.threads = 1, .ranks = &ranks, .stop = ranks.rank() == 0 ? &stop : nullptr};
+    watch_work(execution, 1, {}, [&](const Execution& own, const ShowShare&) {
+      while (true) {
+        check_stop(own);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      }
+    });
+  });
+  EXPECT_THROW(std::rethrow_exception(thrown[0]), Stopped);
+  EXPECT_THROW(std::rethrow_exception(thrown[1]), OtherProcessFailed);
 }
 
 }  // namespace

@@ -108,13 +108,13 @@ def test_sampled_icl_risk(cli):
 @pytest.mark.parametrize("parameters", ["invariant", "merged", "factored"])
 def test_training(cli, parameters, threads):
     seen = cli("icl", "train", "--d", 2, "--L", "10,inf", "--method", "flow,sgd", "--steps", 50, "--parameters", parameters,
-               "--step-size", 0.02, "--nodes", 512, "--threads", threads, "--seed", 3)["runs"]
+               "--step-size", 0.02, "--nodes", 512, "--threads", threads, "--seed", 3, "--seeds", 2)["runs"]
     runs = largo.icl.train(largo.icl.Problem(2), [10, math.inf], method=("flow", "sgd"), steps=50, step_size=0.02,
-                           parameters=parameters, nodes=512, seed=3, threads=threads)
+                           parameters=parameters, nodes=512, seed=3, seeds=2, threads=threads)
     assert len(runs) == len(seen)
     for run, one in zip(runs, seen):
         assert (run.L, run.method, run.final_risk) == (number(one["L"]), one["method"], one["final_risk"])
-        assert run.times[-1] == one["time"] and run.steps == one["steps"]
+        assert run.times[-1] == one["time"] and run.steps == one["steps"] and run.seed == one["seed"]
         if parameters == "invariant":
             assert run.A.tolist() == one["A"] and run.b == one["b"]
         else:

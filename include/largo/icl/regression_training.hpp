@@ -38,11 +38,14 @@ struct TrainingPlan {
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
+  /// Every descent is made with so many seeds, from batches.seed on: see plan_of_seed().
+  std::int64_t seeds = 1;
+  std::function<Vector(std::uint64_t seed)> random_start = {};  ///< of starts that are: those of other seeds
   /// A folder (made if need be) where descents save their state, and from where they go on if it holds that
   /// of the same setting: the file of a run is named after its kind, its length and all that decides its
   /// course.
   std::filesystem::path checkpoints = {};
-  std::function<void(double share)> progress = {};  ///< of descents, which take the time
+  std::function<void(double share)> progress = {};  ///< of descents, which take the time; on the first rank
 };
 
 /// Suprema over time up to where the shorter of two paths ends.
@@ -54,6 +57,7 @@ struct PathDistance {
 struct TrainingRun {
   double L = 1;
   AttentionKind attention = AttentionKind::softmax;
+  std::uint64_t seed = 1;  ///< of its prompts; on the invariant set it decides nothing of a flow
   TrainingMethod method = TrainingMethod::flow;
   Trajectory path;                          ///< time in units of the flow on the risk with ½
   std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
@@ -77,8 +81,15 @@ struct TrainingRun {
   std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
 };
 
-/// One run for each method, kind of attention and length; descents at finite whole lengths only. Runs do not
-/// depend on each other, and share the threads. Errors: gradient_flow, descend; Stopped when stopped.
+/// The plan of one seed: prompts and nodes have seeds that are `number` larger, and a random start is that of
+/// the seed.
+TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
+
+/// One run for each method, kind of attention, length and seed (flows on the invariant set: one for all
+/// seeds); descents at finite whole lengths only. Runs do not depend on each other, and share the threads;
+/// those of a seed are what train(plan_of_seed()) has, to the bit, with the same checkpoints. On a device all
+/// descents run together; with ranks, each process makes the runs that are dealt to it, and saves them, and
+/// all have the results of all. Errors: gradient_flow, descend; Stopped when stopped.
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
 
 /// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts; exact.

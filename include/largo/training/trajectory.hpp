@@ -28,6 +28,7 @@ class Trajectory {
   void append_to(Trajectory& path, double from) const;
 
   const std::vector<TrajectoryPoint>& points() const { return points_; }
+  const std::vector<Matrix>& derivatives() const { return derivatives_; }  ///< as add() was given them
   double end() const { return points_.back().time; }
 
   /// Parameters at any time; beyond the end those of the end. The integrator's own interpolation: as accurate

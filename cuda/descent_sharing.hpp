@@ -1,0 +1,25 @@
+// How runs share a chip: the longest have the most blocks of threads.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "descent_kernel.hpp"
+#include "largo/icl/descent_engine.hpp"
+
+namespace largo::cuda {
+
+/// Of a step, in tokens of each of its prompts.
+double cost_of(const RegressionBatches& batches);
+
+/// Runs of one shape, by their places in the list of all: one launch.
+struct DescentGroup {
+  DescentShape shape;
+  std::vector<std::size_t> runs;
+};
+
+/// The groups of all runs, the largest clusters first. Where more blocks of threads are wanted than are on
+/// the device at a time, smaller parts fill the last round better.
+std::vector<DescentGroup> share_chip(const std::vector<EngineDescent>& descents, const Residents& residents);
+
+}  // namespace largo::cuda

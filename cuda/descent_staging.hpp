@@ -1,0 +1,42 @@
+// Runs on the device: where they stand between two launches, and how that comes back.
+#pragma once
+
+#include <vector>
+
+#include "descent_kernel.hpp"
+#include "largo/icl/descent_engine.hpp"
+#include "largo/sampling/regression_batch.hpp"
+#include "runtime.hpp"
+
+namespace largo::cuda {
+
+class DescentStage {
+ public:
+  /// Copies the states of all runs to the device.
+  DescentStage(const RegressionTask& task, Parametrisation parameters, const DescentOptions& options,
+               const std::vector<EngineDescent>& descents);
+
+  const DescentSetting& setting() const { return setting_; }
+
+  /// The sizes of the steps from `first` on, for the next launch.
+  void set_steps(std::int64_t first, const std::vector<double>& sizes);
+
+  /// Run number `i`, as it goes to the device.
+  static DescentRun run_of(std::size_t i, const EngineDescent& descent, std::int64_t until);
+
+  /// To the device, before a launch; their place there.
+  DescentRun* send(const std::vector<DescentRun>& runs);
+  /// What the launch made of them.
+  void fetch(std::vector<DescentRun>& runs);
+  /// That of a run, with its records, into its state.
+  void take(const DescentRun& run, DescentState& state) const;
+
+ private:
+  DescentSetting setting_;
+  std::size_t count_ = 0;  // of parameters
+  DeviceArray<double> roots_, values_, records_, rows_, sizes_;
+  DeviceArray<DescentRun> runs_;
+  std::vector<double> host_values_;
+};
+
+}  // namespace largo::cuda

@@ -1,0 +1,188 @@
+// Training shared among processes: each makes its runs, all have the results, with the bits of one process.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <limits>
+#include <string>
+
+#include "icl/same_runs.hpp"
+#include "icl/training_jobs.hpp"
+#include "largo/icl/descent_engine.hpp"
+#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/published_experiment.hpp"
+#include "largo/numerics/check.hpp"
+#include "support/fake_device.hpp"
+#include "support/thread_ranks.hpp"
+
+namespace largo {
+namespace {
+
+TrainingPlan plan_of(Parametrisation parameters, double step_size = 0.05) {
+  TrainingPlan plan;
+  plan.problem = published_problem(PublishedData::paper, 2);
+  plan.parameters = parameters;
+  plan.start = parameters == Parametrisation::factored ? random_factored_start(2, 5)
+                                                       : (Vector(5) << 0.3, 0, 0, 0.3, 0.4).finished();
+  plan.attention = {AttentionKind::softmax, AttentionKind::linear};
+  plan.lengths = {5, std::numeric_limits<double>::infinity(), 12};
+  plan.methods = {TrainingMethod::descent, TrainingMethod::flow};
+  plan.flow.end = 1;
+  plan.flow.relative_tolerance = 1e-4;
+  plan.nodes = {32, 5};
+  plan.descent.steps = 20;
+  plan.descent.step_size = constant_steps(step_size);
+  plan.descent.record_every = 7;
+  plan.batches.prompts = 16;
+  plan.batches.seed = 5;
+  plan.seeds = 2;
+  return plan;
+}
+
+void expect_no_error(const std::vector<std::exception_ptr>& thrown) {
+  for (const std::exception_ptr& error : thrown) EXPECT_EQ(error, nullptr);
+}
+
+TEST(TrainingRanks, HaveTheBitsOfOneProcess) {
+  for (const auto parameters : {Parametrisation::invariant, Parametrisation::factored}) {
+    const TrainingPlan plan = plan_of(parameters);
+    const std::vector<TrainingRun> alone = train(plan);
+    for (const int size : {1, 2, 3, 30}) {  // the last: more than there are runs
+      if (size == 30 && parameters == Parametrisation::factored) continue;
+      expect_no_error(testing::run_on(size, [&](const Ranks& ranks) {
+        testing::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks}));
+      }));
+    }
+  }
+}
+
+// Notes which runs it was given.
+class NotedDescents final : public DescentEngine {
+ public:
+  void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
+               std::vector<EngineDescent>& runs) const override {
+    EXPECT_EQ(parameters, Parametrisation::invariant);
+    ++calls;
+    count += static_cast<int>(runs.size());
+    for (EngineDescent& run : runs) {
+      const auto risk =
+          in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));
+      run.state = largo::descend(*risk, run.state, options);
+    }
+    options.progress(1);
+  }
+  mutable int calls = 0, count = 0;
+};
+
+TEST(TrainingRanks, EachHasADeviceOfItsOwn) {
+  const TrainingPlan plan = plan_of(Parametrisation::invariant);  // of eight descents
+  const std::vector<TrainingRun> alone = train(plan);
+  expect_no_error(testing::run_on(3, [&](const Ranks& ranks) {
+    NotedDescents engine;
+    FakeDevice device;
+    device.descent_engine = &engine;
+    testing::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks, .device = &device}));
+    EXPECT_EQ(engine.calls, 1);
+    EXPECT_GE(engine.count, 2);
+    EXPECT_LE(engine.count, 3);
+  }));
+}
+
+TEST(TrainingRanks, HaveEvenShares) {
+  TrainingPlan plan = plan_of(Parametrisation::factored);
+  plan.lengths = published_lengths();
+  plan.seeds = 8;
+  const std::vector<TrainingJob> jobs = jobs_of(plan);
+  for (const int size : {2, 3, 8}) {
+    testing::run_on(size, [&](const Ranks& ranks) {
+      const std::vector<int> owners = owners_of(jobs, {.ranks = &ranks});
+      std::vector<double> costs(static_cast<std::size_t>(size)), flows = costs;
+      for (std::size_t i = 0; i < jobs.size(); ++i) {
+        (jobs[i].method == TrainingMethod::flow ? flows : costs)[static_cast<std::size_t>(owners[i])] +=
+            jobs[i].method == TrainingMethod::flow ? 1 : cost_of(jobs[i]);
+      }
+      const auto [low, high] = std::minmax_element(costs.begin(), costs.end());
+      EXPECT_LT(*high, 1.02 * *low);
+      const auto [few, many] = std::minmax_element(flows.begin(), flows.end());
+      EXPECT_LE(*many, *few + 1);
+    });
+  }
+}
+
+TEST(TrainingRanks, OneThatDivergesEndsAll) {
+  // One seed of many steps each; the softmax run of the first process leaves all bounds.
+  TrainingPlan plan = plan_of(Parametrisation::invariant);
+  plan.lengths = {5};
+  plan.methods = {TrainingMethod::descent};
+  plan.attention = {AttentionKind::softmax};
+  plan.descent.steps = std::int64_t{1} << 40;
+  plan.descent.record_every = 0;
+  std::atomic<int> own = 0, echoes = 0;
+  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+    TrainingPlan mine = plan;
+    // The same sizes where plans are compared, and not at step 40 of one process.
+    const bool diverges = ranks.rank() == 1;
+    mine.descent.step_size = [diverges](std::int64_t k) { return diverges && k == 40 ? 1e9 : 0.01; };
+    train(mine, {.threads = 1, .ranks = &ranks});
+  });
+  for (const std::exception_ptr& error : thrown) {
+    ASSERT_NE(error, nullptr);
+    try {
+      std::rethrow_exception(error);
+    } catch (const InputError& message) {
+      ++own;
+      EXPECT_NE(std::string(message.what()).find("diverged at step"), std::string::npos) << message.what();
+    } catch (const OtherProcessFailed&) {
+      ++echoes;
+    }
+  }
+  EXPECT_EQ(own, 1);
+  EXPECT_EQ(echoes, 1);
+}
+
+TEST(TrainingRanks, AStopOfOneEndsAllAndSavesWhatEachHas) {
+  const auto folder =
+      std::filesystem::path(::testing::TempDir()) / ("largo-ranks-" + std::to_string(::getpid()));
+  TrainingPlan plan = plan_of(Parametrisation::invariant);
+  plan.methods = {TrainingMethod::descent};
+  plan.lengths = {40};
+  plan.seeds = 1;
+  plan.descent.steps = 20000;
+  const std::vector<TrainingRun> whole = train(plan);
+  plan.checkpoints = folder;
+  std::atomic<bool> stop = false;
+  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+    TrainingPlan mine = plan;
+    mine.progress = [&](double share) {
+      EXPECT_EQ(ranks.rank(), 0);
+      stop = stop || share > 0;
+    };
+    train(mine, {.threads = 1, .ranks = &ranks, .stop = ranks.rank() == 0 ? &stop : nullptr});
+  });
+  int ended = 0;
+  for (const std::exception_ptr& error : thrown) ended += error != nullptr ? 1 : 0;
+  EXPECT_EQ(ended, 2);
+  // Each saved its run; another number of processes goes on.
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
+  expect_no_error(testing::run_on(3, [&](const Ranks& ranks) {
+    testing::expect_same(whole, train(plan, {.threads = 1, .ranks = &ranks}));
+  }));
+  std::filesystem::remove_all(folder);
+}
+
+TEST(TrainingRanks, MustHaveTheSamePlan) {
+  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+    TrainingPlan plan = plan_of(Parametrisation::invariant);
+    if (ranks.rank() == 2) plan.problem.noise += 0.5;
+    train(plan, {.threads = 1, .ranks = &ranks});
+  });
+  for (const std::exception_ptr& error : thrown) {
+    ASSERT_NE(error, nullptr);
+    EXPECT_THROW(std::rethrow_exception(error), InputError);
+  }
+}
+
+}  // namespace
+}  // namespace largo
