@@ -106,6 +106,20 @@ void GivenPrompt::look_at_tokens(const Execution& execution) {
   looked_at_ = true;
 }
 
+// So that its sums are held, and a stop need not wait for long: where tokens have many coordinates, a
+// multiprocessor has one warp alone, and takes ten times as long for an instruction.
+std::size_t GivenPrompt::directions_of_launch(std::size_t segment_sums, bool covariance) const {
+  int processors = 1;
+  check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_),
+        "properties of the GPU");
+  const std::int64_t d = tokens_.columns;
+  const std::int64_t token_work = 32 + 8 * d + (covariance ? 6 * d * (d + 1) / 2 : 0);
+  const std::int64_t held = limits_.held_sums / static_cast<std::int64_t>(segment_sums);
+  const std::int64_t most =
+      limits_.launch_work * processors / (token_work * std::min(piece_tokens_, tokens_.rows));
+  return static_cast<std::size_t>(std::max<std::int64_t>(1, std::min(held, most)));
+}
+
 const void* GivenPrompt::bring(std::size_t piece, const Execution& execution, Pass& pass) {
   const bool stays = piece < kept_pieces_;
   if (stays && pieces_[piece].there) return pieces_[piece].memory.data();
@@ -126,8 +140,7 @@ void GivenPrompt::sum_pass(const ConstMatrixRef& directions, const ConstVectorRe
   const std::size_t width = token_row(static_cast<int>(tokens_.columns), covariance);
   const auto count = static_cast<std::size_t>(directions.cols());
   const auto part = static_cast<std::size_t>(given_segments(std::min(piece_tokens_, tokens_.rows))) * width;
-  const std::size_t at_once =
-      std::clamp<std::size_t>(static_cast<std::size_t>(limits_.held_sums) / part, 1, count);
+  const std::size_t at_once = std::min(count, directions_of_launch(part, covariance));
   Pass pass(*shelf_);
   pass.centre = DeviceArray<float>(std::span<const float>(to_floats(centre, 1)));
   pass.directions = DeviceArray<float>(std::span<const float>(to_floats(directions, std::numbers::log2e)));

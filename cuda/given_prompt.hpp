@@ -21,6 +21,7 @@ struct GivenLimits {
   std::int64_t piece_tokens = std::int64_t{1} << 22;   // rounded up to whole segments
   std::int64_t piece_numbers = std::int64_t{1} << 28;  // of tokens of many coordinates
   std::int64_t held_sums = std::int64_t{1} << 27;      // of segments, in float64
+  std::int64_t launch_work = std::int64_t{1} << 32;    // instructions of threads, for each multiprocessor
   bool pack = true;                                    // bfloat16 tokens into two bytes a number
   std::size_t kept_bytes = std::numeric_limits<std::size_t>::max();  // besides what memory there is
 };
@@ -47,6 +48,7 @@ class GivenPrompt final : public KeptPrompt {
   std::int64_t tokens_of(std::size_t piece) const;
   std::size_t piece_bytes(std::size_t piece) const;
   void look_at_tokens(const Execution& execution);
+  std::size_t directions_of_launch(std::size_t segment_sums, bool covariance) const;
   void sum_pass(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
                 const Execution& execution, std::span<double> rows);
   const void* bring(std::size_t piece, const Execution& execution, Pass& pass);

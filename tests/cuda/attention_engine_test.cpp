@@ -163,14 +163,16 @@ TEST_F(GpuAttention, TakesBfloat16TokensAsTheyAre) {
 
 // A prompt without end, the same token again and again: longer than the memory of a GPU.
 TEST_F(GpuAttention, OfAnEndlessPromptStopsOnRequest) {
-  const Floats tokens = tokens_of(1, 16, 0);
-  ArrayView endless = view(tokens);
-  endless.rows = std::int64_t{1} << 45;
-  endless.row_stride = 0;
-  const EmpiricalMeasure prompt(endless, nullptr, std::nullopt, Arithmetic::float32);
-  expect_stop([&](const std::atomic<bool>* stop) {
-    prompt.tilts(Matrix::Ones(16, 64), TiltOrder::covariance, {.stop = stop, .device = &device()});
-  });
+  for (const int d : {16, cuda::most_token_numbers()}) {
+    const Floats tokens = tokens_of(1, d, 0);
+    ArrayView endless = view(tokens);
+    endless.rows = std::int64_t{1} << 45;
+    endless.row_stride = 0;
+    const EmpiricalMeasure prompt(endless, nullptr, std::nullopt, Arithmetic::float32);
+    expect_stop([&](const std::atomic<bool>* stop) {
+      prompt.tilts(Matrix::Ones(d, 64), TiltOrder::covariance, {.stop = stop, .device = &device()});
+    });
+  }
 }
 
 TEST_F(GpuAttention, OfLargeScoresAgreesWithTheCpu) {
