@@ -98,6 +98,7 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   const bool on_device = execution.device != nullptr;
   if (on_device) descend_on_device(all, progress, execution);
   double work = 0, done = 0;
+  std::size_t ended = 0;
   for (const TrainingJob& job : jobs) work += cost_of(job);
   std::mutex mutex;
   Execution inner = without_device(execution);
@@ -119,7 +120,8 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
       const std::lock_guard lock(mutex);
       done += cost_of(job) * (share - mine);
       mine = share;
-      progress(done / work);
+      if (share == 1) ++ended;
+      progress(ended == all.size() ? 1 : std::min(done / work, 1.0));  // sums are rounded
     };
     runs[i] = descent_run(descents[i], show, inner);
     if (comparable(plan)) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limits->exact);
