@@ -16,10 +16,13 @@
 
 namespace largo {
 
-/// The usual number, or with LARGO_SHORT_TESTS=1 a smaller one: for sanitizers, under which everything takes
-/// a hundred times as long. Tests go the same ways with it, over fewer steps, prompts and tokens.
+/// LARGO_SHORT_TESTS=1 is for sanitizers, under which everything takes a hundred times as long.
+inline bool short_tests() { return std::getenv("LARGO_SHORT_TESTS") != nullptr; }
+
+/// The usual number, or a smaller one for short tests, which go the same ways over fewer steps, prompts and
+/// tokens.
 inline std::int64_t usual_or_short(std::int64_t usual, std::int64_t less) {
-  return std::getenv("LARGO_SHORT_TESTS") != nullptr ? less : usual;
+  return short_tests() ? less : usual;
 }
 
 class GpuTest : public testing::Test {

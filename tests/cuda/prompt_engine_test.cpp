@@ -156,8 +156,9 @@ TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
     divided.prompt_engine = &engine;
     for (const NamedLaw& law : laws(kD)) {
       for (const std::int64_t L : {256, 1000, 3001}) {
+        if (L > usual_or_short(L, 1000)) continue;
         ErrorSampling sampling = sampling_of(law, L);
-        sampling.plan.samples = 70;
+        sampling.plan.samples = usual_or_short(70, 5);
         expect_same(sample_attention_errors(*law.law, U, V, query, sampling),
                     sample_attention_errors(*law.law, U, V, query, sampling, {.device = &divided}),
                     std::string(law.name) + ", L " + std::to_string(L) + ", held " + std::to_string(held));
@@ -227,6 +228,7 @@ TEST_F(GpuPrompts, OfAsManyCoordinatesAsFitHaveTheBitsOfTheCpu) {
 }
 
 TEST_F(GpuPrompts, OfManyTokensStopOnRequest) {
+  if (short_tests()) GTEST_SKIP() << "a launch is not short under a sanitizer";
   constexpr Eigen::Index kD = 16;
   const ProductMeasure law(kD, rademacher());
   const Matrix I = Matrix::Identity(kD, kD);
