@@ -15,9 +15,12 @@ struct LabelJob {
   std::int32_t components = 0;
   const double* cumulative = nullptr;  // probabilities
   std::int32_t* counts = nullptr;      // of each prompt, span and component
+
+  bool operator==(const LabelJob&) const = default;
 };
 
-inline constexpr std::int32_t kMostComponents = 1024;  // whose counts a block of threads holds
+/// They are counted for each of the components anew, where a prompt takes several launches.
+inline constexpr std::int32_t kMostComponents = 64;
 
 /// An empty text, or what went wrong.
 const char* launch_labels(const LabelJob& job, void* stream);

@@ -8,9 +8,16 @@ namespace largo::cuda {
 /// The first component whose cumulative probability, of `count` of them, is above the draw.
 LARGO_HOST_DEVICE int label_of(std::uint32_t high, std::uint32_t low, const double* cumulative, int count) {
   const double target = open_uniform(high, low) * cumulative[count - 1];
-  int label = 0;
-  while (label + 1 < count && !(target < cumulative[label])) ++label;
-  return label;
+  int first = 0, last = count - 1;
+  while (first < last) {
+    const int middle = (first + last) / 2;
+    if (target < cumulative[middle]) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return first;
 }
 
 }  // namespace largo::cuda

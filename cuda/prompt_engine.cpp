@@ -14,6 +14,7 @@
 #include "prompt_kernel.hpp"
 #include "runtime.hpp"
 #include "sampling/coordinate_source.hpp"
+#include "sampling/labels.hpp"
 #include "sampling/token_source.hpp"
 #include "token_limit.hpp"
 
@@ -193,38 +194,40 @@ void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_
 
 }  // namespace
 
-// The components of a mixture that the tokens of a slice belong to: counted anew for each component and
-// slice, which costs little beside drawing the tokens, and bounds the memory.
+// The components of a mixture that the tokens of a slice belong to. What the last slice had is kept: all
+// components ask for it where there is but one. Where there are more, each of them counts anew, which bounds
+// the memory and costs some 30 instructions a token and component, beside 300 and more to draw it.
 class Labels {
  public:
   explicit Labels(std::span<const LeafSums> leaves) {
-    std::vector<double> cumulative;
-    double sum = 0;
-    for (const LeafSums& one : leaves) cumulative.push_back(sum += one.leaf->probability);
-    components_ = static_cast<std::int32_t>(leaves.size());
-    cumulative_ = DeviceArray<double>(std::span<const double>(cumulative));
+    std::vector<double> probabilities;
+    for (const LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
+    job_.components = static_cast<std::int32_t>(leaves.size());
+    cumulative_ = DeviceArray<double>(std::span<const double>(cumulative_probabilities(probabilities)));
+    job_.cumulative = cumulative_.data();
   }
 
   /// Of component number k.
   LabelCounts count(const PromptSlice& slice, std::size_t k, cudaStream_t stream) {
     constexpr std::int64_t kChunksInSpan = kLabelSpan / kSumsChunk;
-    LabelJob job;
+    LabelJob job = job_;
     job.seed = slice.seed;
     job.first_prompt = slice.first_prompt;
     job.prompts = slice.prompts;
     job.length = slice.length;
     job.first_span = slice.first_chunk / kChunksInSpan;
     job.spans = (slice.first_chunk + slice.chunks - 1) / kChunksInSpan - job.first_span + 1;
-    job.components = components_;
-    job.cumulative = cumulative_.data();
-    counts_.resize(static_cast<std::size_t>(job.prompts * job.spans * components_));
-    job.counts = counts_.data();
-    check(launch_labels(job, stream), "launch of labels");
-    return {counts_.data() + k, job.first_span, job.spans, components_};
+    if (job != job_) {
+      counts_.resize(static_cast<std::size_t>(job.prompts * job.spans * job.components));
+      job.counts = counts_.data();
+      check(launch_labels(job, stream), "launch of labels");
+      job_ = job;
+    }
+    return {counts_.data() + k, job.first_span, job.spans, job.components};
   }
 
  private:
-  std::int32_t components_;
+  LabelJob job_;  // the last one
   DeviceArray<double> cumulative_;
   DeviceArray<std::int32_t> counts_;
 };

@@ -18,9 +18,16 @@ LARGO_HOST_DEVICE float radius_of(std::uint32_t high, std::uint32_t low, const R
   const double u = open_uniform(high, low);
   if (law.count == 0) return static_cast<float>(root(law.low + (law.high - law.low) * u));
   const double all = law.cumulative[law.count - 1], target = u * all;
-  int k = 0;
-  while (law.cumulative[k] < all && !(target < law.cumulative[k])) ++k;
-  return static_cast<float>(root(law.values[k]));
+  int first = 0, last = law.count - 1;  // the first above the target, or that makes up the whole
+  while (first < last) {
+    const int middle = (first + last) / 2;
+    if (target < law.cumulative[middle] || law.cumulative[middle] >= all) {
+      last = middle;
+    } else {
+      first = middle + 1;
+    }
+  }
+  return static_cast<float>(root(law.values[first]));
 }
 
 }  // namespace largo::cuda

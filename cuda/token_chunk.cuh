@@ -74,7 +74,7 @@ __device__ inline float weigh(int dimension, int count, int thread, const Chunk&
 template <typename Put>
 __device__ void sum_means(int dimension, int thread, const Chunk& chunk, const Put& put) {
   const int lane = thread % kLanes, group = thread / kLanes;
-  for (int first = 0; first < dimension; first += 4 * kTile) {
+  for (int first = 0; first == 0 || first < dimension; first += 4 * kTile) {  // weights of points, too
     float w_sum = 0, ww_sum = 0, sum[kTile] = {};
     const float* x[kTile];
     LARGO_UNROLL

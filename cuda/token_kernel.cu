@@ -25,7 +25,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_chunks(const __grid_con
     const auto [prompt, first, count] = chunk_of(job.slice, item);
     double* const to = job.slice.chunk_sums + item * width;
     if (count == 0) {
-      if (thread == 0) to[width - 1] = kNoTokens;
+      for (std::int64_t k = thread; k < width; k += kWarp) to[k] = k < width - 1 ? 0 : kNoTokens;
       continue;
     }
     const float* const direction = job.directions + (job.one_direction ? 0 : prompt * job.dimension);

@@ -137,6 +137,9 @@ class ErrorExperiment final : public Experiment {
     prepare_prompts(setting_.prompt, setting_.sampling, directions, first, count, setting_.execution,
                     setting_.prepared);
   }
+  std::size_t prepared_numbers() const override {
+    return largo::prepared_numbers(setting_.prompt, setting_.sampling);
+  }
 
  private:
   Setting& setting_;

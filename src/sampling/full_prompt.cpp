@@ -30,10 +30,12 @@ std::vector<std::uint64_t> leaf_lanes(const std::vector<TokenLeaf>& leaves) {
 
 template <typename T>
 FullPrompt<T>::FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V)
-    : dimension_(dimension), V_(V), cumulative_(cumulative_probabilities(leaves)) {
+    : dimension_(dimension), V_(V) {
   const std::vector<std::uint64_t> lanes = leaf_lanes(leaves);
+  std::vector<double> probabilities;
   std::size_t widest = 0;
   for (const TokenLeaf& leaf : leaves) {
+    probabilities.push_back(leaf.probability);
     const auto width = static_cast<std::size_t>(leaf.base_dimension());
     widest = std::max(widest, width);
     leaves_.push_back({&leaf, make_token_source<T>(leaf, lanes[leaves_.size()]),
@@ -43,6 +45,7 @@ FullPrompt<T>::FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t d
           leaf.map.rows() == 0 ? Matrix(leaf.scale * *V) : Matrix(leaf.scale * (*V * leaf.map));
     }
   }
+  cumulative_ = cumulative_probabilities(probabilities);
   chunk_.resize(widest * kChunkTokens);
 }
 

@@ -1,15 +1,15 @@
 #include "sampling/labels.hpp"
 
 #include <iterator>
+#include <numeric>
 
 #include "sampling/token_transforms.hpp"
 
 namespace largo {
 
-std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves) {
-  std::vector<double> cumulative;
-  double sum = 0;
-  for (const TokenLeaf& leaf : leaves) cumulative.push_back(sum += leaf.probability);
+std::vector<double> cumulative_probabilities(std::span<const double> probabilities) {
+  std::vector<double> cumulative(probabilities.size());
+  std::partial_sum(probabilities.begin(), probabilities.end(), cumulative.begin());
   return cumulative;
 }
 

@@ -3,15 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
-#include "largo/measures/token_leaf.hpp"
 #include "sampling/token_source.hpp"
 
 namespace largo {
 
-/// Sums of the probabilities of the leaves up to each.
-std::vector<double> cumulative_probabilities(const std::vector<TokenLeaf>& leaves);
+/// Sums of the probabilities of the components up to each.
+std::vector<double> cumulative_probabilities(std::span<const double> probabilities);
 
 /// How many of tokens first, ..., first + size - 1 belong to each component; first a multiple of kLabelSpan,
 /// size at most that.

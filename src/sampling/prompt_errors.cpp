@@ -191,6 +191,15 @@ KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
   return KernelKind::score_law;
 }
 
+SumOrder order_of(const ErrorSampling& sampling) {
+  return sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
+}
+
+// Of a prompt that a device has summed: the sums, and their top.
+std::size_t row_width(const TokenLeaf& leaf, const ErrorSampling& sampling) {
+  return sum_count(static_cast<std::size_t>(leaf.base_dimension()), order_of(sampling)) + 1;
+}
+
 }  // namespace
 
 std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
@@ -208,6 +217,13 @@ std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law
       return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
   }
   return nullptr;
+}
+
+std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling) {
+  if (kind_of(law, sampling) == KernelKind::gaussian_scores) return PromptEngine::kScoreRow;
+  std::size_t numbers = 0;
+  for (const TokenLeaf& leaf : law.leaves) numbers += row_width(leaf, sampling);
+  return numbers;
 }
 
 void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
@@ -236,7 +252,6 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
                                            prepared.room(0, count, PromptEngine::kScoreRow));
     return;
   }
-  const SumOrder order = sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
   const std::vector<std::uint64_t> lanes = leaf_lanes(law.leaves);
   std::vector<std::vector<double>> pulled(law.leaves.size());
   std::vector<LeafSums> leaves;
@@ -247,10 +262,9 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
       const Vector direction = leaf.pull_back(directions.col(q));
       pulled[k].insert(pulled[k].end(), direction.begin(), direction.end());
     }
-    const std::size_t width = sum_count(static_cast<std::size_t>(leaf.base_dimension()), order) + 1;
-    leaves.push_back({&leaf, lanes[k], pulled[k], prepared.room(k, count, width)});
+    leaves.push_back({&leaf, lanes[k], pulled[k], prepared.room(k, count, row_width(leaf, sampling))});
   }
-  execution.device->prompts().sum_tokens(leaves, order, range, execution);
+  execution.device->prompts().sum_tokens(leaves, order_of(sampling), range, execution);
 }
 
 }  // namespace largo

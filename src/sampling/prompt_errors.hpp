@@ -41,6 +41,9 @@ struct PromptLaw {
   const std::vector<TokenLeaf> leaves;
 };
 
+/// Numbers of a prompt that a device has summed.
+std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling);
+
 /// Sums of the prompts [first, first + count) by the device of `execution`, for draw() to find: at one
 /// direction, or at one for each (columns). InputError for laws and precisions that it has no kernel for.
 void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,

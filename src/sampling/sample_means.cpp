@@ -17,8 +17,9 @@ namespace {
 constexpr const char* kName = "sample_means";
 constexpr std::size_t kControls = Experiment::kControls;
 constexpr std::int64_t kFirstLook = 1024;
-constexpr std::int64_t kBlocksAtOnce = 1024;                    // whose sums are held in memory
-constexpr std::int64_t kSamplesAtOnce = std::int64_t{1} << 15;  // for which a device prepares
+constexpr std::int64_t kBlocksAtOnce = 1024;  // whose sums are held in memory
+// For which a device prepares, and how many numbers it leaves for all of them: 512 MB.
+constexpr std::int64_t kSamplesAtOnce = std::int64_t{1} << 15, kPreparedNumbers = std::int64_t{1} << 26;
 constexpr std::uint64_t kPilot = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostPilots = 512;
 constexpr std::int64_t kFewestPilots = 32;
@@ -126,9 +127,11 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
   const std::size_t quantities = moments.size();
   const std::int64_t per_block = experiment.samples_per_block();
   const std::int64_t blocks = (end - begin + per_block - 1) / per_block;
+  const auto numbers = static_cast<std::int64_t>(std::max<std::size_t>(1, experiment.prepared_numbers()));
+  const std::int64_t samples = std::min(kSamplesAtOnce, kPreparedNumbers / numbers);
   const std::int64_t at_once = execution.device == nullptr
                                    ? kBlocksAtOnce
-                                   : std::clamp<std::int64_t>(kSamplesAtOnce / per_block, 1, kBlocksAtOnce);
+                                   : std::clamp<std::int64_t>(samples / per_block, 1, kBlocksAtOnce);
   for (std::int64_t first = 0; first < blocks; first += at_once) {
     const std::int64_t count = std::min(at_once, blocks - first);
     const std::int64_t start = begin + first * per_block;

@@ -109,7 +109,7 @@ std::vector<double> sums_of(const ArrayView& tokens, const Matrix& directions, b
 TEST_F(GpuAttention, HasTheSameBitsInPieces) {
   for (const std::int64_t L : {4096, 20000}) {
     const Floats tokens = tokens_of(L, 7, 0.3);
-    const Matrix directions = queries_of(66, 7).transpose();
+    const Matrix directions = queries_of(usual_or_short(66, 3), 7).transpose();
     for (const bool covariance : {false, true}) {
       std::size_t there = 0;
       const std::vector<double> whole = sums_of(view(tokens), directions, covariance, {}, &there);

@@ -33,14 +33,17 @@ struct NamedLaw {
   PromptKernel kernel = PromptKernel::full;
 };
 
-// With a component that short prompts seldom have, and ones whose tokens are drawn in other ways.
+// With a component that short prompts seldom have, one that none has, ones whose tokens are drawn in other
+// ways, and one that is a point.
 MeasurePtr mixture(Eigen::Index d) {
   return std::make_shared<MixtureMeasure>(
-      (Vector(4) << 0.5, 0.29, 0.2, 0.01).finished(),
+      (Vector(6) << 0.4, 0.29, 0.2, 0.01, 1e-12, 0.1).finished(),
       std::vector<MeasurePtr>{
           std::make_shared<GaussianMeasure>(normals(d, 1, 6), 0.5 * Matrix::Identity(d, d)),
           std::make_shared<ProductMeasure>(d, rademacher()), std::make_shared<SphereMeasure>(d, 1.5),
-          std::make_shared<GaussianMeasure>(2 * normals(d, 1, 7), Matrix::Identity(d, d))});
+          std::make_shared<GaussianMeasure>(2 * normals(d, 1, 7), Matrix::Identity(d, d)),
+          std::make_shared<ProductMeasure>(d, rademacher(3)),
+          std::make_shared<GaussianMeasure>(normals(d, 1, 8), Matrix::Zero(d, d))});
 }
 
 std::vector<NamedLaw> laws(Eigen::Index d) {
@@ -95,11 +98,12 @@ ErrorSampling sampling_of(const NamedLaw& law, std::int64_t L) {
 }
 
 TEST_F(GpuPrompts, OfEveryLawAndLengthHaveTheBitsOfTheCpu) {
-  for (const Eigen::Index d : {2, 5, 16}) {
+  for (const Eigen::Index d : {1, 2, 5, 16}) {
     const Matrix U = 0.5 / std::sqrt(static_cast<double>(d)) * normals(d, d, 3), V = normals(3, d, 4);
     const Vector query = normals(d, 1, 5);
     for (const NamedLaw& law : laws(d)) {
       for (const std::int64_t L : {1, 7, 64, 129, 255, 256, 257, 1000, 3001}) {
+        if (short_tests() && (d > 5 || L > 257 || L == 129)) continue;
         const ErrorSampling sampling = sampling_of(law, L);
         const std::string what =
             std::string(law.name) + ", d " + std::to_string(d) + ", L " + std::to_string(L);
@@ -178,13 +182,30 @@ TEST_F(GpuPrompts, OfMixturesHaveTheBitsOfTheCpuInAllSpans) {
     FakeDevice divided;
     divided.prompt_engine = &engine;
     for (const std::int64_t L : {16383, 16384, 16385, 40000}) {
+      if (short_tests() && L != 16385) continue;
       ErrorSampling sampling = sampling_of(law, L);
-      sampling.plan.samples = 12;
+      sampling.plan.samples = usual_or_short(12, 2);
       expect_same(sample_attention_errors(*law.law, U, V, query, sampling),
                   sample_attention_errors(*law.law, U, V, query, sampling, {.device = &divided}),
                   "L " + std::to_string(L) + ", held " + std::to_string(held));
     }
   }
+}
+
+TEST_F(GpuPrompts, OfAsManyComponentsAsThereMayBeHaveTheBitsOfTheCpu) {
+  constexpr Eigen::Index kD = 2, kCount = 64;
+  std::vector<MeasurePtr> components;
+  for (Eigen::Index k = 0; k < kCount; ++k) {
+    components.push_back(std::make_shared<GaussianMeasure>(normals(kD, 1, 20 + static_cast<std::uint64_t>(k)),
+                                                           Matrix::Identity(kD, kD)));
+  }
+  const NamedLaw law{"64", std::make_shared<MixtureMeasure>(Vector::LinSpaced(kCount, 1, 2), components)};
+  ErrorSampling sampling = sampling_of(law, 20000);
+  sampling.plan.samples = usual_or_short(40, 3);
+  const Matrix I = Matrix::Identity(kD, kD);
+  expect_same(sample_attention_errors(*law.law, I, I, Vector::Ones(kD), sampling),
+              sample_attention_errors(*law.law, I, I, Vector::Ones(kD), sampling, {.device = &device()}),
+              law.name);
 }
 
 // Rounding and refusal do not depend on which launch a score beyond the bounds is in.
@@ -263,7 +284,7 @@ TEST_F(GpuPrompts, AreRefusedWithARemedyWhereThereIsNoKernel) {
   const auto gaussian = std::make_shared<GaussianMeasure>(Vector::Zero(kD), I);
   const NamedLaw refused[] = {
       {"mixture of too many",
-       std::make_shared<MixtureMeasure>(Vector::Ones(1025), std::vector<MeasurePtr>(1025, gaussian))},
+       std::make_shared<MixtureMeasure>(Vector::Ones(65), std::vector<MeasurePtr>(65, gaussian))},
       {"laplace that is all but uniform", std::make_shared<ProductMeasure>(kD, truncated_laplace(1e4, 3))}};
   for (const NamedLaw& law : refused) {
     try {

@@ -23,10 +23,9 @@ class CpuPrompts final : public PromptEngine {
  public:
   void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
                   const Execution& /*execution*/) const override {
-    std::vector<double> cumulative;
-    for (const LeafSums& one : leaves) {
-      cumulative.push_back(one.leaf->probability + (cumulative.empty() ? 0 : cumulative.back()));
-    }
+    std::vector<double> probabilities;
+    for (const LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
+    const std::vector<double> cumulative = cumulative_probabilities(probabilities);
     for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves[k], k, cumulative, order, range);
     drawn += range.prompts;
   }

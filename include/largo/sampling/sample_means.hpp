@@ -43,6 +43,8 @@ class Experiment {
     (void)first;
     (void)count;
   }
+  /// How many numbers it holds for each of them.
+  virtual std::size_t prepared_numbers() const { return 0; }
 };
 
 /// The mean of n samples, n >= 2.
