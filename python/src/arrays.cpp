@@ -42,6 +42,17 @@ py::array read(const Argument& argument, py::handle value) {
   }
 }
 
+bool is_aligned(const py::array& array) {
+  return (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
+}
+
+// In the order of C, and aligned, which ensure() does not see to.
+DoubleArray to_doubles(const py::array& array) {
+  DoubleArray doubles = DoubleArray::ensure(array);
+  if (!doubles) throw py::error_already_set();
+  return is_aligned(doubles) ? doubles : DoubleArray(doubles.attr("copy")());
+}
+
 void check_dimensions(const Argument& argument, const py::array& array, py::ssize_t expected,
                       const char* what) {
   if (array.ndim() == expected) return;
@@ -66,9 +77,7 @@ py::array real_array(const Argument& argument, py::handle value) {
 }
 
 DoubleArray double_array(const Argument& argument, py::handle value) {
-  DoubleArray array = DoubleArray::ensure(real_array(argument, value));
-  if (!array) throw py::error_already_set();
-  return array;
+  return to_doubles(real_array(argument, value));
 }
 
 Vector to_vector(const Argument& argument, py::handle value) {
@@ -102,17 +111,14 @@ Tokens to_tokens(const Argument& argument, py::handle value) {
   const auto in_place = [&] {
     const py::ssize_t size = tokens.array.itemsize();
     if (tokens.array.dtype().kind() != 'f' || (size != 4 && size != 8)) return false;
-    if ((tokens.array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) == 0) return false;
+    if (!is_aligned(tokens.array)) return false;
     if (!py::cast<bool>(tokens.array.dtype().attr("isnative"))) return false;
     for (py::ssize_t axis = 0; axis < 2; ++axis) {
       if (tokens.array.strides(axis) < 0 || tokens.array.strides(axis) % size != 0) return false;
     }
     return true;
   };
-  if (!in_place()) {
-    tokens.array = DoubleArray::ensure(tokens.array);
-    if (!tokens.array) throw py::error_already_set();
-  }
+  if (!in_place()) tokens.array = to_doubles(tokens.array);
   const py::ssize_t size = tokens.array.itemsize();
   tokens.view = {tokens.array.data(),
                  size == 4 ? Scalar::float32 : Scalar::float64,
