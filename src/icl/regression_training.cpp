@@ -9,7 +9,6 @@
 
 #include <fmt/core.h>
 
-#include "icl/descent_fingerprint.hpp"
 #include "icl/descent_runs.hpp"
 #include "icl/flow_runs.hpp"
 #include "icl/noise_of_descent.hpp"
@@ -158,20 +157,6 @@ void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vecto
   });
 }
 
-// What all processes must agree on, in part.
-std::vector<double> numbers_of(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs) {
-  std::vector<double> numbers = {static_cast<double>(jobs.size()), plan.flow.end};
-  numbers.insert(numbers.end(), plan.start.begin(), plan.start.end());
-  for (const TrainingJob& job : jobs) {
-    numbers.push_back(job.L);
-    if (job.method == TrainingMethod::flow) continue;
-    const std::uint64_t course = descent_fingerprint(plan, job.attention, job.L);
-    numbers.push_back(static_cast<double>(course >> 32U));
-    numbers.push_back(static_cast<double>(course & 0xffffffffU));
-  }
-  return numbers;
-}
-
 // What a run of another process has in common with those of this one.
 void describe(const TrainingPlan& plan, const TrainingJob& job, TrainingRun& run) {
   run.L = job.L;
@@ -195,8 +180,8 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
 
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
+  check_same_on_all(plan, execution);
   const std::vector<TrainingJob> jobs = jobs_of(plan);
-  check_same_on_all(numbers_of(plan, jobs), execution);
   const std::vector<int> owners = owners_of(jobs, execution);
   const int self = execution.ranks == nullptr ? 0 : execution.ranks->rank();
   std::vector<std::size_t> mine;
