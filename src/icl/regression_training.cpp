@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <utility>
@@ -17,6 +19,8 @@
 #include "icl/run_exchange.hpp"
 #include "icl/training_jobs.hpp"
 #include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
+#include "numerics/linked_stop.hpp"
 #include "numerics/parallel.hpp"
 #include "numerics/watched_work.hpp"
 
@@ -84,6 +88,35 @@ std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const std::vector<Tra
 // Momentum and Adam have another clock than the flow.
 bool comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
 
+// make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
+// others, which save what they have, and its error is the one to report: of several, that of the first run.
+void make_all(const std::vector<std::size_t>& order, const Execution& execution,
+              const std::function<void(std::size_t i, const Execution& inner)>& make) {
+  LinkedStop stop(execution.stop);
+  Execution inner = without_device(execution);
+  inner.threads = 1;
+  inner.stop = stop.flag();
+  std::vector<std::exception_ptr> errors(order.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> stopped = false;
+  parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
+    const std::size_t i = order[next++];
+    try {
+      check_stop(inner);
+      make(i, inner);
+    } catch (const Stopped&) {
+      stopped = true;
+    } catch (...) {
+      errors[i] = std::current_exception();
+      stop.set();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  if (stopped) throw Stopped();
+}
+
 std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std::vector<TrainingJob>& jobs,
                                    const std::function<void(double share)>& progress,
                                    const Execution& execution) {
@@ -100,13 +133,9 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   std::size_t ended = 0;
   for (const TrainingJob& job : jobs) work += cost_of(job);
   std::mutex mutex;
-  Execution inner = without_device(execution);
-  inner.threads = 1;
   const std::vector<std::size_t> order = order_of(jobs);
-  std::atomic<std::size_t> next = 0;
   std::vector<TrainingRun> runs(jobs.size());
-  parallel_for(static_cast<std::ptrdiff_t>(jobs.size()), execution, [&](std::ptrdiff_t) {
-    const std::size_t i = order[next++];
+  make_all(order, execution, [&](std::size_t i, const Execution& inner) {
     const TrainingJob& job = jobs[i];
     const auto& [plan, limits] = seeds[job.seed];
     if (job.method == TrainingMethod::flow) {
