@@ -63,20 +63,16 @@ class Descents {
     for (const EngineDescent& descent : descents_) first_steps.push_back(descent.state.step);
     for (;;) {
       if (stop_asked()) {
-        for (const EngineDescent& descent : descents_) save(descent);
+        save_all(first_steps);
         throw Stopped();
       }
       const std::int64_t first = first_step();
       if (first >= options_.steps) break;
       if (has_refused_length()) return;
-      if (!launch_from(first)) return;
+      if (!launch_from(first)) return save_all(first_steps);
       if (options_.progress) options_.progress(share_done());
     }
-    for (std::size_t i = 0; i < descents_.size(); ++i) {
-      if (first_steps[i] >= options_.steps) continue;
-      record_end(descents_[i].state);
-      save(descents_[i]);
-    }
+    save_all(first_steps);
     if (options_.progress) options_.progress(1);
   }
 
@@ -241,6 +237,16 @@ class Descents {
     state.records.push_back({state.step, state.time, state.parameters, loss});
     state.loss_sum = 0;
     state.loss_count = 0;
+  }
+
+  // Those that had steps to make and have not failed; with the record of the end, where one has come there.
+  void save_all(const std::vector<std::int64_t>& first_steps) {
+    for (std::size_t i = 0; i < descents_.size(); ++i) {
+      EngineDescent& descent = descents_[i];
+      if (descent.error || first_steps[i] >= options_.steps) continue;
+      if (descent.state.step >= options_.steps) record_end(descent.state);
+      save(descent);
+    }
   }
 
   static void save(const EngineDescent& descent) {

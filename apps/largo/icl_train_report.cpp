@@ -64,9 +64,9 @@ Json to_json(const TrainReport& report) {
   Json json;
   json["runs"] = Json::array();
   for (const TrainingRun& run : report.runs) json["runs"].push_back(run_json(report, run));
-  const std::vector<SeedSummary> seeds = summarise_seeds(report.runs);
-  if (!seeds.empty()) json["seeds"] = Json::array();
-  for (const SeedSummary& one : seeds) json["seeds"].push_back(to_json(one));
+  for (const SeedSummary& one : summarise_seeds(report.runs)) {
+    if (one.count > 0) json["seeds"].push_back(to_json(one));  // a flow alone has no summary
+  }
   json["null"] = {{"value", report.null_risk}};
   if (!report.warnings.empty()) json["warnings"] = report.warnings;
   return json;
@@ -99,12 +99,12 @@ void print_runs(const TrainReport& report) {
   const Eigen::Index d = report.plan.problem.dimension();
   for (const TrainingRun& run : report.runs) {
     const double weight = invariant ? run.last.v[d] : run.last.v.norm();
-    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11.4g} {:>11}\n",
+    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11} {:>11}\n",
                length_text(run.L), name_of(run.attention), name_of(run.method),
                shown_risk(run.final_risk.value, report.null_risk), run.final_risk.error,
                run.last.U.leftCols(d).norm(), weight,
                run.stationary ? "end" : fmt::format("{:.4g}", run.path.end()),
-               run.to_limit_flow ? run.to_limit_flow->parameters.value : 0,
+               run.to_limit_flow ? fmt::format("{:.4g}", run.to_limit_flow->parameters.value) : "",
                run.gradient_gap ? fmt::format("{:.4g}", *run.gradient_gap) : "");
   }
   fmt::print(

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
@@ -31,40 +33,62 @@ Json to_json(const OverSeeds& over) {
   return json;
 }
 
-SeedSummary summarise(const std::vector<TrainingRun>& runs, double L, AttentionKind attention) {
+SeedSummary summarise(const std::vector<const TrainingRun*>& runs) {
+  SeedSummary summary;
+  summary.L = runs.front()->L;
+  summary.attention = runs.front()->attention;
   std::vector<double> risks, flow_risks, excesses, predictions;
-  for (const TrainingRun& run : runs) {
-    if (run.L != L || run.attention != attention) continue;
-    (run.method == TrainingMethod::flow ? flow_risks : risks).push_back(run.final_risk.value);
-    if (run.noise) excesses.push_back(run.noise->excess);
-    if (run.predicted_noise) predictions.push_back(run.predicted_noise->excess);
+  for (const TrainingRun* run : runs) {
+    (run->method == TrainingMethod::flow ? flow_risks : risks).push_back(run->final_risk.value);
+    if (run->noise) excesses.push_back(run->noise->excess);
+    if (run->predicted_noise) predictions.push_back(run->predicted_noise->excess);
+    if (summary.no_prediction.empty()) summary.no_prediction = run->no_prediction;
   }
-  SeedSummary summary{L, attention, std::ssize(risks), over_seeds(risks), {}, {}, {}};
+  summary.count = std::ssize(risks);
   if (!flow_risks.empty()) summary.flow_risk = over_seeds(flow_risks).mean;
+  if (risks.empty()) return summary;
+  summary.final_risk = over_seeds(risks);
   if (excesses.size() == risks.size()) summary.excess = over_seeds(excesses);
   if (predictions.size() == risks.size()) summary.predicted_excess = over_seeds(predictions).mean;
   return summary;
 }
 
+// A line for each reason, with the lengths that have it.
+void print_reasons(const std::vector<SeedSummary>& summaries) {
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const SeedSummary& one : summaries) {
+    if (one.no_prediction.empty()) continue;
+    const std::string where = fmt::format("{} ({})", length_text(one.L), name_of(one.attention));
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == one.no_prediction; });
+    if (known == reasons.end()) {
+      reasons.emplace_back(one.no_prediction, where);
+    } else {
+      known->second += fmt::format(", {}", where);
+    }
+  }
+  for (const auto& [reason, where] : reasons) fmt::print("no prediction at L = {}: {}\n", where, reason);
+}
+
 }  // namespace
 
 std::vector<SeedSummary> summarise_seeds(const std::vector<TrainingRun>& runs) {
-  std::vector<SeedSummary> summaries;
+  std::vector<std::vector<const TrainingRun*>> groups;
+  std::map<std::pair<AttentionKind, double>, std::size_t> places;
   for (const TrainingRun& run : runs) {
-    if (run.method != TrainingMethod::descent) continue;
-    const bool known = std::any_of(summaries.begin(), summaries.end(), [&](const SeedSummary& one) {
-      return one.L == run.L && one.attention == run.attention;
-    });
-    if (!known) summaries.push_back(summarise(runs, run.L, run.attention));
+    const std::size_t place = places.try_emplace({run.attention, run.L}, groups.size()).first->second;
+    if (place == groups.size()) groups.emplace_back();
+    groups[place].push_back(&run);
   }
+  std::vector<SeedSummary> summaries;
+  for (const auto& group : groups) summaries.push_back(summarise(group));
   return summaries;
 }
 
 Json to_json(const SeedSummary& summary) {
-  Json json{{"L", length_json(summary.L)},
-            {"attention", name_of(summary.attention)},
-            {"count", summary.count},
-            {"final_risk", to_json(summary.final_risk)}};
+  Json json{
+      {"L", length_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
+  if (summary.final_risk) json["final_risk"] = to_json(*summary.final_risk);
   if (summary.flow_risk) json["flow_risk"] = *summary.flow_risk;
   if (summary.excess) json["excess"] = to_json(*summary.excess);
   if (summary.predicted_excess) json["predicted_excess"] = *summary.predicted_excess;
@@ -78,18 +102,20 @@ void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
   fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", "L", "attention", "seeds",
              "mean risk", "error", "deviation", "flow", "excess", "error", "predicted");
   for (const SeedSummary& one : summaries) {
-    fmt::print("{:>8} {:>9} {:>5} {:>14.8g} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", length_text(one.L),
-               name_of(one.attention), one.count, shown_risk(one.final_risk.mean, null_risk),
-               shown(one.final_risk.error, "{:.1e}"), shown(one.final_risk.deviation, "{:.1e}"),
-               shown(one.flow_risk, "{:.8g}"),
-               one.excess ? fmt::format("{:+.2e}", one.excess->mean) : std::string(),
-               one.excess ? shown(one.excess->error, "{:.1e}") : std::string(),
+    const OverSeeds risk = one.final_risk.value_or(OverSeeds()), excess = one.excess.value_or(OverSeeds());
+    fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", length_text(one.L),
+               name_of(one.attention), one.count > 0 ? fmt::format("{}", one.count) : "",
+               one.final_risk ? fmt::format("{:.8g}", shown_risk(risk.mean, null_risk)) : "",
+               shown(risk.error, "{:.1e}"), shown(risk.deviation, "{:.1e}"),
+               one.flow_risk ? fmt::format("{:.8g}", shown_risk(*one.flow_risk, null_risk)) : "",
+               one.excess ? fmt::format("{:+.2e}", excess.mean) : "", shown(excess.error, "{:.1e}"),
                shown(one.predicted_excess, "{:+.2e}"));
   }
   fmt::print(
       "over seeds: mean of the risk after training, its standard error and the standard deviation of one "
       "run; "
       "excess: over the flow's risk, in the last fifth of the time\n");
+  print_reasons(summaries);
 }
 
 }  // namespace largo

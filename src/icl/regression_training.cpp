@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
+#include <functional>
 #include <limits>
 #include <mutex>
 #include <utility>
 
 #include <fmt/core.h>
 
-#include "icl/descent_fingerprint.hpp"
 #include "icl/descent_runs.hpp"
 #include "icl/flow_runs.hpp"
 #include "icl/noise_of_descent.hpp"
@@ -18,6 +19,8 @@
 #include "icl/run_exchange.hpp"
 #include "icl/training_jobs.hpp"
 #include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
+#include "numerics/linked_stop.hpp"
 #include "numerics/parallel.hpp"
 #include "numerics/watched_work.hpp"
 
@@ -85,6 +88,35 @@ std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const std::vector<Tra
 // Momentum and Adam have another clock than the flow.
 bool comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
 
+// make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
+// others, which save what they have, and its error is the one to report: of several, that of the first run.
+void make_all(const std::vector<std::size_t>& order, const Execution& execution,
+              const std::function<void(std::size_t i, const Execution& inner)>& make) {
+  LinkedStop stop(execution.stop);
+  Execution inner = without_device(execution);
+  inner.threads = 1;
+  inner.stop = stop.flag();
+  std::vector<std::exception_ptr> errors(order.size());
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> stopped = false;
+  parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
+    const std::size_t i = order[next++];
+    try {
+      check_stop(inner);
+      make(i, inner);
+    } catch (const Stopped&) {
+      stopped = true;
+    } catch (...) {
+      errors[i] = std::current_exception();
+      stop.set();
+    }
+  });
+  for (const std::exception_ptr& error : errors) {
+    if (error) std::rethrow_exception(error);
+  }
+  if (stopped) throw Stopped();
+}
+
 std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std::vector<TrainingJob>& jobs,
                                    const std::function<void(double share)>& progress,
                                    const Execution& execution) {
@@ -101,13 +133,9 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   std::size_t ended = 0;
   for (const TrainingJob& job : jobs) work += cost_of(job);
   std::mutex mutex;
-  Execution inner = without_device(execution);
-  inner.threads = 1;
   const std::vector<std::size_t> order = order_of(jobs);
-  std::atomic<std::size_t> next = 0;
   std::vector<TrainingRun> runs(jobs.size());
-  parallel_for(static_cast<std::ptrdiff_t>(jobs.size()), execution, [&](std::ptrdiff_t) {
-    const std::size_t i = order[next++];
+  make_all(order, execution, [&](std::size_t i, const Execution& inner) {
     const TrainingJob& job = jobs[i];
     const auto& [plan, limits] = seeds[job.seed];
     if (job.method == TrainingMethod::flow) {
@@ -158,20 +186,6 @@ void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vecto
   });
 }
 
-// What all processes must agree on, in part.
-std::vector<double> numbers_of(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs) {
-  std::vector<double> numbers = {static_cast<double>(jobs.size()), plan.flow.end};
-  numbers.insert(numbers.end(), plan.start.begin(), plan.start.end());
-  for (const TrainingJob& job : jobs) {
-    numbers.push_back(job.L);
-    if (job.method == TrainingMethod::flow) continue;
-    const std::uint64_t course = descent_fingerprint(plan, job.attention, job.L);
-    numbers.push_back(static_cast<double>(course >> 32U));
-    numbers.push_back(static_cast<double>(course & 0xffffffffU));
-  }
-  return numbers;
-}
-
 // What a run of another process has in common with those of this one.
 void describe(const TrainingPlan& plan, const TrainingJob& job, TrainingRun& run) {
   run.L = job.L;
@@ -195,8 +209,8 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
 
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
+  check_same_on_all(plan, execution);
   const std::vector<TrainingJob> jobs = jobs_of(plan);
-  check_same_on_all(numbers_of(plan, jobs), execution);
   const std::vector<int> owners = owners_of(jobs, execution);
   const int self = execution.ranks == nullptr ? 0 : execution.ranks->rank();
   std::vector<std::size_t> mine;

@@ -16,7 +16,7 @@ enum class RunPart : std::uint8_t { course, beside_flow };
 void exchange_runs(std::vector<TrainingRun>& runs, const std::vector<int>& owners, RunPart part,
                    const Execution& execution);
 
-/// InputError on all processes unless all have the same numbers.
-void check_same_on_all(const std::vector<double>& numbers, const Execution& execution);
+/// InputError on all processes unless all have the same plan.
+void check_same_on_all(const TrainingPlan& plan, const Execution& execution);
 
 }  // namespace largo

@@ -194,6 +194,27 @@ class Train(IclTest):
         self.refuse("icl", "train", "--d", "2", "--L", "10", "--seeds", "2", fragment="--seeds")
         self.refuse(*arguments, "--seeds", "2", "--seed", str(2**64 - 1), fragment="--seed")
 
+    def test_flows_beside_seeds_in_words(self):
+        """Lengths that have flows alone have a row, and predictions that are missing a reason."""
+        arguments = ["icl", "train", "--d", "2", "--method", "sgd,flow", "--steps", "20", "--seeds", "3"]
+        for lengths in ("20,inf", "inf"):
+            out = self.succeed(*arguments, "--L", lengths)
+            rows = {line.split()[0]: line.split() for line in out.splitlines()[1:] if " softmax " in line}
+            self.assertEqual(list(rows), lengths.split(","))
+            answer = self.icl(*arguments[1:], "--L", lengths)
+            limit = next(run for run in answer["runs"] if run["L"] == INF)
+            self.assertEqual(len(rows["inf"]), 3)
+            self.assertAlmostEqual(float(rows["inf"][2]), limit["final_risk"], delta=1e-7)
+            self.assertEqual([one["L"] for one in answer.get("seeds", [])], [20] if lengths == "20,inf" else [])
+        out = self.succeed(*arguments, "--L", "20,30")
+        reason = self.runs(*arguments[2:], "--L", "20")[1]["no_prediction"]
+        self.assertIn(f"no prediction at L = 20 (softmax), 30 (softmax): {reason}\n", out)
+
+    def test_no_distance_is_shown_where_there_is_none(self):
+        out = self.succeed("icl", "train", "--d", "2", "--L", "20", "--method", "sgd", "--steps", "20", "--optimizer", "momentum",
+                           "--step-size", "0.001")
+        self.assertEqual(len(out.splitlines()[1].split()), 8)  # no more after the time
+
     def test_repeated_lengths_count_once(self):
         self.assertEqual([run["L"] for run in self.runs("--d", "1", "--L", "20,10,20", "--time", "1")], [20, 10])
 

@@ -137,6 +137,25 @@ TEST_F(GpuDescents, StopOnRequestAndSaveTheirState) {
   std::filesystem::remove(file);
 }
 
+TEST_F(GpuDescents, AreSavedWhenAnotherFails) {
+  const Case sound{.attention = AttentionKind::linear, .length = 10, .prompts = 8, .steps = 1 << 20};
+  Case wild = sound;
+  wild.start_scale = 50;
+  const auto file = std::filesystem::temp_directory_path() / "largo-gpu-other.safetensors";
+  std::filesystem::remove(file);
+  std::vector<EngineDescent> runs{run_of(wild), run_of(sound)};
+  runs[1].checkpoint = file;
+  device().descents().descend(published_problem(PublishedData::code, sound.d), sound.parameters,
+                              options_of(sound), runs);
+  EXPECT_NE(runs[0].error, nullptr);
+  EXPECT_EQ(runs[1].error, nullptr);
+  const DescentState saved = load_descent(file);
+  EXPECT_GT(saved.step, 0);
+  EXPECT_LT(saved.step, sound.steps);
+  EXPECT_TRUE(same_bits(saved.parameters, runs[1].state.parameters));
+  std::filesystem::remove(file);
+}
+
 std::map<std::string, std::string> files_in(const std::filesystem::path& folder) {
   std::map<std::string, std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {

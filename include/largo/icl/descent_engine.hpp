@@ -27,9 +27,9 @@ class DescentEngine {
 
   /// Takes every run from its state to options.steps steps, as descend() would with
   /// in_parameters(regression_batches()) as its risk, to the bit. A run that ends early has the exception of
-  /// descend() in `error`, and ends the others. options.checkpoint is not read; options.progress is called
-  /// with the share of all work done. Stopped when options.execution.stop is set, with the checkpoints of
-  /// that moment. InputError for what the device cannot do.
+  /// descend() in `error`, and ends the others, which are saved. options.checkpoint is not read;
+  /// options.progress is called with the share of all work done. Stopped when options.execution.stop is set,
+  /// with the checkpoints of that moment. InputError for what the device cannot do.
   virtual void descend(const RegressionProblem& problem, Parametrisation parameters,
                        const DescentOptions& options, std::vector<EngineDescent>& runs) const = 0;
 
