@@ -11,6 +11,7 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/execution.hpp"
 #include "processes.hpp"
+#include "signals.hpp"
 
 namespace largo {
 
@@ -21,8 +22,10 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string device = "cpu";  ///< of commands with --device
 
+  /// For the work of a command, which Ctrl-C ends in order from here on.
   Execution execution() const {
-    return {.threads = threads, .ranks = process_ranks(), .device = named_device(device)};
+    return {
+        .threads = threads, .ranks = process_ranks(), .stop = stop_signal(), .device = named_device(device)};
   }
   Arithmetic arithmetic() const;
 };

@@ -67,6 +67,16 @@ void drop_comparisons(TrainReport& report) {
       "length");
 }
 
+std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const TrainingPlan& plan) {
+  try {
+    return train(plan, options.execution());
+  } catch (const Stopped&) {
+    if (options.checkpoints.empty() || !has(plan, TrainingMethod::descent)) throw;
+    throw StoppedCommand(
+        fmt::format("stopped; the same command goes on from the states in '{}'", options.checkpoints));
+  }
+}
+
 void run_train(const TrainOptions& options) {
   TrainReport report;
   report.plan = read_plan(options, report.warnings);
@@ -76,7 +86,7 @@ void run_train(const TrainOptions& options) {
   {
     ProgressLine line("icl train");
     report.plan.progress = [&](double share) { line.show(share); };
-    report.runs = train(report.plan, options.execution());
+    report.runs = train_or_stop(options, report.plan);
     if (!first_process()) return;
     if (options.optimizer != "plain" && has(report.plan, TrainingMethod::descent)) drop_comparisons(report);
   }

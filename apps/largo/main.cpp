@@ -1,4 +1,5 @@
-// The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input.
+// The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input,
+// 130 stopped by a signal.
 #include <charconv>
 #include <cstdio>
 #include <exception>
@@ -90,6 +91,10 @@ Outcome outcome_of(int argc, char** argv) {
     return {2, error.what()};
   } catch (const CLI::RuntimeError& error) {  // a verdict that was not as expected
     return {error.get_exit_code(), ""};
+  } catch (const Stopped&) {
+    return {kStoppedCode, "stopped; nothing was written"};
+  } catch (const StoppedCommand& stopped) {
+    return {kStoppedCode, stopped.what()};
   } catch (const std::bad_alloc&) {
     return {1, "out of memory"};
   } catch (const OtherProcessFailed& error) {

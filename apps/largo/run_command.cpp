@@ -1,7 +1,5 @@
 // largo run: the units of a study that have not been run yet.
-#include <atomic>
 #include <cmath>
-#include <csignal>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -17,35 +15,18 @@
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
 #include "progress.hpp"
+#include "signals.hpp"
 
 namespace largo {
 namespace {
 
 constexpr const char* kName = "run";
-constexpr int kStoppedCode = 130;  // as the shell has it for Ctrl-C
 
 struct RunOptions : CommonOptions {
   std::string study, store;
   std::vector<std::string> changes;
   bool dry_run = false, retry = false;
 };
-
-std::atomic<bool> stop_asked = false;
-static_assert(std::atomic<bool>::is_always_lock_free);
-
-// The first Ctrl-C ends the run in order, the second one at once.
-void listen_to_signals() {
-  struct sigaction action {};
-  action.sa_handler = [](int) { stop_asked = true; };
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    ::sigaction(signal, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // ignored under nohup, say
-  }
-  std::signal(SIGXFSZ,
-              SIG_IGN);  // a limit on the size of files is then an error of writing, as a full disk is
-}
 
 std::vector<StudyChange> read_changes(const RunOptions& options) {
   std::vector<StudyChange> changes;
@@ -97,9 +78,7 @@ void print_run(const RunOptions& options, const StudyRun& run, const std::string
 void run_run(const RunOptions& options) {
   const Study study = read_study(options.study, read_changes(options));
   const std::string store = store_of(options);
-  listen_to_signals();
-  Execution execution = options.execution();
-  execution.stop = &stop_asked;
+  const Execution execution = options.execution();
   if (options.dry_run) return describe(options, study, store, execution);
   StudyRun run;
   {
