@@ -17,42 +17,64 @@ namespace {
 
 constexpr const char* kName = "icl train";
 
-void describe(const TrainOptions& options, const TrainingPlan& plan) {
+struct Cost {
   std::int64_t flows = 0, descents = 0;
-  double seconds = 0;
+  double seconds = 0;    // on one core
+  double megabytes = 0;  // of one process
+};
+
+// Of one run, as measured: some factor of two from the truth.
+double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, double L) {
+  const double tokens = kind == AttentionKind::softmax ? L : 0;
+  const auto d = static_cast<double>(plan.problem.dimension());
+  double seconds = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
+                   (0.6e-6 + 3e-9 * tokens);
+  seconds += 0.6e-3 * (1 + d * d / 30);  // the risk at its end, and its path
+  if (has(plan, TrainingMethod::flow)) seconds += 17e-3 * (1 + d * d / 30);  // its noise, and that predicted
+  return seconds;
+}
+
+Cost cost_of(const TrainingPlan& plan, double threads) {
+  Cost cost;
   const bool invariant = plan.parameters == Parametrisation::invariant;
-  const double size =
-      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
+  const auto seeds = static_cast<double>(plan.seeds);
   for (const double L : plan.lengths) {
     const std::int64_t kinds = std::ssize(plan.attention);
-    if (has(plan, TrainingMethod::flow)) {
-      const std::int64_t here = kinds * (invariant ? 1 : plan.seeds);
-      flows += here;
-      seconds += 0.3 * size * size * size * static_cast<double>(here);
-    }
-    if (has(plan, TrainingMethod::descent) && std::isfinite(L)) {
-      descents += kinds * plan.seeds;
-      for (const AttentionKind kind : plan.attention) {
-        const double tokens = kind == AttentionKind::softmax ? L : 0;
-        seconds += static_cast<double>(plan.seeds) * static_cast<double>(plan.descent.steps) *
-                   static_cast<double>(plan.batches.prompts) * (0.6e-6 + 3e-9 * tokens);
-      }
-    }
+    if (has(plan, TrainingMethod::flow)) cost.flows += kinds * (invariant ? 1 : plan.seeds);
+    if (!has(plan, TrainingMethod::descent) || std::isinf(L)) continue;
+    cost.descents += kinds * plan.seeds;
+    for (const AttentionKind kind : plan.attention) cost.seconds += seeds * seconds_of_descent(plan, kind, L);
   }
+  const double size =
+      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
+  const double limits = invariant ? 1 : seeds;                            // flows that runs are compared with
+  cost.seconds += 0.3 * size * size * size * (static_cast<double>(cost.flows) + limits);
   // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each; every thread has its
   // own.
   const double nodes = invariant ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
   const double width = 8.0 * (3 * static_cast<double>(plan.problem.dimension()) + 6);
+  // A record of a descent is kept with its parameters, again in a path, and twice more with its derivatives
+  // there; vectors have heads, and room to grow. A flow of some 500 steps has up to six derivatives.
+  const auto parameters = static_cast<double>(plan.start.size());
+  const auto records = static_cast<double>(plan.descent.steps / plan.descent.record_every + 2);
+  const double bytes = nodes * width * threads +
+                       static_cast<double>(cost.descents) * records * (8.0 * 4 * parameters + 220) +
+                       (static_cast<double>(cost.flows) + limits) * 500 * (8.0 * 7 * parameters + 220);
+  cost.megabytes = 30 + 1e-6 * bytes;
+  return cost;
+}
+
+void describe(const TrainOptions& options, const TrainingPlan& plan) {
   const int asked = options.execution().threads;
-  const double threads = asked > 0 ? asked : std::thread::hardware_concurrency();
-  // A record of a descent is kept with its parameters, and twice more with its derivatives, in a path.
-  const double records = 8.0 * 3 * static_cast<double>(kTrainRecords * plan.start.size());
-  const auto memory = static_cast<std::int64_t>(
-      100 + 1e-6 * (nodes * width * threads + records * static_cast<double>(descents)));
-  const Json json{{"flows", flows}, {"descents", descents}, {"core_seconds", seconds}, {"memory_MB", memory}};
+  const Cost cost = cost_of(plan, asked > 0 ? asked : std::thread::hardware_concurrency());
+  const auto memory = static_cast<std::int64_t>(cost.megabytes);
+  const Json json{{"flows", cost.flows},
+                  {"descents", cost.descents},
+                  {"core_seconds", cost.seconds},
+                  {"memory_MB", memory}};
   if (options.json) return print_json(json);
-  fmt::print("{} flows and {} descents, some {:.2g} s on one core, less than {} MB\n", flows, descents,
-             seconds, memory);
+  fmt::print("{} flows and {} descents, some {:.2g} s on one core, some {} MB\n", cost.flows, cost.descents,
+             cost.seconds, memory);
 }
 
 // Heavy and adaptive steps have a clock of their own: beside a flow at the same time they say nothing.

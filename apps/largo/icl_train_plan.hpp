@@ -14,7 +14,6 @@
 namespace largo {
 
 inline constexpr std::int64_t kTrainRecords = 100;  ///< of a descent
-inline constexpr std::int64_t kMostSeeds = 4096;
 
 struct TrainOptions : ProblemOptions {
   std::string L, method = "flow", attention;

@@ -345,7 +345,7 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
     `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on until
     stationary, to `time`, or as far as the descent beside them. With `checkpoints`, a folder, descents that were stopped go on. Times
     are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
-    descent is made with so many: `seed`, `seed` + 1 and so on, each the run that it is alone.
+    descent is made with so many (up to 4096): `seed`, `seed` + 1 and so on, each the run that it is alone.
 
     >>> import math, largo
     >>> runs = largo.icl.train(largo.icl.Problem(5), [100, math.inf])

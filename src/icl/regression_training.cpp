@@ -6,7 +6,9 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <map>
 #include <mutex>
+#include <tuple>
 #include <utility>
 
 #include <fmt/core.h>
@@ -43,8 +45,10 @@ void check(const TrainingPlan& plan) {
   if (plan.lengths.empty()) fail(kName, "there are no lengths");
   check_size(kName, "start", plan.start.size(), map_of(plan)->size());
   const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-  if (plan.seeds < 1 || static_cast<std::uint64_t>(plan.seeds - 1) > last - plan.batches.seed) {
-    fail(kName, "seeds", static_cast<double>(plan.seeds), "at least 1, and the last one below 2^64");
+  if (plan.seeds < 1 || plan.seeds > kMostSeeds ||
+      static_cast<std::uint64_t>(plan.seeds - 1) > last - plan.batches.seed) {
+    fail(kName, "seeds", static_cast<double>(plan.seeds),
+         fmt::format("at least 1 and at most {}, and the last one below 2^64", kMostSeeds));
   }
   const auto& methods = plan.methods;
   if (std::find(methods.begin(), methods.end(), TrainingMethod::descent) == methods.end()) return;
@@ -170,19 +174,22 @@ void compare(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow
 void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<TrainingJob>& jobs,
                         const std::vector<std::size_t>& mine, std::vector<TrainingRun>& runs,
                         const Execution& execution) {
+  const bool have_seeds = flows_have_seeds(plans.front());
+  const auto setting_of = [&](const TrainingJob& job) {
+    return std::tuple(job.attention, job.L, have_seeds ? job.seed : 0);
+  };
+  std::map<std::tuple<AttentionKind, double, std::size_t>, std::size_t> flows;
+  for (std::size_t k = 0; k < jobs.size(); ++k) {
+    if (jobs[k].method == TrainingMethod::flow) flows[setting_of(jobs[k])] = k;
+  }
   Execution inner = without_device(execution);
   inner.threads = 1;
   parallel_for(std::ssize(mine), execution, [&](std::ptrdiff_t at) {
     const std::size_t i = mine[static_cast<std::size_t>(at)];
     const TrainingPlan& plan = plans[jobs[i].seed];
     if (jobs[i].method != TrainingMethod::descent || !comparable(plan)) return;
-    for (std::size_t k = 0; k < jobs.size(); ++k) {
-      if (jobs[k].method == TrainingMethod::flow && jobs[k].L == jobs[i].L &&
-          jobs[k].attention == jobs[i].attention &&
-          (!flows_have_seeds(plan) || jobs[k].seed == jobs[i].seed)) {
-        compare(plan, runs[i], runs[k], inner);
-      }
-    }
+    const auto flow = flows.find(setting_of(jobs[i]));
+    if (flow != flows.end()) compare(plan, runs[i], runs[flow->second], inner);
   });
 }
 

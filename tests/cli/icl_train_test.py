@@ -185,7 +185,8 @@ class Train(IclTest):
         self.assertEqual(set(one["final_risk"]), {"mean"})  # one run has no deviation
         plan = self.icl(*arguments[1:], "--seeds", "50", "--dry-run")
         self.assertEqual(plan["descents"], 50)
-        self.assertGreater(plan["core_seconds"], 40 * self.icl(*arguments[1:], "--dry-run")["core_seconds"])
+        long = [*arguments[1:-1], "100000", "--dry-run"]  # so that the flow all are compared with does not count
+        self.assertGreater(self.icl(*long, "--seeds", "50")["core_seconds"], 40 * self.icl(*long)["core_seconds"])
         many = self.icl("train", "--preset", "published", "--method", "sgd", "--seeds", "100", "--dry-run")
         few = self.icl("train", "--preset", "published", "--method", "sgd", "--dry-run")
         self.assertGreater(many["memory_MB"], few["memory_MB"] + 500)
@@ -223,6 +224,14 @@ class Train(IclTest):
         self.assertEqual((plan["flows"], plan["descents"]), (38, 38))
         self.assertGreater(plan["core_seconds"], 60)
         self.assertIn("38 flows", self.succeed("icl", "train", "--preset", "published", "--dry-run"))
+        # Many short runs: what is kept of them counts, 40 kB each, and what is done at their ends.
+        arguments = ["train", "--d", "2", "--L", "10,20,30", "--method", "sgd", "--batch", "1", "--seeds", "4096", "--dry-run"]
+        many = self.icl(*arguments, "--steps", "100")
+        self.assertTrue(400 < many["memory_MB"] < 600, many)  # 480 were measured
+        self.assertTrue(4 < many["core_seconds"] < 18, many)  # 9
+        # Records are one in each step, until there are 200 of them.
+        self.assertGreater(self.icl(*arguments, "--steps", "199")["memory_MB"], 1.8 * many["memory_MB"])
+        self.assertNotIn("less than", self.succeed("icl", "train", "--d", "2", "--L", "10", "--dry-run"))
         small, large = (self.icl("train", "--d", d, "--L", "10", "--dry-run")["core_seconds"] for d in ("5", "50"))
         self.assertGreater(large, 10 * small)
         begin = time.monotonic()

@@ -105,7 +105,7 @@ TEST(TrainingSeeds, HaveTheCheckpointsOfEachAlone) {
 
 TEST(TrainingSeeds, AreAtLeastOneAndHaveAnEnd) {
   TrainingPlan plan = plan_of(Parametrisation::invariant);
-  for (const std::int64_t seeds : {0, -1}) {
+  for (const std::int64_t seeds : {std::int64_t{0}, std::int64_t{-1}, kMostSeeds + 1}) {
     plan.seeds = seeds;
     EXPECT_THROW(train(plan), InputError);
   }

@@ -39,6 +39,8 @@ NOT_SCALARS = {
     "threads is 1.5, must be a whole number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], threads=1.5),
     "threads is 5000, must be between 0": lambda: largo.moments(1, 10, threads=5000),
     "seeds is 0, must be at least 1": lambda: largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=5, seeds=0),
+    "seeds is 4097, must be at least 1 and at most 4096":
+        lambda: largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=5, seeds=4097),
     "seeds is 2, must be 1 for flows": lambda: largo.icl.train(largo.icl.Problem(2), 10, seeds=2),
     "seed is -1, must be between 0 and 2": lambda: GAUSSIAN.sample(3, seed=-1),
     "L is 1000.0, must be a whole number": lambda: GAUSSIAN.sample(1e3),

@@ -24,6 +24,8 @@ enum class Parametrisation : std::uint8_t { invariant, merged, factored };
 
 enum class TrainingMethod : std::uint8_t { flow, descent };
 
+inline constexpr std::int64_t kMostSeeds = 4096;  ///< of a plan: all runs are in memory at its end
+
 struct TrainingPlan {
   RegressionProblem problem;
   Parametrisation parameters = Parametrisation::invariant;
@@ -38,7 +40,7 @@ struct TrainingPlan {
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
   RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
-  /// Every descent is made with so many seeds, from batches.seed on: see plan_of_seed().
+  /// Every descent is made with so many seeds (up to kMostSeeds), from batches.seed on: see plan_of_seed().
   std::int64_t seeds = 1;
   std::function<Vector(std::uint64_t seed)> random_start = {};  ///< of starts that are: those of other seeds
   /// A folder (made if need be) where descents save their state, and from where they go on if it holds that
