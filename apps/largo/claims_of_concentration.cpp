@@ -231,8 +231,8 @@ Claim softmax_linear_claim(const ClaimOptions& options) {
   const std::vector<double> tolerances =
       options.quick ? std::vector{0.1, 0.01, 0.001} : std::vector{0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
   for (const double tolerance : tolerances) {
-    const auto here = length_for_tolerance(at_query, tolerance);
-    const auto overall = length_for_tolerance(averaged, tolerance * d);  // E|z|² = d
+    const auto here = length_for_tolerance(at_query, tolerance, 1, options.execution);
+    const auto overall = length_for_tolerance(averaged, tolerance * d, 1, options.execution);  // E|z|² = d
     found = found && here && overall;
     if (!found) break;
     last = tolerance * here->L;

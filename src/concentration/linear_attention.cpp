@@ -53,10 +53,13 @@ void check_tolerance(const AttentionLayer& layer, double tolerance) {
 }
 
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
-                                                    double scale) {
+                                                    double scale, const Execution& execution) {
   check_tolerance(layer, tolerance);
   const ExactErrors errors(layer);
-  const auto difference = [&](double L) { return errors(L, scale).softmax_linear->value; };
+  const auto difference = [&](double L) {
+    check_stop(execution);
+    return errors(L, scale).softmax_linear->value;
+  };
   const auto excess = [&](double log_L) {
     const double value = difference(std::min(std::exp(log_L), kLargestL));
     return value > 0 ? std::log(value / tolerance) : -1;
@@ -92,7 +95,8 @@ std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const Attentio
   constexpr std::size_t kNumbers = 2;  // L, or zero for none, and the value
   const AlignedVector<double> found =
       distribute_rows(std::ssize(scales), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
-        const auto length = length_for_tolerance(layer, tolerance, scales[static_cast<std::size_t>(i)]);
+        const auto length =
+            length_for_tolerance(layer, tolerance, scales[static_cast<std::size_t>(i)], execution);
         if (length) row[0] = length->L, row[1] = length->value;
       });
   std::vector<std::optional<ToleratedLength>> lengths(scales.size());

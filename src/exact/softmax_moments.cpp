@@ -13,6 +13,7 @@
 #include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
 #include "largo/exact/parts_algebra.hpp"
+#include "numerics/distribute.hpp"
 #include "numerics/parallel.hpp"
 
 namespace largo {
@@ -196,6 +197,7 @@ std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std
                                             const Execution& execution) {
   std::vector<SoftmaxMoments> grid(spreads.size() * lengths.size());
   parallel_for(std::ssize(grid), execution, [&](std::ptrdiff_t i) {
+    check_stop(execution);
     const auto at = static_cast<std::size_t>(i);
     grid[at] = softmax_moments(spreads[at / lengths.size()], lengths[at % lengths.size()]);
   });

@@ -26,10 +26,11 @@ class GeneralSoftmaxRisk final : public Risk {
   GeneralSoftmaxRisk(const RegressionProblem& problem, double L, const TaskNodes& nodes, Execution execution)
       : coordinates_(problem), table_(L), execution_(execution) {
     const Matrix &Q = coordinates_.queries(), &P = coordinates_.tasks();
-    const auto points = task_points(P.cols(), Q.cols(), nodes.count, nodes.seed);
+    const auto points = task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
     const Matrix tasks = points->points.leftCols(P.cols()) * P.transpose();
     const Matrix chi = points->points.rightCols(Q.cols());
     const Vector labels = (chi * Q.transpose()).cwiseProduct(tasks).rowwise().sum();
+    check_stop(execution);
     tasks_.emplace(chi, tasks * coordinates_.tokens(), labels, points->weights);
     part_weights_ = points->weights.reshaped(points->weights.size() / kParts, kParts).colwise().sum();
   }

@@ -76,7 +76,10 @@ Execution without_device(Execution execution) {
 std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs,
                                  const Execution& execution) {
   std::vector<SeedPlan> plans;
-  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) plans.push_back({plan_of_seed(plan, seed), {}});
+  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) {
+    plans.push_back({plan_of_seed(plan, seed), {}});
+    plans.back().plan.batches.execution.stop = execution.stop;  // within a long batch, too
+  }
   std::shared_ptr<const LimitFlows> of_all;
   for (const TrainingJob& job : jobs) {
     SeedPlan& one = plans[job.seed];

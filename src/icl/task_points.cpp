@@ -14,10 +14,12 @@
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_math.hpp"
 #include "largo/sampling/streams.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 
-Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed) {
+Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed,
+                     const Execution& execution) {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
   constexpr Eigen::Index kMostDimensions = 3600;  // of Boost's table
   if (count < 1 || count > kMost) fail("general_risk", "nodes", static_cast<double>(count), "1 to 2^24");
@@ -34,6 +36,7 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   Stream(seed, 0).bits(0, shift);
   boost::random::sobol sequence(width);
   for (Eigen::Index i = 0; i < size; ++i) {
+    check_stop(execution);
     for (std::size_t j = 0; j < width; ++j) {
       // Boost leaves out the first point, the origin, which the others are a net with.
       const std::uint64_t bits = (i == 0 ? 0 : sequence()) ^ shift[j];
@@ -45,7 +48,7 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   return points;
 }
 
-Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
+Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension, const Execution& execution) {
   constexpr Eigen::Index kPointsPerCondition = 6;
   constexpr int kMostIterations = 60;
   constexpr double kCalibrated = 1e-11;
@@ -103,6 +106,7 @@ Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
     Matrix curvature = Matrix::Zero(conditions, conditions);
     curvature.selfadjointView<Eigen::Lower>().rankUpdate(rooted);
     curvature.selfadjointView<Eigen::Lower>().rankUpdate(at.miss, -1);
+    check_stop(execution);
     return least_squares(Matrix(curvature.selfadjointView<Eigen::Lower>()),
                          Matrix::Identity(conditions, conditions));
   };
@@ -110,6 +114,7 @@ Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
   Matrix inverse = inverse_curvature(now);
   bool fresh = true;
   for (int iteration = 0; iteration < kMostIterations; ++iteration) {
+    check_stop(execution);
     if (now.miss.cwiseAbs().maxCoeff() < kCalibrated) return now.weights;
     const Vector step = inverse * now.miss;
     Tilt next = tilt(now.lambda - step);
@@ -131,7 +136,8 @@ Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension) {
 }
 
 std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
-                                              std::int64_t count, std::uint64_t seed) {
+                                              std::int64_t count, std::uint64_t seed,
+                                              const Execution& execution) {
   constexpr std::size_t kKept = 4;
   using Key = std::tuple<Eigen::Index, Eigen::Index, std::int64_t, std::uint64_t>;
   static std::mutex mutex;
@@ -142,10 +148,10 @@ std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen
     if (known == key) return points;
   }
   TaskPoints made;
-  made.points = normal_points(task_dimension + query_dimension, count, seed);
+  made.points = normal_points(task_dimension + query_dimension, count, seed, execution);
   made.weights =
       count <= kMostCalibrated
-          ? calibrated_weights(made.points, task_dimension)
+          ? calibrated_weights(made.points, task_dimension, execution)
           : Vector(Vector::Constant(made.points.rows(), 1 / static_cast<double>(made.points.rows())));
   if (kept.size() == kKept) kept.pop_front();
   kept.emplace_back(key, std::make_shared<const TaskPoints>(std::move(made)));

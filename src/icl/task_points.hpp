@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 
 namespace largo {
@@ -11,16 +12,18 @@ namespace largo {
 /// Standard normals in `dimension` coordinates, a row for each point: the first points of Sobol's sequence
 /// after a random digital shift (XOR with bits of Stream(seed)); a power of two of them, at least `count` and
 /// kFewestPoints. Every kParts-th part of them is a net by itself, so that the spread of the parts' averages
-/// bounds the error of the average of all. Domain: 1 <= count <= 2^24, dimension <= 3600.
+/// bounds the error of the average of all. Domain: 1 <= count <= 2^24, dimension <= 3600. Throws
+/// Stopped, as do the others.
 inline constexpr Eigen::Index kParts = 8;
 inline constexpr std::int64_t kFewestPoints = 512;  ///< a block of the kernel to a part
-Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed);
+Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed,
+                     const Execution& execution = {});
 
 /// Positive weights for such points (ω, χ), ω the first `task_dimension` coordinates: of all that give the
 /// averages of 1, χ_i χ_j, ω_k ω_l, χ_i χ_j |χ|² and χ_i χ_j ω_k ω_l exactly, those of least relative
 /// entropy. Risks are close to quadratic in the query and in the task, so that most of their error goes.
 /// Equal weights where there are too few points for that. Cost: O(n d⁸), 0.3 s for d = 5 and n = 8192.
-Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension);
+Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension, const Execution& execution = {});
 
 struct TaskPoints {
   Matrix points;
@@ -30,6 +33,7 @@ inline constexpr std::int64_t kMostCalibrated = 8192;
 
 /// Both; the last few are kept, for the risks at other lengths.
 std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
-                                              std::int64_t count, std::uint64_t seed);
+                                              std::int64_t count, std::uint64_t seed,
+                                              const Execution& execution = {});
 
 }  // namespace largo

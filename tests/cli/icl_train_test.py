@@ -298,7 +298,7 @@ class Train(IclTest):
             self.refuse(*sgd[:-4], "--method", "sgd", "--precision", "float64", "--device", device, fragment="float32")
 
     def interrupt(self, *arguments, once):
-        """Ctrl-C as soon as `once` holds: training ends at once, with nothing on standard output."""
+        """Ctrl-C as soon as `once` holds: training ends within a second, with one line, which is returned."""
         with subprocess.Popen([largo_cli.BINARY, "icl", "train", *arguments], cwd=self.folder, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
@@ -308,17 +308,36 @@ class Train(IclTest):
             self.assertIsNone(process.poll(), "it was over before")
             process.send_signal(signal.SIGINT)
             begin = time.monotonic()
-            out, _ = process.communicate(timeout=largo_cli.TIME_LIMIT)
+            out, err = process.communicate(timeout=largo_cli.TIME_LIMIT)
             self.assertLess(time.monotonic() - begin, 5)  # a second, on a machine that is not busy
-        self.assertNotEqual(process.returncode, 0)
-        self.assertEqual(out, b"")
+        self.assertEqual((process.returncode, out), (130, b""), err)
+        self.assertTrue(err.startswith(b"largo: stopped; ") and err.count(b"\n") == 1, err)
+        return err.decode()
 
     def test_an_interrupt(self):
         """No file is left behind."""
         begin = time.monotonic()
-        self.interrupt("--d", "5", "--L", "1000", "--method", "sgd", "--steps", "100000000", "--csv", "out.csv", "--plot", "out.svg",
-                       once=lambda: time.monotonic() - begin > 0.7)
+        line = self.interrupt("--d", "5", "--L", "1000", "--method", "sgd", "--steps", "100000000", "--csv", "out.csv", "--plot",
+                              "out.svg", once=lambda: time.monotonic() - begin > 0.7)
+        self.assertIn("nothing was written", line)
         self.assertEqual(os.listdir(self.folder), [])
+
+    def test_an_interrupt_before_the_first_checkpoint(self):
+        """Nothing that was done is lost: the state is of the moment of the interrupt."""
+        steps, seen = 100000000, []
+
+        def is_under_way():  # the folder is made before the first step, which takes microseconds
+            if os.path.isdir(self.path("states")):
+                seen.append(time.monotonic())
+            return bool(seen) and seen[-1] - seen[0] > 0.5
+
+        line = self.interrupt("--d", "2", "--L", "10", "--method", "sgd", "--steps", str(steps), "--checkpoints", "states",
+                              once=is_under_way)
+        self.assertIn("the same command goes on from the states in 'states'", line)
+        (step,) = self.saved_steps().values()
+        self.assertGreater(step, 0)
+        self.assertLess(step, steps / 50)  # where the first one would have been saved
+
 
     def saved_steps(self):
         """How far each of the states has come that were saved."""
@@ -342,7 +361,8 @@ class Train(IclTest):
         whole = self.succeed("icl", "train", *arguments, "--csv", "whole.csv")
         before = 0
         for _ in range(2):
-            self.interrupt(*resumed, once=lambda: max(self.saved_steps().values(), default=0) > before)
+            line = self.interrupt(*resumed, once=lambda: max(self.saved_steps().values(), default=0) > before)
+            self.assertIn("goes on", line)
             self.assertEqual(len(self.saved_steps()), 1)
             left = max(self.saved_steps().values())
             self.assertGreater(left, before)

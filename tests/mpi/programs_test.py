@@ -110,6 +110,24 @@ class CommandLine(Program):
         self.assertEqual(out, b"")
         self.assertEqual(self.mpirun(2, *resumed), alone)
 
+    def test_a_signal_to_one_process_ends_all(self):
+        """With one line, and with states of all runs, long before the first that would have been saved without it."""
+        command = [LARGO, *self.TRAIN[:-3], "sgd", "--steps", "100000000", "--threads", "1", "--checkpoints", "states"]
+        with subprocess.Popen([*MPIRUN, "-n", "3", "sh", "-c", 'echo $$ > $$.pid; exec "$@"', "sh", *command], cwd=self.folder,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as process:
+            begin = time.monotonic()
+            while not os.path.isdir(os.path.join(self.folder, "states")) and time.monotonic() - begin < TIME_LIMIT:
+                self.assertIsNone(process.poll(), "it was over before")
+                time.sleep(0.01)
+            time.sleep(0.5)
+            one = [int(name.split(".")[0]) for name in self.files_below("") if name.endswith(".pid")][1]
+            os.kill(one, signal.SIGINT)
+            out, err = process.communicate(timeout=TIME_LIMIT)
+        self.assertEqual((process.returncode, out), (130, ""), err)
+        self.assertEqual(err, "largo: stopped; the same command goes on from the states in 'states'\n")
+        self.assertEqual(len(self.files_below("states")), 3)
+
     def test_doctor(self):
         code, out, err = self.mpirun(3, LARGO, "doctor", "--json")
         self.assertEqual((code, err), (0, ""))

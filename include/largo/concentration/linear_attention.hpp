@@ -30,9 +30,10 @@ struct ToleratedLength {
 /// The shortest prompts over which softmax attention is within `tolerance`, a mean squared distance, of
 /// linear attention over the same tokens; none if that takes more than 1e300 tokens. Domain: centred Gaussian
 /// tokens and queries with an exact formula (ExactErrors), tolerance > 0; otherwise InputError. The length is
-/// exact below 1e9, to 1e-10 beyond. Cost: some 20 lengths of ExactErrors.
+/// exact below 1e9, to 1e-10 beyond. Cost: some 20 lengths of ExactErrors, on the calling thread. Throws
+/// Stopped.
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
-                                                    double scale = 1);
+                                                    double scale = 1, const Execution& execution = {});
 
 /// For many scales, in parallel.
 std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
