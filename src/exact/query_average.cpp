@@ -178,17 +178,24 @@ Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, d
   }
 }
 
+// Shapes before products: a release build does not notice what does not fit.
+AttentionForms checked_forms(const Matrix& root, const ConstMatrixRef& U, const ConstMatrixRef& V,
+                             std::ptrdiff_t query_size) {
+  check_shape(kName, "U", U.rows(), U.cols(), root.rows(), query_size);
+  check_size(kName, "columns of V", V.cols(), root.rows());
+  check_finite(kName, "U", U);
+  check_finite(kName, "V", V);
+  return {root, V};
+}
+
 }  // namespace
 
 class QueryAverage::Rule {
  public:
   Rule(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U, const ConstMatrixRef& V,
        std::ptrdiff_t query_size)
-      : root(covariance_root(kName, "token_covariance", token_covariance).root), forms(root, V) {
-    check_shape(kName, "U", U.rows(), U.cols(), root.rows(), query_size);
-    check_size(kName, "columns of V", V.cols(), root.rows());
-    check_finite(kName, "U", U);
-    check_finite(kName, "V", V);
+      : root(covariance_root(kName, "token_covariance", token_covariance).root),
+        forms(checked_forms(root, U, V, query_size)) {
     scores = root.transpose() * U;
     if (forms.W_trace < std::numeric_limits<double>::min() && !(V * root).isZero(0)) {
       fail(kName, "V is too small: scale it up, and divide the errors by the square of the factor");
