@@ -97,9 +97,8 @@ bool comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Opt
 
 // make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
 // others, which save what they have, and its error is the one to report: of several, that of the first run.
-void make_all(const std::vector<std::size_t>& order, const Execution& execution,
+void make_all(const std::vector<std::size_t>& order, const Execution& execution, LinkedStop& stop,
               const std::function<void(std::size_t i, const Execution& inner)>& make) {
-  LinkedStop stop(execution.stop);
   Execution inner = without_device(execution);
   inner.threads = 1;
   inner.stop = stop.flag();
@@ -109,6 +108,7 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
     const std::size_t i = order[next++];
     try {
+      stop.look();  // a run that has not begun leaves nothing
       check_stop(inner);
       make(i, inner);
     } catch (const Stopped&) {
@@ -142,7 +142,8 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
   std::mutex mutex;
   const std::vector<std::size_t> order = order_of(jobs);
   std::vector<TrainingRun> runs(jobs.size());
-  make_all(order, execution, [&](std::size_t i, const Execution& inner) {
+  LinkedStop stop(execution.stop);
+  make_all(order, execution, stop, [&](std::size_t i, const Execution& inner) {
     const TrainingJob& job = jobs[i];
     const auto& [plan, limits] = seeds[job.seed];
     if (job.method == TrainingMethod::flow) {
@@ -157,6 +158,7 @@ std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std
       mine = share;
       if (share == 1) ++ended;
       progress(ended == all.size() ? 1 : std::min(done / work, 1.0));  // sums are rounded
+      stop.look();
     };
     runs[i] = descent_run(descents[i], show, inner);
     if (comparable(plan)) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limits->exact);

@@ -13,10 +13,9 @@ namespace largo {
 /// set() was called, of which `outer` hears nothing. `outer` must outlive it.
 class LinkedStop {
  public:
-  explicit LinkedStop(const std::atomic<bool>* outer) {
-    if (outer == nullptr) return;
-    flag_ = outer->load(std::memory_order_relaxed);
-    watch_ = std::thread([this, outer] { follow(*outer); });
+  explicit LinkedStop(const std::atomic<bool>* outer) : outer_(outer) {
+    look();
+    if (outer != nullptr) watch_ = std::thread([this] { follow(); });
   }
   LinkedStop(const LinkedStop&) = delete;
   LinkedStop& operator=(const LinkedStop&) = delete;
@@ -31,17 +30,22 @@ class LinkedStop {
   }
 
   void set() { flag_ = true; }
+  /// At `outer`, now.
+  void look() {
+    if (outer_ != nullptr && outer_->load(std::memory_order_relaxed)) set();
+  }
   const std::atomic<bool>* flag() const { return &flag_; }
 
  private:
-  void follow(const std::atomic<bool>& outer) {
+  void follow() {
     constexpr std::chrono::milliseconds kBetween(50);
     std::unique_lock lock(mutex_);
     while (!ended_.wait_for(lock, kBetween, [this] { return over_; })) {
-      if (outer.load(std::memory_order_relaxed)) flag_ = true;
+      look();
     }
   }
 
+  const std::atomic<bool>* outer_;
   std::atomic<bool> flag_ = false;
   std::mutex mutex_;
   std::condition_variable ended_;
