@@ -76,10 +76,12 @@ def test_leaks(name):
     for _ in range(1000):
         call()
     gc.collect()
-    first = tracemalloc.get_traced_memory()[0]
-    for _ in range(COUNTED):
-        call()
-    gc.collect()
-    grown = tracemalloc.get_traced_memory()[0] - first
+    grown = []  # in two rounds: a table that has become too small grows in one of them, a leak in both
+    for _ in range(2):
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(COUNTED):
+            call()
+        gc.collect()
+        grown.append(tracemalloc.get_traced_memory()[0] - before)
     tracemalloc.stop()
-    assert grown < ALLOWED_PYTHON
+    assert min(grown) < ALLOWED_PYTHON
