@@ -162,13 +162,4 @@ LARGO_HOST_DEVICE float to_sphere(float square) {
   return quotient(1.0F, root(square < 0x1p-100F ? 1.0F : square));
 }
 
-/// A coordinate of a uniform point on the unit sphere of R^order (src/sampling/score_sums.cpp): rate = -log2
-/// e/(order
-/// - 2), -1e30 for order 2.
-LARGO_HOST_DEVICE float sphere_coordinate(std::uint32_t radius, std::uint32_t angle, float rate) {
-  const float rest = power_of_two(rate * squared_radius(radius));
-  const float square = 1.0F - rest > 0.0F ? 1.0F - rest : 0.0F;
-  return root(square) * with_sign_of(radius, direction(angle).first);
-}
-
 }  // namespace largo::cuda

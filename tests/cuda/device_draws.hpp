@@ -11,7 +11,7 @@ namespace largo::cuda {
 /// Of one token, bit by bit.
 struct TokenDraws {
   std::uint32_t words[2];
-  float normals[2], coin, interval, atom, to_sphere, sphere_coordinate, power, fixed_weight, weight;
+  float normals[2], coin, interval, atom, to_sphere, two_sided, power, fixed_weight, weight;
 };
 
 /// Of tokens 0, 1, ... of the address.

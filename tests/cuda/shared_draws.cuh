@@ -16,7 +16,7 @@ LARGO_HOST_DEVICE TokenDraws token_draws(const Address& at, std::uint64_t t) {
           interval(words.first, 0.1F, 3),
           atom(words.second, atoms),
           to_sphere(x.first * x.first),
-          sphere_coordinate(words.first, words.second, -0.3F),
+          two_sided(words.first, {0.7, 2.5, 0.97}),
           power_of_two(-9 * x.first * x.first),
           weight<false>(7, x.first),
           weight<true>(30, x.first - 6.7F)};
