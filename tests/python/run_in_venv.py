@@ -46,7 +46,7 @@ def main():
         tests = [HERE / name for name in ("test_odd_inputs.py", "test_laws.py", "test_tasks.py", "test_pickle.py")] if checked else [HERE]
         if checked:
             environment.update(sanitizer(options.compiler))
-        command = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", HERE, *tests, *options.rest]
+        command = [python, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", "--rootdir", HERE, *tests, *options.rest]
         return subprocess.run(command, env=environment, cwd=folder).returncode
 
 
