@@ -118,6 +118,9 @@ class Fresh(ScriptTest):
         self.assertFalse(os.path.exists(os.path.join(self.folder, "largo-fresh")))
 
     def test_the_exit_code_is_the_commands_and_nothing_stays_but_the_base(self):
+        stale = os.path.join(self.folder, "largo-fresh", "run.killed")
+        os.makedirs(stale, mode=0o700)
+        os.utime(stale, (0, 0))
         for line, code in [("exit 7", 7), ("true", 0)]:
             done = self.run_script("check_fresh", line)
             self.assertEqual(done.returncode, code, done.stderr)
