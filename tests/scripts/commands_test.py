@@ -39,10 +39,13 @@ class ScriptTest(unittest.TestCase):
             file.write("#!/bin/sh\n" + text + "\n")
         os.chmod(path, 0o755)
 
-    def run_script(self, name, *arguments, path=None):
+    def run_script(self, name, *arguments, path=None, root=ROOT):
+        if root != ROOT:
+            os.makedirs(os.path.join(root, "scripts"), exist_ok=True)
+            shutil.copy(os.path.join(ROOT, "scripts", name), os.path.join(root, "scripts"))
         path = path or os.path.join(self.folder, "bin") + os.pathsep + os.environ["PATH"]
         environment = {**os.environ, "PATH": path, "TMPDIR": self.folder}
-        return subprocess.run(["bash", os.path.join(ROOT, "scripts", name), *arguments], env=environment, cwd=ROOT, check=False,
+        return subprocess.run(["bash", os.path.join(root, "scripts", name), *arguments], env=environment, cwd=root, check=False,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
 
     def refuse(self, name, *arguments, code, fragment, **options):
@@ -93,6 +96,17 @@ class Scripts(ScriptTest):
         os.symlink(shutil.which("bash"), os.path.join(here, "bash"))
         self.refuse("check_web", "--all", path=here, code=1, fragment="run scripts/deps --web")
         self.assertIn("skipped", self.run_script("check_web", path=here).stdout)
+
+    def test_the_page_says_why_npm_failed(self):
+        """npm 9, as Debian has it, and later ones begin their lines differently."""
+        copy = os.path.join(self.folder, "copy")
+        shutil.copytree(os.path.join(ROOT, "web"), os.path.join(copy, "web"), ignore=shutil.ignore_patterns("node_modules"))
+        self.program("node", "")
+        for prefix in ["npm ERR!", "npm error"]:
+            self.program("npm", f"echo '{prefix} code ENOTFOUND' >&2; exit 1")
+            done = self.run_script("check_web", "--all", root=copy)
+            self.assertEqual(done.returncode, 1, done)
+            self.assertIn("npm ci failed: code ENOTFOUND\n", done.stderr)
 
 
 class Fresh(ScriptTest):
