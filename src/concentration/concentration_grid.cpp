@@ -123,7 +123,7 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
         const double L = lengths[static_cast<std::size_t>(i)];
         for (std::size_t k = 0; k < plan.scales.size(); ++k) {
           check_stop(execution);
-          pack_errors(errors(L, plan.scales[k]), row.data() + k * kErrorNumbers);
+          pack_errors(errors(L, plan.scales[k], execution), row.data() + k * kErrorNumbers);
         }
         progress.add(Progress::kExactLength);
       });

@@ -13,7 +13,7 @@ std::vector<ConcentrationRow> exact_rows(const std::vector<AttentionLayer>& laye
                                          const Execution& execution) {
   const AlignedVector<double> numbers = distribute_rows(
       std::ssize(layers), kErrorNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
-        pack_errors(ExactErrors(layers[static_cast<std::size_t>(i)])(L), row.data());
+        pack_errors(ExactErrors(layers[static_cast<std::size_t>(i)])(L, 1, execution), row.data());
       });
   std::vector<ConcentrationRow> rows;
   for (std::size_t i = 0; i < layers.size(); ++i) {

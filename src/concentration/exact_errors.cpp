@@ -7,6 +7,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -37,7 +38,7 @@ QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& l
 class ExactErrors::Formula {
  public:
   virtual ~Formula() = default;
-  virtual PromptErrors operator()(double L, double scale) const = 0;
+  virtual PromptErrors operator()(double L, double scale, const Execution& execution) const = 0;
 };
 
 class ExactErrors::GaussianTokens final : public Formula {
@@ -45,8 +46,8 @@ class ExactErrors::GaussianTokens final : public Formula {
   GaussianTokens(const GaussianMeasure& tokens, const AttentionLayer& layer)
       : average_(average_over(tokens, layer)), centred_(tokens.mean().isZero(0)) {}
 
-  PromptErrors operator()(double L, double scale) const override {
-    const AveragedAttentionError e = average_(L, scale);
+  PromptErrors operator()(double L, double scale, const Execution& execution) const override {
+    const AveragedAttentionError e = average_(L, scale, execution);
     PromptErrors errors{e.output, e.gradient_V, e.gradient_U, std::nullopt};
     if (centred_) errors.softmax_linear = e.softmax_linear;
     return errors;
@@ -66,7 +67,7 @@ class ExactErrors::ScoreLawTokens final : public Formula {
         queries_(finite_queries(layer.queries)),
         directions_(layer.U * queries_.rows.transpose()) {}
 
-  PromptErrors operator()(double L, double scale) const override {
+  PromptErrors operator()(double L, double scale, const Execution& execution) const override {
     PromptErrors sum;
     const auto add = [&](Estimate& to, double factor, const OutputError& error) {
       to.value += factor * error.mse;
@@ -74,6 +75,7 @@ class ExactErrors::ScoreLawTokens final : public Formula {
     };
     const auto rows = static_cast<double>(V_.rows());
     for (Eigen::Index i = 0; i < directions_.cols(); ++i) {
+      check_stop(execution);
       const double weight = queries_.probabilities[i];
       const ScoreLaw law = tokens_->score_law(scale * directions_.col(i));
       add(sum.output, weight, score_law_error(law, scale * V_, L));
@@ -123,11 +125,11 @@ ExactErrors::ExactErrors(const AttentionLayer& layer) {
 }
 ExactErrors::~ExactErrors() = default;
 
-PromptErrors ExactErrors::operator()(double L, double scale) const {
+PromptErrors ExactErrors::operator()(double L, double scale, const Execution& execution) const {
   // Fourth powers of it are to be numbers.
   if (!(scale == 0 || (scale >= 1e-50 && scale <= 1e50)))
     fail(kName, "scale", scale, "0, or between 1e-50 and 1e50");
-  return (*formula_)(L, scale);
+  return (*formula_)(L, scale, execution);
 }
 
 }  // namespace largo

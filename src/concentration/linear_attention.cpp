@@ -58,7 +58,7 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
   const ExactErrors errors(layer);
   const auto difference = [&](double L) {
     check_stop(execution);
-    return errors(L, scale).softmax_linear->value;
+    return errors(L, scale, execution).softmax_linear->value;
   };
   const auto excess = [&](double log_L) {
     const double value = difference(std::min(std::exp(log_L), kLargestL));

@@ -135,7 +135,8 @@ Averaged average(const std::vector<DirectionNode>& nodes, double rule_error, con
 }
 
 // Nodes as needed.
-Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale) {
+Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale,
+                 const Execution& execution) {
   const double largest = scale * std::sqrt(nodes.largest_square(L));
   if (!(largest <= kLargestScoreSpread)) {
     fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
@@ -145,7 +146,7 @@ Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, d
     Sums sums;
     const std::size_t count = nodes.count(level, L);
     for (std::size_t i = 0; i < count; ++i) {
-      const DirectionNode& node = nodes.at(level, i);
+      const DirectionNode& node = nodes.at(level, i, execution);
       errors.add_to(sums, (*table)(scale * std::sqrt(node.square)), node);
     }
     return sums;
@@ -202,10 +203,10 @@ class QueryAverage::Rule {
     }
   }
 
-  Averaged operator()(double L, double scale) const {
+  Averaged operator()(double L, double scale, const Execution& execution) const {
     const ErrorsAt errors(forms, L, scale);
-    if (gaussian) return average(*gaussian, errors, L, scale);
-    if (sphere) return average(sphere->at(scale), kSphereError, errors, L, scale);
+    if (gaussian) return average(*gaussian, errors, L, scale, execution);
+    if (sphere) return average(sphere->at(scale, execution), kSphereError, errors, L, scale);
     return average(nodes, 0, errors, L, scale);
   }
 
@@ -259,14 +260,15 @@ QueryAverage QueryAverage::over_sphere(const ConstMatrixRef& token_covariance, c
   return QueryAverage(rule);
 }
 
-AveragedAttentionError QueryAverage::operator()(double L, double token_scale) const {
+AveragedAttentionError QueryAverage::operator()(double L, double token_scale,
+                                                const Execution& execution) const {
   check_prompt_length(kName, L);
   check_nonnegative(kName, "token_scale", token_scale);
   AveragedAttentionError result;
   const bool infinite = L == kInfinitePrompt;
   if (rule_->root.cols() == 0) return result;
   // The limit does not depend on L; everything else vanishes there.
-  const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale);
+  const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale, execution);
   for (const double x : value) check_finite(kName, "averaged error", x);
   if (!(std::abs(value[kCheck] - 1) < kLargestCheck)) {
     fail(kName, "the average over the queries does not converge: sample the queries");

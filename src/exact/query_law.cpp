@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "largo/numerics/factor.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -156,7 +157,7 @@ FormProducts QueryLaw::averages() const {
   return averages;
 }
 
-QueryLaw::Densities QueryLaw::densities(double q) const {
+QueryLaw::Densities QueryLaw::densities(double q, const Execution& execution) const {
   const double decay = q / (2 * largest_);
   const double crossing = std::max(saddle_point(decay), kLeastCrossing / decay);
   ComplexVector D(ratio_.size());
@@ -184,6 +185,7 @@ QueryLaw::Densities QueryLaw::densities(double q) const {
   Densities densities;
   const double scale = std::exp(top) / (2 * largest_) * kContourStep / std::numbers::pi;
   for (int i = 0; i < kMostNodes; ++i) {
+    check_stop(execution);
     const double w = kContourStep * i;
     const Complex relative =
         exponent(crossing + Complex(depth * (1 - std::cosh(w)), height * std::sinh(w))) - top;

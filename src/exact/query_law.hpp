@@ -22,6 +22,7 @@
 #include <array>
 #include <complex>
 
+#include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 
 namespace largo {
@@ -64,11 +65,11 @@ class QueryLaw {
   double lowest() const { return lowest_; }
 
   /// Densities at Q = q > 0, and the same from every other node of the contour: their difference is well
-  /// above the error of the finer.
+  /// above the error of the finer. Throws Stopped.
   struct Densities {
     FormProducts fine{}, coarse{};
   };
-  Densities densities(double q) const;
+  Densities densities(double q, const Execution& execution = {}) const;
 
   /// Averages over all queries.
   FormProducts averages() const;

@@ -76,7 +76,7 @@ SphereNodes::SphereNodes(double radius, const Matrix& scores, const AttentionFor
   largest_spread_ = radius * operator_norm(scores);
 }
 
-const std::vector<DirectionNode>& SphereNodes::at(double scale) const {
+const std::vector<DirectionNode>& SphereNodes::at(double scale, const Execution& execution) const {
   if (!(scale * largest_spread_ <= kLargestSphereSpread)) {
     fail("averaged_attention_error", "largest spread of the scores over the sphere", scale * largest_spread_,
          "at most 300 (or sample the queries)");
@@ -85,7 +85,8 @@ const std::vector<DirectionNode>& SphereNodes::at(double scale) const {
   const auto found = scales_.find(scale);
   if (found != scales_.end()) return found->second;
   std::vector<DirectionNode> nodes;
-  for (const QueryNode& node : sphere_query_nodes(radius_, scale * scores_, forms_.W, forms_.G, forms_.WG)) {
+  for (const QueryNode& node :
+       sphere_query_nodes(radius_, scale * scores_, forms_.W, forms_.G, forms_.WG, execution)) {
     DirectionNode& here = nodes.emplace_back();
     if (node.square > kNoSpread) {
       here = {node.square / (scale * scale), by_direction(node.fine, node.square),
@@ -128,21 +129,21 @@ std::size_t GaussianNodes::count(int level, double L) const {
   return static_cast<std::size_t>((last(L) - place(level, 0)) / step) + 1;
 }
 
-const DirectionNode& GaussianNodes::at(int level, std::size_t i) const {
+const DirectionNode& GaussianNodes::at(int level, std::size_t i, const Execution& execution) const {
   const std::lock_guard lock(mutex_);
   const auto index = static_cast<std::size_t>(level);
   if (index >= levels_.size()) levels_.resize(index + 1);
   std::deque<DirectionNode>& nodes = levels_[index];
-  while (nodes.size() <= i) nodes.push_back(compute(place(level, nodes.size())));
+  while (nodes.size() <= i) nodes.push_back(compute(place(level, nodes.size()), execution));
   return nodes[i];
 }
 
-DirectionNode GaussianNodes::compute(double t) const {
+DirectionNode GaussianNodes::compute(double t, const Execution& execution) const {
   const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
   const double q = law_.largest() * rho * rho;
   // dq = 2λρ dρ, dρ = dt/(1 + e^-t)
   const double weight = 2 * law_.largest() * rho / (1 + std::exp(-t));
-  const QueryLaw::Densities densities = law_.densities(q);
+  const QueryLaw::Densities densities = law_.densities(q, execution);
   DirectionNode node;
   node.square = law_.smallest_square() + q;
   node.fine = by_direction(densities.fine, node.square);

@@ -39,7 +39,7 @@ class SphereNodes {
   SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms);
 
   /// With s² at scale 1. Throws InputError where s may be beyond 300.
-  const std::vector<DirectionNode>& at(double scale) const;
+  const std::vector<DirectionNode>& at(double scale, const Execution& execution = {}) const;
 
  private:
   double radius_, largest_spread_;
@@ -62,14 +62,14 @@ class GaussianNodes {
   /// How many nodes of a level matter for prompts of L tokens.
   std::size_t count(int level, double L) const;
   /// Without the step in its weight.
-  const DirectionNode& at(int level, std::size_t i) const;
+  const DirectionNode& at(int level, std::size_t i, const Execution& execution = {}) const;
   /// s² of the farthest queries that matter.
   double largest_square(double L) const;
 
  private:
   double last(double L) const;
   double place(int level, std::size_t i) const;
-  DirectionNode compute(double t) const;
+  DirectionNode compute(double t, const Execution& execution) const;
 
   QueryLaw law_;
   double first_;

@@ -6,6 +6,7 @@
 #include <numbers>
 
 #include "exact/sphere_law.hpp"
+#include "numerics/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -127,7 +128,7 @@ std::vector<Place> that_matter(const std::vector<Place>& places) {
 }  // namespace
 
 std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, const Matrix& W,
-                                          const Matrix& G, const Matrix& WG) {
+                                          const Matrix& G, const Matrix& WG, const Execution& execution) {
   const SphereSpectrum spectrum = sphere_spectrum(radius, scores, W, G, WG);
   if (spectrum.levels.size() == 1) return {constant_node(spectrum)};
   if (spectrum.size() == 2) return circle_nodes(spectrum);
@@ -135,10 +136,14 @@ std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, c
   for (Eigen::Index interval = 0; interval + 1 < spectrum.levels.size(); ++interval) {
     const double step = step_for(spectrum, interval);
     const auto last = static_cast<int>(kFarthest / step);
-    for (int i = -last; i <= last; ++i) places.push_back(place_at(spectrum, interval, i * step, step));
+    for (int i = -last; i <= last; ++i) {
+      check_stop(execution);
+      places.push_back(place_at(spectrum, interval, i * step, step));
+    }
   }
   std::vector<QueryNode> nodes;
   for (const Place& place : that_matter(places)) {
+    check_stop(execution);
     QueryNode& node = nodes.emplace_back();
     node.square = place.square;
     SphereContour(spectrum, place).add_to(node, place.weight);

@@ -29,8 +29,8 @@ namespace largo {
 /// differ by the step of the contour alone, at most 1e-11, and not at all for e <= 2 or where all queries
 /// have one s² (one node then; at s² = 0 its forms of a are zero). Nodes: 60 to 270 for each interval between
 /// distinct eigenvalues, 1,000 for one over which s changes by 30. Cost: 30 to 160 ms for e <= 8, 0.4 to 1 s
-/// for e = 30, 5 s for e = 100.
+/// for e = 30, 5 s for e = 100. Throws Stopped.
 std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, const Matrix& W,
-                                          const Matrix& G, const Matrix& WG);
+                                          const Matrix& G, const Matrix& WG, const Execution& execution = {});
 
 }  // namespace largo

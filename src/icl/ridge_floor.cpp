@@ -7,6 +7,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/numerics/simd_math.hpp"
 #include "sampling/chi_squared.hpp"
 
 namespace largo {
@@ -16,6 +17,7 @@ constexpr const char* kName = "ridge_floor";
 constexpr double kMostCounted = 0x1p53;  // lengths beyond are taken for their mean
 constexpr double kRank = 1e-13;          // of the singular values, as in covariance_root
 constexpr double kIsotropic = 1e-12;
+constexpr double kRuleError = 1e-11;                         // of the integral over a column
 constexpr double kLeastNoise = 1e-250;                       // of D², so that no quotient overflows
 constexpr std::uint64_t kUniforms = std::uint64_t{1} << 61;  // counters from the normals to the uniforms
 
@@ -23,10 +25,10 @@ constexpr std::uint64_t kUniforms = std::uint64_t{1} << 61;  // counters from th
 // m x m Wishart matrix W of L degrees, and the identity across B. So R* = ½ (across + E ‖F‖² taken in the
 // metric (I + D W D/τ²)⁻¹), F Fᵀ = Bᵀ Pᵀ Σ_q P B.
 struct Reduced {
-  Vector D;
+  Vector D;           // over its largest, D_0
   Matrix F;           // m x (rank of Σ_q)
   double across = 0;  // tr of Pᵀ Σ_q P where tokens say nothing of the task
-  double noise = 0;   // τ², and zero where it is too small to matter
+  double noise = 0;   // τ²/D_0², and zero where it is too small to matter
 };
 
 Reduced reduce(const RegressionProblem& problem) {
@@ -35,7 +37,6 @@ Reduced reduce(const RegressionProblem& problem) {
   const Matrix P = covariance_root(kName, "prior_covariance", problem.prior_covariance).root;
   const Matrix C_q = covariance_root(kName, "query_covariance", problem.query_covariance).root;
   Reduced reduced;
-  reduced.noise = problem.noise;
   const Matrix seen = P.transpose() * C_q;  // r x k
   if (C.cols() == 0 || P.cols() == 0) {
     reduced.across = seen.squaredNorm();
@@ -44,127 +45,159 @@ Reduced reduce(const RegressionProblem& problem) {
   const SingularValues s = singular_values(C.transpose() * P);
   Eigen::Index m = 0;
   while (m < s.values.size() && s.values[m] > kRank * s.values[0]) ++m;
-  reduced.D = s.values.head(m);
-  if (m > 0 && reduced.noise < kLeastNoise * reduced.D[0] * reduced.D[0]) reduced.noise = 0;
+  if (m > 0) {
+    reduced.D = s.values.head(m) / s.values[0];
+    const double root = std::sqrt(problem.noise) / s.values[0];
+    reduced.noise = root * root < kLeastNoise ? 0 : root * root;
+  }
   reduced.F = s.right.leftCols(m).transpose() * seen;
   reduced.across = (s.right.rightCols(P.cols() - m).transpose() * seen).squaredNorm();
   return reduced;
 }
 
-// Turns column k of K, from row k on, into its length by a reflection, which it also applies to the columns
-// after it and to G.
-void reflect(Eigen::Index k, Matrix& K, Matrix& G) {
-  const Eigen::Index rows = K.rows() - k;
-  const double norm = K.col(k).tail(rows).norm();
-  if (norm == 0) return;
-  Vector v = K.col(k).tail(rows);
-  v[0] += v[0] < 0 ? -norm : norm;
-  const double scale = 2 / v.squaredNorm();
-  const auto apply = [&](Matrix& A, Eigen::Index first) {
-    for (Eigen::Index j = first; j < A.cols(); ++j) {
-      const double along = scale * v.dot(A.col(j).tail(rows));
-      A.col(j).tail(rows) -= along * v;
-    }
-  };
-  apply(K, k);
-  apply(G, 0);
-}
-
-// The root of a unit, 2^k, in which values are of order one: fourth powers of samples must stay in range, and
-// without noise to speak of a long prompt leaves little. Values are of the size of ‖F‖² where L < m, and else
-// of what the mean of W leaves.
-double root_of_unit(const Reduced& reduced, std::int64_t L) {
-  double size = 0;
-  for (Eigen::Index j = 0; j < reduced.D.size(); ++j) {
-    const double told =
-        L < reduced.D.size() ? 0 : static_cast<double>(L) * (reduced.D[j] * reduced.D[j] / reduced.noise);
-    size += reduced.F.row(j).squaredNorm() / (1 + told);
-  }
-  return size > 0 ? std::scalbn(1.0, std::ilogb(size) / 2) : 1;
-}
-
-// Values and controls over the unit.
-class FloorSampler final : public Sampler {
+// A column y of X D given the others, Y: entry (j, j) of the posterior covariance, averaged over y.
+//
+//   E 1/(1 + Q) = ∫_0^∞ e^{-t} E e^{-tQ} dt = ∫_0^∞ e^{-t} √(T(τ²)/T(τ² + 2tD_j²)) dt,   Q = yᵀ(τ² + Y
+//   Yᵀ)⁻¹y, T(s) = s^{L-n} ∏_k (Λ_k + s) (N + s Σ_k q_k²/(Λ_k + s)),
+//
+// with Λ_k the n = min(m, L) nonzero eigenvalues of DXᵀXD, q_k the entries j of its eigenvectors, N = 1 - Σ
+// q_k²: the determinant of YᵀY + s is that of DXᵀXD + s times entry (j, j) of the inverse. Nothing cancels.
+// The rare prompts with y almost in the span of Y, which carry the mean where noise is faint, are integrated
+// out; what is left is a function of Y that varies by a factor of order one.
+class ColumnAverage {
  public:
-  FloorSampler(const Reduced& reduced, double root, std::int64_t L, std::uint64_t seed)
-      : reduced_(reduced),
-        root_(root),
-        L_(L),
-        seed_(seed),
-        m_(reduced.D.size()),
-        n_(std::min<std::int64_t>(m_, L)) {
-    if (reduced.noise == 0) return;
-    const Vector D2 = reduced.D.cwiseAbs2() / reduced.noise;
-    inner_ = D2.array() / (1 + static_cast<double>(L) * D2.array());
-    const Matrix HF = (inner_.array() / reduced.D.array()).matrix().asDiagonal() * reduced.F;
-    outer_ = reduced.noise / (root * root) * HF * HF.transpose();
-  }
+  ColumnAverage(double noise, std::int64_t L) : noise_(noise), L_(static_cast<double>(L)) {}
 
-  void sample(std::uint64_t index, std::span<double> values, std::span<double> controls) override {
-    const Matrix A = bartlett(index);
-    // The part of F across the columns of (D A, τ I), by reflections: nothing cancels.
-    Matrix K = Matrix::Zero(m_ + n_, n_), G = Matrix::Zero(m_ + n_, reduced_.F.cols());
-    K.topRows(m_) = reduced_.D.asDiagonal() * A;
-    K.bottomRows(n_).diagonal().setConstant(std::sqrt(reduced_.noise));
-    G.topRows(m_) = reduced_.F;
-    for (Eigen::Index k = 0; k < n_; ++k) reflect(k, K, G);
-    values[0] = (G.bottomRows(m_) / root_).squaredNorm() / 2;
-    if (reduced_.noise > 0) expand(A, controls);
+  double operator()(double D, const Vector& eigenvalues, const Vector& shares, double null_share) {
+    const Eigen::ArrayXd shifted = eigenvalues.array() + noise_;
+    const double powers = L_ - static_cast<double>(eigenvalues.size());
+    const double bracket = null_share + noise_ * (shares.array() / shifted).sum();
+    // The integrand is flat up to a share of 1/(1 + D² d ln T/ds), and analytic in ln t for |Im ln t| < π/2.
+    const double slope = shifted.inverse().sum() + (powers > 0 ? powers / noise_ : 0) +
+                         (shares.array() * eigenvalues.array() / shifted.square()).sum() / bracket;
+    const double first = -std::log1p(D * D * slope) - kDepth;
+    const auto nodes = static_cast<Eigen::Index>((kLastNode - first) / kStep) + 1;
+    places_ = first + kStep * Eigen::ArrayXd::LinSpaced(nodes, 0, static_cast<double>(nodes - 1));
+    times_.resize(nodes);
+    simd::exp(numbers(places_), numbers(times_));
+    moves_ = 2 * D * D * times_;
+    exponent_ = places_ - times_;
+    product_.setOnes(nodes);
+    Eigen::ArrayXd sum = Eigen::ArrayXd::Constant(nodes, null_share);
+    for (Eigen::Index k = 0; k < eigenvalues.size(); ++k) {
+      sum += shares[k] * (noise_ + moves_) / (shifted[k] + moves_);
+      divide_by(1 + moves_ / shifted[k]);
+    }
+    divide_by(sum / bracket);
+    take_logarithm(1);
+    if (powers > 0) {
+      // log1p: with u = 1 + x rounded, log(u) x/(u - 1) has no error of that rounding
+      const Eigen::ArrayXd x = moves_ / noise_;
+      product_ = 1 + x;
+      const Eigen::ArrayXd u = product_;
+      take_logarithm((u == 1).select(0.0, powers * x / (u - 1)));
+      exponent_ -= (u == 1).select(0.5 * powers * x, 0.0);
+    }
+    simd::exp(numbers(exponent_), numbers(exponent_));
+    return kStep * exponent_.sum();
   }
 
  private:
-  // W = A Aᵀ, A lower triangular: √χ²_{L-j} on the diagonal, normals below; min(m, L) columns.
+  static std::span<double> numbers(Eigen::ArrayXd& values) {
+    return {values.data(), static_cast<std::size_t>(values.size())};
+  }
+
+  // Divides the integrand by the root of the factor, which rises with t from one.
+  void divide_by(const Eigen::ArrayXd& factor) {
+    if (product_.tail<1>()[0] > kLargestProduct / factor.tail<1>()[0]) take_logarithm(1);
+    product_ *= factor;
+  }
+
+  template <typename Power>
+  void take_logarithm(const Power& power) {
+    simd::log(numbers(product_), numbers(product_));
+    exponent_ -= 0.5 * power * product_;
+    product_.setOnes();
+  }
+
+  static constexpr double kStep = 0.35;     // an error of e^{-π²/kStep}, 1e-12
+  static constexpr double kDepth = 30;      // what is left out below is e^-30
+  static constexpr double kLastNode = 3.6;  // and above e^{-e^3.6}
+  static constexpr double kLargestProduct = 1e300;
+  double noise_, L_;
+  Eigen::ArrayXd places_, times_, moves_, exponent_, product_;
+};
+
+// Half the sum over the columns, each with its weight |F_j|²: other entries of the posterior covariance
+// average to zero, since the sign of a column is as likely as the other.
+class FloorSampler final : public Sampler {
+ public:
+  FloorSampler(const Reduced& reduced, double unit, std::int64_t L, std::uint64_t seed)
+      : reduced_(reduced),
+        weights_(reduced.F.rowwise().squaredNorm() / (2 * unit)),
+        L_(L),
+        seed_(seed),
+        average_(reduced.noise, L) {}
+
+  void sample(std::uint64_t index, std::span<double> values, std::span<double> /*controls*/) override {
+    const Matrix A = bartlett(index);
+    const SingularValues svd = singular_values((reduced_.D.asDiagonal() * A).transpose());
+    const Eigen::Index m = A.rows(), n = A.cols();
+    const Vector eigenvalues = svd.values.cwiseAbs2();
+    for (Eigen::Index j = 0; j < m; ++j) {
+      const Vector shares = svd.right.row(j).head(n).cwiseAbs2();
+      const double null_share = svd.right.row(j).tail(m - n).squaredNorm();
+      values[0] += weights_[j] * average_(reduced_.D[j], eigenvalues, shares, null_share);
+    }
+  }
+
+ private:
+  // XᵀX = A Aᵀ, A lower triangular: √χ²_{L-j} on the diagonal, normals below; min(m, L) columns.
   Matrix bartlett(std::uint64_t index) const {
+    const Eigen::Index m = reduced_.D.size(), n = std::min<std::int64_t>(m, L_);
     ChiSquaredDraws draws({seed_, index, 0}, {seed_, index, kUniforms});
-    Matrix A = Matrix::Zero(m_, n_);
-    for (Eigen::Index j = 0; j < n_; ++j) {
+    Matrix A = Matrix::Zero(m, n);
+    for (Eigen::Index j = 0; j < n; ++j) {
       A(j, j) = std::sqrt(draws.chi_squared(L_ - j));
-      for (Eigen::Index i = j + 1; i < m_; ++i) A(i, j) = draws.normal();
+      for (Eigen::Index i = j + 1; i < m; ++i) A(i, j) = draws.normal();
     }
     return A;
   }
 
-  // With Δ = W - L I and H = (I + L D²/τ²)⁻¹, the value is ½ tr F Fᵀ (H - H D Δ D H/τ² + H D Δ D H D Δ D H/τ⁴
-  // - ...); the second and the third term, less their means (E Δ M Δ = L (M + tr M) for diagonal M).
-  void expand(const Matrix& A, std::span<double> controls) const {
-    Matrix delta = A * A.transpose();
-    const auto length = static_cast<double>(L_);
-    delta.diagonal().array() -= length;
-    double linear = 0, quadratic = 0;
-    for (Eigen::Index i = 0; i < m_; ++i) {
-      for (Eigen::Index k = 0; k < m_; ++k) {
-        linear += outer_(i, k) * delta(i, k);
-        double product = 0;
-        for (Eigen::Index j = 0; j < m_; ++j) product += delta(i, j) * inner_[j] * delta(j, k);
-        quadratic += outer_(i, k) * product;
-      }
-    }
-    const double mean = length * (outer_.diagonal().dot(inner_) + outer_.trace() * inner_.sum());
-    controls[0] = -linear / 2;
-    controls[1] = (quadratic - mean) / 2;
-  }
-
   const Reduced& reduced_;
-  double root_;
+  Vector weights_;
   std::int64_t L_;
   std::uint64_t seed_;
-  Eigen::Index m_, n_;
-  Vector inner_;  // D² H/τ²
-  Matrix outer_;  // D H F Fᵀ H D/τ²
+  ColumnAverage average_;
 };
+
+// A power of two of the size of the values, whose fourth powers must stay in range: what prompts leave whose
+// XᵀX is L times the identity.
+double unit_of(const Reduced& reduced, std::int64_t L) {
+  const Eigen::Index m = reduced.D.size();
+  double size = 0;
+  ColumnAverage average(reduced.noise, L);
+  for (Eigen::Index j = 0; j < m; ++j) {
+    const double left =
+        L < m ? 1
+              : average(reduced.D[j], static_cast<double>(L) * reduced.D.cwiseAbs2(), Vector::Unit(m, j), 0);
+    size += reduced.F.row(j).squaredNorm() * left;
+  }
+  return size > 0 ? std::scalbn(1.0, std::ilogb(size)) : 1;
+}
 
 class FloorExperiment final : public Experiment {
  public:
-  FloorExperiment(const Reduced& reduced, double root, std::int64_t L, std::uint64_t seed)
-      : reduced_(reduced), root_(root), L_(L), seed_(seed) {}
+  FloorExperiment(const Reduced& reduced, double unit, std::int64_t L, std::uint64_t seed)
+      : reduced_(reduced), unit_(unit), L_(L), seed_(seed) {}
   std::size_t quantities() const override { return 1; }
   std::unique_ptr<Sampler> sampler() const override {
-    return std::make_unique<FloorSampler>(reduced_, root_, L_, seed_);
+    return std::make_unique<FloorSampler>(reduced_, unit_, L_, seed_);
   }
 
  private:
   const Reduced& reduced_;
-  double root_;
+  double unit_;
   std::int64_t L_;
   std::uint64_t seed_;
 };
@@ -195,11 +228,18 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
     return exact(across + sum / 2);
   }
   const auto L = static_cast<std::int64_t>(length);
-  const double root = root_of_unit(reduced, L), unit = root * root;
-  const FloorExperiment experiment(reduced, root, L, seed);
-  const SampledMean mean = sample_means(experiment, plan, execution).front();
-  return {across + unit * mean.value, unit * mean.standard_error, across + unit * mean.low,
-          across + unit * mean.high, mean.samples};
+  const double unit = unit_of(reduced, L);
+  const FloorExperiment experiment(reduced, unit, L, seed);
+  SamplingPlan without_controls = plan;
+  without_controls.use_controls = false;
+  // One column has no others to be drawn.
+  if (reduced.D.size() == 1) without_controls.samples = 2;
+  const SampledMean mean = sample_means(experiment, without_controls, execution).front();
+  const double value = across + unit * mean.value;
+  if (reduced.D.size() == 1) return exact(value);
+  const double rule = kRuleError * value;
+  return {value, std::hypot(unit * mean.standard_error, rule), across + unit * mean.low - rule,
+          across + unit * mean.high + rule, mean.samples};
 }
 
 }  // namespace largo

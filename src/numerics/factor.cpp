@@ -1,6 +1,8 @@
 #include "largo/numerics/factor.hpp"
 
 #include <cmath>
+#include <limits>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -9,10 +11,34 @@
 namespace largo {
 namespace {
 
-// Rounding leaves eigenvalues of a singular covariance at about ±1e-16 of the largest; a matrix computed
-// from data in single precision may be further off. Both constants are documented in factor.hpp.
+// A matrix computed from data in single precision may have negative eigenvalues so far below zero.
 constexpr double kIndefinite = -1e-10;
-constexpr double kNegligible = 1e-13;
+// Rounding of the entries leaves eigenvalues of a singular covariance at about d ε of the largest.
+constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();
+// Powers of two that units of coordinates differ by: coordinates of about the same size keep one unit.
+constexpr int kUnitStep = 10;
+
+// Powers of two that bring all variances to the order of the largest: what is small in its own coordinate
+// alone is then not small, and keeps its digits. Exact, and ones for variances within 2^20 of one another;
+// ones also where a covariance exceeds what the variances allow, as rounding of zeros may make it.
+Vector coordinate_units(const ConstMatrixRef& covariance) {
+  const Eigen::Index d = covariance.rows();
+  const double largest = covariance.diagonal().maxCoeff();
+  Vector units = Vector::Ones(d);
+  for (Eigen::Index i = 0; i < d; ++i) {
+    const double variance = covariance(i, i);
+    if (!(variance > 0)) continue;
+    const double steps = std::round((std::log2(variance) - std::log2(largest)) / (2 * kUnitStep));
+    units[i] = std::scalbn(1.0, kUnitStep * static_cast<int>(steps));
+  }
+  constexpr double kRoom = 0x1p20;  // of an entry over the variances, both within a step of the largest
+  for (Eigen::Index i = 0; i < d; ++i) {
+    for (Eigen::Index j = 0; j < i; ++j) {
+      if (!(std::abs(covariance(i, j)) / units[i] / units[j] <= kRoom * largest)) return Vector::Ones(d);
+    }
+  }
+  return units;
+}
 
 }  // namespace
 
@@ -20,16 +46,21 @@ CovarianceRoot covariance_root(std::string_view function, std::string_view argum
                                const ConstMatrixRef& covariance) {
   check_symmetric(function, argument, covariance);
   if (covariance.rows() == 0) fail(function, argument, "empty", "at least 1 x 1");
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(covariance);
+  const Vector units = coordinate_units(covariance), inverse = units.cwiseInverse();
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(
+      Matrix(inverse.asDiagonal() * covariance * inverse.asDiagonal()));
   const Vector& eigenvalues = solver.eigenvalues();  // ascending
-  const double largest = eigenvalues.cwiseAbs().maxCoeff();
+  double largest = eigenvalues.cwiseAbs().maxCoeff();
   if (eigenvalues[0] < kIndefinite * largest) {
     fail(function, fmt::format("smallest eigenvalue of {}", argument), eigenvalues[0],
          "non-negative (a covariance is positive semi-definite)");
   }
-  const auto rank = (eigenvalues.array() > kNegligible * largest).count();
+  const double negligible = kRounding * static_cast<double>(covariance.rows());
+  const auto rank = (eigenvalues.array() > negligible * largest).count();
   const Vector scales = eigenvalues.tail(rank).cwiseSqrt();
-  return {solver.eigenvectors().rightCols(rank) * scales.asDiagonal(), largest};
+  Matrix root = units.asDiagonal() * solver.eigenvectors().rightCols(rank) * scales.asDiagonal();
+  if (units != Vector::Ones(units.size())) largest = std::pow(operator_norm(root), 2);
+  return {std::move(root), largest};
 }
 
 SymmetricEigenvalues symmetric_eigenvalues(const ConstMatrixRef& matrix) {

@@ -65,6 +65,8 @@ class Signals(CliTest):
         for arguments in (["moments", "--s", "0:10:1000", "--L", "10:1e12:1000", "--csv", "out.csv"],
                           ["icl", "risk", "--d", "3", "--U", "random:1", "--V", "random:2", "--nodes", "16777216"],
                           ["icl", "threshold", "--d", "100", "--epsilon", "0.01"],
+                          ["concentration", "--law", "gaussian", "--d", "200", "--query-law", "gaussian", "--L", "100"],
+                          ["concentration", "--law", "gaussian:cov=random:3", "--d", "150", "--query-law", "sphere", "--L", "100"],
                           ["icl", "train", "--d", "3", "--L", "10000000", "--method", "sgd", "--batch", "100000"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)

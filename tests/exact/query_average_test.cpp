@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <limits>
 
@@ -311,6 +312,28 @@ TEST(QueryAverage, RefusesWhatLeavesTheRangeOfNumbers) {
   }
   EXPECT_THROW(QueryAverage::over_sphere(identity, U, 1e-170 * identity, 1), InputError);
   EXPECT_EQ(QueryAverage::over_sphere(identity, U, 0 * identity, 1)(10).output.value, 0);
+}
+
+// In 60 dimensions a node takes a second, on a sphere all of them.
+TEST(QueryAverage, Stops) {
+  const Eigen::Index d = 60;
+  const Matrix identity = Matrix::Identity(d, d), U = Vector::LinSpaced(d, 0.1, 0.3).asDiagonal();
+  const std::atomic<bool> stop = true;
+  const Execution stopped{.stop = &stop};
+  const auto gaussian = QueryAverage::over_gaussian(identity, U, identity, Vector::Zero(d), identity);
+  const auto sphere = QueryAverage::over_sphere(identity, U, identity, 1);
+  EXPECT_THROW(gaussian(10, 1, stopped), Stopped);
+  EXPECT_THROW(sphere(10, 1, stopped), Stopped);
+}
+
+// A query along a direction of hardly any variance has scores as any other.
+TEST(QueryAverage, AlongSmallVariances) {
+  const Matrix identity = Matrix::Identity(2, 2);
+  const Matrix covariance = Vector{{1, 1e-14}}.asDiagonal();
+  const Matrix query{{0, 1e7}};
+  const auto average = QueryAverage::over_rows(covariance, identity, identity, query, Vector::Ones(1));
+  const SoftmaxStatistics m = softmax_statistics(1, 8);
+  EXPECT_NEAR(average(8).output.value, m.P2 * (1 + 1e-14) + 1e-14 * (m.P2 - 6 * m.P3 + 6 * m.P2P2), 1e-12);
 }
 
 TEST(QueryAverage, SpecialCases) {

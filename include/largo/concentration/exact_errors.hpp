@@ -13,6 +13,7 @@
 
 #include "largo/concentration/attention_layer.hpp"
 #include "largo/numerics/estimate.hpp"
+#include "largo/numerics/execution.hpp"
 
 namespace largo {
 
@@ -35,8 +36,8 @@ class ExactErrors {
   /// For tokens `scale` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (zeros), scale 0 or between
   /// 1e-50 and 1e50, spreads of the scores within the limits of query_average.hpp and score_law_error.hpp;
   /// otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: theirs; for a score law twice for
-  /// each query. Thread-safe.
-  PromptErrors operator()(double L, double scale = 1) const;
+  /// each query. Thread-safe. Throws Stopped.
+  PromptErrors operator()(double L, double scale = 1, const Execution& execution = {}) const;
 
  private:
   class Formula;

@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "largo/numerics/estimate.hpp"
+#include "largo/numerics/execution.hpp"
 #include "largo/numerics/matrix.hpp"
 
 namespace largo {
@@ -54,7 +55,8 @@ class QueryAverage {
   /// 100 and more), whose densities have sharp fronts. Cost: a SoftmaxTable for L (10 to 100 ms where it is
   /// new) and 0.1 to 0.3 ms; the first time for Gaussian queries also some 15,000 products of r x r matrices,
   /// r the rank of their covariance: 50 ms for r = 5, 0.5 s for r = 30, with sharp fronts up to ten times.
-  AveragedAttentionError operator()(double L, double token_scale = 1) const;
+  /// On one thread; throws Stopped when execution.stop is set.
+  AveragedAttentionError operator()(double L, double token_scale = 1, const Execution& execution = {}) const;
 
  private:
   class Rule;

@@ -12,9 +12,10 @@ struct CovarianceRoot {
   double largest = 0;  ///< largest eigenvalue
 };
 
-/// A root of a symmetric positive semi-definite matrix, from its eigenvalues; directions of variance below
-/// 1e-13 of the largest are dropped. Throws InputError, in the name of `function` and `argument`, when the
-/// matrix is not square, not finite, not symmetric, or has an eigenvalue below -1e-10 of the largest one.
+/// A root of a symmetric positive semi-definite matrix, from its eigenvalues in units in which all variances
+/// are of one order. Directions of variance below 8dε of the largest there are rounding, and dropped. Throws
+/// InputError, in the name of `function` and `argument`, when the matrix is not square, finite and symmetric,
+/// or has an eigenvalue below -1e-10 of the largest.
 CovarianceRoot covariance_root(std::string_view function, std::string_view argument,
                                const ConstMatrixRef& covariance);
 
