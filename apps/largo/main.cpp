@@ -84,11 +84,19 @@ Outcome run(int argc, char** argv) {
   return {};
 }
 
+// The library names its arguments; on the command line they are options.
+std::string with_options(std::string message) {
+  if (message.ends_with("give d")) message.insert(message.size() - 1, "--");
+  if (message.ends_with("give another store")) message.insert(message.size() - 5, "--");
+  if (message.starts_with("set ")) message.insert(0, "--");
+  return message;
+}
+
 Outcome outcome_of(int argc, char** argv) {
   try {
     return run(argc, argv);
   } catch (const InputError& error) {
-    return {2, error.what()};
+    return {2, with_options(error.what())};
   } catch (const CLI::RuntimeError& error) {  // a verdict that was not as expected
     return {error.get_exit_code(), ""};
   } catch (const Stopped&) {

@@ -11,6 +11,7 @@ LAWS  infinite prompts. Each has log_partition(a), tilt(a), mean(), covariance()
     law("gaussian:cov=toeplitz:0.5", d=3)                   by the names of the command line
     Prompt(tokens, weights)                                 a finite prompt is a law, too
     Law                                                     subclass it: a law of your own is its log_partition(a)
+    check_law                                               whether its methods and its tokens fit together
 
 ATTENTION  on a law or on a matrix of tokens
     attention, attention_vjp, attention_jacobian
@@ -53,8 +54,11 @@ array([ 0.939, -0.031, -0.868])
 0.0
 """
 
+from typing import TYPE_CHECKING, Any, List
+
 from . import icl, parts, training
 from ._attention import attention, attention_jacobian, attention_vjp
+from ._check_law import LawReport, check_law
 from ._concentration import Concentration, PathErrors, concentration, errors_along_path, length_for_tolerance
 from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable,
                      Sphere, Statistics, __version__)
@@ -66,14 +70,32 @@ from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 
 __all__ = [
-    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LemmaReport", "Mixture",
+    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LawReport", "LemmaReport",
+    "Mixture",
     "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
     "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "attention",
-    "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_lemma", "concentration",
+    "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_law", "check_lemma", "concentration",
     "concentration_exponent", "condensation_line", "errors_along_path", "icl", "laplace", "law",
     "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
     "study_status", "three_point", "training", "uniform",
 ]
+
+if TYPE_CHECKING:
+    from . import plot as plot
+
+
+def __getattr__(name: str) -> Any:
+    """largo.plot, once it is asked for: it loads Matplotlib, which need not be installed."""
+    if name == "plot":
+        from importlib import import_module
+        return import_module("largo.plot")
+    raise AttributeError(f"module 'largo' has no attribute '{name}'")
+
+
+def __dir__() -> List[str]:
+    from importlib.util import find_spec
+    return sorted(set(globals()) | ({"plot"} if find_spec("matplotlib") else set()))
+
 
 # What the compiled part defines is largo's, for help() and tracebacks.
 for _one in (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable, Sphere,

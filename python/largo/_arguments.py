@@ -42,6 +42,34 @@ def as_lengths(value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
     return lengths, shape
 
 
+def as_whole(name: str, value: Any) -> int:
+    """A count: 1000 or 1e3."""
+    return _largo.whole(name, value)
+
+
+def as_number(name: str, value: Any) -> float:
+    """One real number."""
+    numbers, shape = as_numbers(name, value)
+    if shape != ():
+        raise TypeError(f"{name} is an array, must be a number")
+    return numbers[0]
+
+
+def as_list(name: str, value: Any) -> List[Any]:
+    """What can be gone through; a TypeError for one number and the like."""
+    if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
+        raise TypeError(f"{name} is {type(value).__name__}, must be a list")
+    return list(value)
+
+
+def choice(function: str, argument: str, value: object, known: Iterable[str]) -> str:
+    """One of the names, or a ValueError that lists them."""
+    names = list(known)
+    if value not in names:
+        raise ValueError(f"{function}: {argument} is {value!r}, must be one of {', '.join(names)}")
+    return str(value)
+
+
 def shaped(values: Array, shape: Tuple[int, ...]) -> Union[float, Array]:
     """One number as a number, others in the shape that was asked for."""
     return float(values[0]) if shape == () else values.reshape(shape)

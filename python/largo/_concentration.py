@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Dict, List, Mapping, Optional, Sequence, Tuple
 
@@ -9,9 +10,21 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_frame, as_lengths, as_numbers,
-                         as_progress, without_repeats)
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_frame, as_lengths, as_list, as_numbers,
+                         as_progress, choice, without_repeats)
 from ._results import Array, Supremum, ToleratedLength
+
+
+#: Columns of a result.
+_NUMBERS = ("sigma", "L", "prompts")
+_QUANTITIES = ("output", "gradient_V", "gradient_U", "softmax_linear", "linear")
+
+
+def _cell(row: Mapping[str, Any], name: str, part: str) -> float:
+    if name in _NUMBERS:
+        return float(row.get(name, math.nan))
+    cell = row.get("exponent", {}).get(name, {}) if part == "exponent" else row.get(name, {})
+    return float(cell.get("value" if part == "exponent" else part, math.nan))
 
 
 @dataclass(frozen=True)
@@ -27,7 +40,11 @@ class Concentration:
     fit: Mapping[str, Any]
 
     def select(self, *, method: Optional[str] = None, sigma: Optional[float] = None) -> List[Mapping[str, Any]]:
-        """The rows of one method, of one scale, or of both."""
+        """The rows of one method ("exact", "sampled"), of one scale, or of both."""
+        if method is not None:
+            choice("Concentration", "method", method, ("exact", "sampled"))
+        if sigma is not None and sigma not in self.sigmas:
+            raise ValueError(f"Concentration: sigma is {sigma!r}, must be one of {', '.join(map(repr, self.sigmas))}")
         return [row for row in self.rows
                 if (method is None or row["method"] == method) and (sigma is None or row["sigma"] == sigma)]
 
@@ -38,10 +55,14 @@ class Concentration:
 
     def column(self, name: str, *, part: str = "value", method: Optional[str] = None,
                sigma: Optional[float] = None) -> Array:
-        """One quantity over the rows: "L", or the "value" or "error" of "output", "gradient_U", …; NaN where there is none."""
-        cells = [row.get(name) for row in self.select(method=method, sigma=sigma)]
-        return np.array([np.nan if cell is None else cell.get(part, np.nan) if isinstance(cell, dict) else cell
-                         for cell in cells], dtype=float)
+        """One quantity over the rows; NaN in those that do not have it.
+
+        `name` is "sigma", "L", "prompts", or "output", "gradient_V", "gradient_U", "softmax_linear", "linear"; of these
+        `part` is the "value", its "error", or the "exponent" (exact rows have that of the first three).
+        """
+        choice("Concentration", "column", name, (*_NUMBERS, *_QUANTITIES))
+        choice("Concentration", "part", part, ("value", "error", "exponent"))
+        return np.array([_cell(row, name, part) for row in self.select(method=method, sigma=sigma)], dtype=float)
 
     def to_dict(self) -> Dict[str, Any]:
         """All of it, as the command line prints it with --json."""
@@ -49,9 +70,8 @@ class Concentration:
 
     def to_frame(self) -> Any:
         """A data frame of pandas, which must be installed: a column for each quantity, one more for its error."""
-        names = ("output", "gradient_V", "gradient_U", "softmax_linear")
         columns: Dict[str, Any] = {name: [row[name] for row in self.rows] for name in ("sigma", "L", "method")}
-        for name in names:
+        for name in ("output", "gradient_V", "gradient_U", "softmax_linear"):
             columns[name] = self.column(name)
             columns[f"{name}_error"] = self.column(name, part="error")
         return as_frame(columns)
@@ -75,8 +95,17 @@ def _queries(query: Optional[ArrayInput], query_law: Optional[_largo.Law]) -> ob
     return query_law if query is None else query
 
 
+def _pair(name: str, value: Any) -> Tuple[float, float]:
+    numbers = as_numbers(name, value)[0]
+    if len(numbers) != 2:
+        raise ValueError(f"concentration: {name} has {len(numbers)} numbers, must be two, (c1, c2)")
+    return numbers[0], numbers[1]
+
+
 def _scales(sigma: npt.ArrayLike) -> List[float]:
     scales = without_repeats(as_numbers("sigma", sigma)[0])
+    if not scales:
+        raise ValueError("concentration: sigma is empty, must be at least one number")
     for scale in scales:
         if not scale > 0:
             raise ValueError(f"concentration: sigma is {scale:g}, must be positive")
@@ -116,7 +145,7 @@ def concentration(
     >>> round(result.fit["slopes"][0]["asymptotic_exponent"], 4)
     0.618
     """
-    constants = None if bound is None else (float(bound[0]), float(bound[1]))
+    constants = None if bound is None else _pair("bound", bound)
     result = _largo.concentration(
         law, U, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
         relative_error, precision, seed, bool(exponents), constants, threads, as_progress(progress, "concentration"))
@@ -172,7 +201,7 @@ def errors_along_path(
     >>> errors.output.at, len(errors.rows)
     (1, 3)
     """
-    found = _largo.errors_along_path(law, list(path), _queries(query, query_law), L, method, prompts, relative_error,
+    found = _largo.errors_along_path(law, as_list("path", path), _queries(query, query_law), L, method, prompts, relative_error,
                                      precision, seed, threads)
     suprema = [None if found[name] is None else Supremum(*found[name]) for name in ("output", "gradient_V", "gradient_U")]
     assert suprema[0] is not None and suprema[1] is not None

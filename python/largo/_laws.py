@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, Dict, Optional, Tuple
 
 from . import _largo
+from ._arguments import as_whole
 from ._results import Array
+
+
+_MOST_COORDINATES = 10**6
 
 
 def law(name: str, d: Optional[int] = None) -> _largo.Law:
@@ -41,32 +45,39 @@ def rademacher(d: int, scale: float = 1.0) -> _largo.Product:
     >>> largo.rademacher(2).tilt([0.0, 0.5]).mean.round(6)
     array([0.      , 0.462117])
     """
-    return _largo.Product([_coordinate("rademacher", scale)] * d)
+    return _product(d, _coordinate("rademacher", scale=scale))
 
 
 def uniform(d: int, half_width: float = 1.0) -> _largo.Product:
     """Uniform on [-half_width, half_width] in each of d coordinates."""
-    return _largo.Product([_coordinate("uniform", half_width)] * d)
+    return _product(d, _coordinate("uniform", half_width=half_width))
 
 
 def three_point(d: int, scale: float = 1.0, mass: float = 0.5) -> _largo.Product:
     """±scale with probability mass/2 each, else 0, in each of d coordinates."""
-    return _largo.Product([_coordinate("three-point", scale, mass)] * d)
+    return _product(d, _coordinate("three-point", scale=scale, mass=mass))
 
 
 def bernoulli(d: int, probability: float = 0.5) -> _largo.Product:
     """B - probability with B Bernoulli, in each of d coordinates."""
-    return _largo.Product([_coordinate("bernoulli", probability)] * d)
+    return _product(d, _coordinate("bernoulli", probability=probability))
 
 
 def laplace(d: int, scale: float = 1.0, bound: float = 3.0) -> _largo.Product:
     """Density ∝ e^{-|x|/scale} on [-bound, bound], in each of d coordinates."""
-    return _largo.Product([_coordinate("laplace", scale, bound)] * d)
+    return _product(d, _coordinate("laplace", scale=scale, bound=bound))
 
 
-def _coordinate(name: str, *numbers: float) -> _largo.Coordinate:
+def _product(d: int, coordinate: _largo.Coordinate) -> _largo.Product:
+    size = as_whole("d", d)
+    if not 1 <= size <= _MOST_COORDINATES:
+        raise ValueError(f"d is {size}, must be between 1 and {_MOST_COORDINATES}")
+    return _largo.Product([coordinate] * size)
+
+
+def _coordinate(name: str, **numbers: float) -> _largo.Coordinate:
     made = _largo.coordinate(name, numbers)
-    made._recipe = (_coordinate, (name, *numbers), {})
+    made._recipe = (_coordinate, (name,), numbers)
     return made
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Sequence, Tuple
 
 from . import _largo
+from ._arguments import as_list, as_whole
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,6 @@ def check_lemma(cases: int = 1000, lengths: Sequence[int] = (100, 1000, 10000, 1
     >>> report.worst_error < 1e-12, abs(report.slope + 1) < 5 * report.slope_error
     (True, True)
     """
-    found = _largo.check_lemma(cases, list(lengths), prompts, seed, threads)
+    found = _largo.check_lemma(cases, [as_whole("lengths", L) for L in as_list("lengths", lengths)], prompts, seed, threads)
     found["distances"] = tuple(found["distances"])
     return LemmaReport(**found)

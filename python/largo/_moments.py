@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Sequence
 
 from . import _largo
-from ._arguments import ArrayInput, Progress, as_progress
+from ._arguments import ArrayInput, Progress, as_list, as_progress, as_whole
 from ._results import Estimate
 
 
@@ -68,4 +68,4 @@ def power_sum_moment(parts: Sequence[int], s: ArrayInput, L: ArrayInput) -> Esti
     >>> round(largo.power_sum_moment([2, 2], 1.0, 100).value, 9)
     0.000729879
     """
-    return Estimate(*_largo.power_sum_moment(list(parts), s, L))
+    return Estimate(*_largo.power_sum_moment([as_whole("parts", k) for k in as_list("parts", parts)], s, L))

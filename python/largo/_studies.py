@@ -88,7 +88,11 @@ def run_study(file: Path, store: Optional[Path] = None, *, set: Mapping[str, obj
     """
     path = os.fspath(file)
     place = os.fspath(store) if store is not None else os.path.splitext(path)[0] + ".sqlite"
-    changes = {key: _text(value) for key, value in set.items()}
+    if not isinstance(set, Mapping):
+        raise TypeError(f"run_study: set is {type(set).__name__}, must be a dict of parameters")
+    if not isinstance(retry, bool):
+        raise TypeError(f"run_study: retry is {type(retry).__name__}, must be True or False")
+    changes = {str(key): _text(value) for key, value in set.items()}
     return StudyRun(**_largo.run_study(path, place, changes, retry, threads, as_progress(progress, "run_study")))
 
 

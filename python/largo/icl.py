@@ -34,7 +34,8 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _largo
-from ._arguments import ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_progress, shaped, without_repeats
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_list, as_number, as_progress, shaped,
+                         without_repeats)
 from ._largo import Classification, Task
 from ._results import Array, Estimate, Point
 
@@ -170,6 +171,14 @@ class Run:
         return float(self.v[-1])
 
 
+def _checked(problem: Any, function: str) -> _largo.Problem:
+    """The problem itself, or a TypeError that says what to do with a task."""
+    if isinstance(problem, Problem):
+        return problem._problem
+    hint = ": other tasks have icl.prompt_risk, and largo.training to train on it" if isinstance(problem, Task) else ""
+    raise TypeError(f"{function}: problem is {type(problem).__name__}, must be an icl.Problem{hint}")
+
+
 def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
     return Estimate(shaped(result[0], shape), shaped(result[1], shape))
 
@@ -187,7 +196,7 @@ def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None,
     1.9690966
     """
     lengths, shape = as_lengths(L)
-    return _estimate(_largo.icl_risk(problem._problem, lengths, point, U, v, attention, nodes, seed, threads,
+    return _estimate(_largo.icl_risk(_checked(problem, "icl.risk"), lengths, point, U, v, attention, nodes, seed, threads,
                                      as_progress(progress, "icl.risk")), shape)
 
 
@@ -202,8 +211,8 @@ def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point
     0.098995874
     """
     lengths, shape = as_lengths(L)
-    return _estimate(_largo.icl_sampled_risk(problem._problem, covariates, lengths, point, U, v, attention, draws, seed,
-                                             threads, as_progress(progress, "icl.sampled_risk")), shape)
+    return _estimate(_largo.icl_sampled_risk(_checked(problem, "icl.sampled_risk"), covariates, lengths, point, U, v, attention,
+                                             draws, seed, threads, as_progress(progress, "icl.sampled_risk")), shape)
 
 
 def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
@@ -214,7 +223,7 @@ def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 
     1.0
     """
     lengths, shape = as_lengths(L)
-    return _estimate(_largo.icl_floor(problem._problem, lengths, samples, seed, threads), shape)
+    return _estimate(_largo.icl_floor(_checked(problem, "icl.floor"), lengths, samples, seed, threads), shape)
 
 
 def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
@@ -226,7 +235,7 @@ def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: s
     0.0
     """
     lengths, shape = as_lengths(L)
-    value, error, A, b = _largo.icl_gradient(problem._problem, lengths, point, attention)
+    value, error, A, b = _largo.icl_gradient(_checked(problem, "icl.gradient"), lengths, point, attention)
     d = problem.dimension
     return Gradient(shaped(value, shape), shaped(error, shape), A.reshape(*shape, d, d), shaped(b, shape))
 
@@ -261,7 +270,7 @@ def largest_alpha(problem: Problem) -> float:
     >>> 0 < largo.icl.largest_alpha(largo.icl.Problem(5)) < 1
     True
     """
-    return _largo.icl_largest_alpha(problem._problem)
+    return _largo.icl_largest_alpha(_checked(problem, "icl.largest_alpha"))
 
 
 def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = "identity") -> Point:
@@ -272,7 +281,7 @@ def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = 
     >>> point.b, abs(point.balance) < 1e-15
     (0.1, True)
     """
-    return Point(*_largo.icl_start(problem._problem, alpha, theta))
+    return Point(*_largo.icl_start(_checked(problem, "icl.start"), alpha, theta))
 
 
 def limit(problem: Problem, balance: float = 0.0) -> Point:
@@ -282,7 +291,7 @@ def limit(problem: Problem, balance: float = 0.0) -> Point:
     >>> round(largo.icl.limit(largo.icl.Problem(5)).b, 6)
     1.495349
     """
-    return Point(*_largo.icl_limit(problem._problem, balance))
+    return Point(*_largo.icl_limit(_checked(problem, "icl.limit"), balance))
 
 
 def best_linear(problem: Problem, L: float) -> Point:
@@ -293,7 +302,7 @@ def best_linear(problem: Problem, L: float) -> Point:
     >>> largo.icl.risk(problem, 10, point=largo.icl.best_linear(problem, 10), attention="linear").value < problem.null_risk
     True
     """
-    return Point(*_largo.icl_best_linear(problem._problem, L))
+    return Point(*_largo.icl_best_linear(_checked(problem, "icl.best_linear"), L))
 
 
 def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None, theta: MatrixInput = "identity",
@@ -304,13 +313,13 @@ def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None
     >>> largo.icl.threshold(largo.icl.Problem(2), 0.05).L
     186.0
     """
-    found = _largo.icl_threshold(problem._problem, epsilon, start(problem, alpha, theta), attention, threads,
-                                 as_progress(progress, "icl.threshold"))
+    found = _largo.icl_threshold(_checked(problem, "icl.threshold"), epsilon, start(problem, alpha, theta), attention,
+                                 threads, as_progress(progress, "icl.threshold"))
     return Threshold(float(epsilon), found["L"], found["risk"], found["limit"], found["before"], tuple(found["tried"]))
 
 
-def _names(value: Union[str, Sequence[str]]) -> List[str]:
-    return list(dict.fromkeys([value] if isinstance(value, str) else map(str, value)))
+def _names(name: str, value: Union[str, Sequence[str]]) -> List[str]:
+    return list(dict.fromkeys([value] if isinstance(value, str) else map(str, as_list(name, value))))
 
 
 def _start_vector(problem: Problem, parameters: str, at: Point) -> Array:
@@ -354,10 +363,11 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
     >>> [run.seed for run in largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=20, seed=7, seeds=3)]
     [7, 8, 9]
     """
+    plan = _checked(problem, "icl.train")
     published = problem.preset != "paper"
-    methods = _names(method)
+    methods = _names("method", method)
     descends = "sgd" in methods
-    kinds = _names(attention if attention is not None else ("softmax", "linear") if published else "softmax")
+    kinds = _names("attention", attention if attention is not None else ("softmax", "linear") if published else "softmax")
     chosen = parameters if parameters is not None else "factored" if published else "invariant"
     if L is None:
         lengths = list(_largo.published_lengths()) if published else [10.0, 100.0, 1000.0, math.inf]
@@ -369,6 +379,7 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         raise ValueError("icl.train: L must be finite for sgd, which draws prompts; train inf with method=\"flow\"")
     if seeds != 1 and not descends:
         raise ValueError(f"icl.train: seeds is {seeds}, must be 1 for flows, which draw no prompts")
+    tolerance = as_number("tolerance", tolerance)
     if not 1e-13 <= tolerance <= 1e-2:
         raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
     if chosen == "factored":
@@ -386,6 +397,6 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         "as_long_as_sgd": (descends or published) and optimizer == "plain",
         "tolerance": tolerance if chosen == "invariant" else max(tolerance, 1e-4), "checkpoints": checkpoints,
     }
-    results = _largo.icl_train(problem._problem, lengths, methods, kinds, chosen, begin, options, threads,
+    results = _largo.icl_train(plan, lengths, methods, kinds, chosen, begin, options, threads,
                                as_progress(progress, "icl.train"))
     return [_run(result, problem.dimension) for result in results]

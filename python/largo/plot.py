@@ -6,7 +6,7 @@
 Colours are those of largo's reports, to be told apart whatever the reader's eyes; sizes are those of a column of a paper.
 Needs Matplotlib.
 
->>> import largo, largo.plot
+>>> import largo
 >>> law = largo.law("gaussian", d=4)
 >>> ax = largo.plot.concentration(largo.concentration(law, query=[1, 0, 0, 0], L=[10, 100, 1000]))
 >>> ax.get_xlabel()
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, ContextManager, Dict, Optional, Sequence, Union
+from typing import Any, ContextManager, Dict, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +31,7 @@ except ImportError as _error:
     raise ImportError("largo.plot draws with Matplotlib, which is not installed (Debian: python3-matplotlib)") from _error
 
 from . import icl
+from ._arguments import as_numbers, as_whole, choice
 from ._concentration import Concentration
 from ._moments import condensation_line, moments
 
@@ -90,6 +91,15 @@ def _legend(ax: Axes, **options: Any) -> None:
         ax.legend(**options)
 
 
+def _runs(function: str, runs: Union[icl.Run, Sequence[icl.Run]]) -> List[icl.Run]:
+    """Trainings, or one of them; a TypeError for anything else."""
+    several = [runs] if isinstance(runs, icl.Run) else list(runs)
+    for run in several:
+        if not isinstance(run, icl.Run):
+            raise TypeError(f"{function}: a run is {type(run).__name__}, must be one that icl.train returned")
+    return several
+
+
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
     """Numbers instead of powers of ten on a logarithmic axis of about a decade."""
     if high < 12 * low:
@@ -98,13 +108,18 @@ def _plain_ticks(axis: Any, low: float, high: float) -> None:
         axis.set_minor_formatter(formatter)
 
 
-def concentration(result: Concentration, quantities: Sequence[str] = ("output", "gradient_V", "gradient_U"),
+def concentration(result: Concentration, quantities: Union[str, Sequence[str]] = ("output", "gradient_V", "gradient_U"),
                   ax: Optional[Axes] = None) -> Axes:
     """Errors against L, both logarithmic: exact ones as lines, sampled ones as points with 95 % intervals.
 
     A colour for each quantity, and a style of line for each scale of the tokens; of a single quantity, a colour for each
     scale.
     """
+    quantities = [quantities] if isinstance(quantities, str) else list(quantities)
+    for name in quantities:
+        choice("plot.concentration", "a quantity", name, _NAMES)
+    if not quantities or not result.rows:
+        raise ValueError("plot.concentration: there is nothing to draw, must be at least one quantity and one row")
     ax = axes() if ax is None else ax
     styles = ["-", "--", ":", "-."]
     sigmas, single = result.sigmas, len(quantities) == 1
@@ -150,19 +165,21 @@ def _labelled(runs: Sequence[icl.Run]) -> Any:
         }
 
 
-def trajectories(runs: Sequence[icl.Run], ax: Optional[Axes] = None) -> Axes:
+def trajectories(runs: Union[icl.Run, Sequence[icl.Run]], ax: Optional[Axes] = None) -> Axes:
     """Risks in time, of trainings at several lengths: flows as lines, descents dashed, linear attention dotted.
 
     Of a descent, the mean loss of the batches since the point before. Risks below 1e-6 are not shown.
     """
+    drawn = [(run, look, (run.times > 0) & (run.risks > 0)) for run, look in _labelled(_runs("plot.trajectories", runs))]
+    risks = np.concatenate([run.risks[shown] for run, _, shown in drawn] or [np.zeros(0)])
+    if risks.size == 0:
+        raise ValueError("plot.trajectories: there is nothing to draw, must be at least one run with a positive risk")
     ax = axes() if ax is None else ax
     with matplotlib.rc_context(STYLE):
-        least, most = math.inf, 0.0
-        for run, look in _labelled(runs):
-            shown = (run.times > 0) & (run.risks > 0)
+        for run, look, shown in drawn:
             ax.plot(run.times[shown], run.risks[shown], **look)
-            least, most = min(least, float(run.risks[shown].min())), max(most, float(run.risks[shown].max()))
-        least = max(least, 1e-6)
+        least = max(float(risks.min()), 1e-6)
+        most = max(float(risks.max()), least)
         room = (most / least) ** 0.06
         ax.set_xscale("log")
         ax.set_yscale("log")
@@ -176,14 +193,20 @@ def trajectories(runs: Sequence[icl.Run], ax: Optional[Axes] = None) -> Axes:
     return ax
 
 
-def phase_portrait(problem: icl.Problem, runs: Sequence[icl.Run], *, L: float = math.inf, arrows: int = 15,
+def phase_portrait(problem: icl.Problem, runs: Union[icl.Run, Sequence[icl.Run]], *, L: float = math.inf, arrows: int = 15,
                    ax: Optional[Axes] = None) -> Axes:
     """Paths in the plane of ‖A‖ and b, over the direction of -∇R_L along A = a A_∞/‖A_∞‖, and the valley bΣA = I.
 
     `runs` are trainings on the invariant set, from the open to the full circles; `L` is the length of the vector field.
     """
-    ax = axes(4.2, _HEIGHT) if ax is None else ax
+    runs, arrows = _runs("plot.phase_portrait", runs), as_whole("arrows", arrows)
+    if arrows < 1:
+        raise ValueError(f"plot.phase_portrait: arrows is {arrows}, must be at least 1")
     limit = icl.limit(problem)
+    for run in runs:
+        if run.U.shape[0] != problem.dimension + 1:
+            raise ValueError(f"plot.phase_portrait: a run is of d = {run.U.shape[0] - 1}, must be {problem.dimension}, the problem's")
+    ax = axes(4.2, _HEIGHT) if ax is None else ax
     direction = limit.A / np.linalg.norm(limit.A)
     paths = [(np.linalg.norm(run.U_path[:, :-1, :-1], axis=(1, 2)), run.v_path[:, -1]) for run in runs]
     top_a = 1.15 * max([float(a.max()) for a, _ in paths] + [float(np.linalg.norm(limit.A))])
@@ -210,14 +233,24 @@ def phase_portrait(problem: icl.Problem, runs: Sequence[icl.Run], *, L: float = 
     return ax
 
 
+_STATISTICS = ("P2", "P3", "P2P2", "mean", "bias", "mse", "variance", "variance_mse", "variance_P2", "squared_spread",
+               "P2_slope", "P3_slope", "P2P2_slope", "effective_tokens")
+
+
 def error_plane(s: npt.ArrayLike, L: npt.ArrayLike, quantity: str = "mse", ax: Optional[Axes] = None) -> Axes:
     """A statistic of `moments` by colour over the spread s of the scores and the length L, with the condensation line.
 
     At the dashed line the simple law E[P_2] ≈ e^{s²}/L ends. `s` and `L` are the (n,) and (m,) values of the two axes.
     """
-    ax = axes(4.2, _HEIGHT) if ax is None else ax
-    spreads, lengths = np.asarray(s, dtype=float), np.asarray(L, dtype=float)
+    spreads, lengths = (np.array(as_numbers(name, value)[0]) for name, value in (("s", s), ("L", L)))
+    for name, value in (("s", spreads), ("L", lengths)):
+        if value.size < 2 or not np.all(np.isfinite(value)):
+            raise ValueError(f"plot.error_plane: {name} must be two numbers or more, all finite")
+    choice("plot.error_plane", "quantity", quantity, _STATISTICS)
     values = np.abs(getattr(moments(spreads[None, :], lengths[:, None]), quantity))
+    if not np.any(values > 0):
+        raise ValueError(f"plot.error_plane: {quantity} is zero everywhere, must be positive somewhere for a logarithmic scale")
+    ax = axes(4.2, _HEIGHT) if ax is None else ax
     with matplotlib.rc_context(STYLE):
         norm = matplotlib.colors.LogNorm(vmin=max(float(values[values > 0].min()), 1e-12), vmax=float(values.max()))
         mesh = ax.pcolormesh(spreads, lengths, values, norm=norm, shading="gouraud", cmap="viridis", rasterized=True)

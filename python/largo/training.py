@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Callable, Tuple, Union
+from typing import Callable, Optional, Tuple, Union
 
 from . import _largo
 from ._arguments import ArrayInput, Progress, as_progress
@@ -34,7 +34,8 @@ BatchFunction = Callable[[Array, int], Tuple[float, ArrayInput]]
 class Flow:
     """A gradient flow: (m,) `times` of its steps, `risks` and `gradient_norms` there; `path` is (m, n).
 
-    `stationary` says whether it came to its end, `to_go` how far away that is, `evaluations` what it cost.
+    `stationary` says whether it came to its end, `to_go` how far away that is (None where it did not come nearer),
+    `evaluations` what it cost.
     """
 
     times: Array = field(repr=False)
@@ -42,7 +43,7 @@ class Flow:
     risks: Array = field(repr=False)
     gradient_norms: Array = field(repr=False)
     stationary: bool
-    to_go: float
+    to_go: Optional[float]
     evaluations: int
 
     @property
@@ -71,7 +72,8 @@ def flow(risk: RiskFunction, start: ArrayInput, *, time: float = math.inf, toler
     """dθ/dt = -∇R(θ) from `start`, to `time` or until stationary, by backward differentiation with steps of variable size.
 
     `tolerance` is relative, of a step. `method` is "dense" (up to some 50 parameters) or "krylov". `risk` is called with
-    (n,) parameters and returns the value and the (n,) gradient; what it raises goes through.
+    (n,) parameters and returns the value and the (n,) gradient; what it raises goes through. A flow that leaves every bound,
+    as one whose gradient has the wrong sign does, is a ValueError.
 
     >>> import largo
     >>> flow = largo.training.flow(lambda x: (0.5 * float(x @ x), x), [1.0], time=2.0)

@@ -1,5 +1,6 @@
 // Gradient flow and stochastic descent on any risk: a function of Python.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -37,7 +38,7 @@ class Function {
   RiskPoint operator()(const ConstVectorRef& parameters, More... more) const {
     const Locked lock;
     const py::handle function(static_cast<PyObject*>(const_cast<void*>(function_.get())));
-    const py::object result = function(to_numpy(Vector(parameters)), more...);
+    const py::object result = call(function, to_numpy(Vector(parameters)), more...);
     if (!py::isinstance<py::sequence>(result) || py::len(result) != 2) {
       refuse_type({name_, "risk"}, "must return a pair (value, gradient)");
     }
@@ -102,6 +103,7 @@ py::dict flow(const py::object& risk, const py::object& start, Real<"time"> time
         [&](const Call& call) { result = gradient_flow(function, from, plan, call.execution()); });
   const auto& points = result.trajectory.points();
   const auto n = std::ssize(points);
+  const bool nearer = std::isfinite(result.to_go);
   Vector times(n), risks(n), norms(n);
   RowMatrix path(n, from.size());
   for (std::ptrdiff_t i = 0; i < n; ++i) {
@@ -111,9 +113,16 @@ py::dict flow(const py::object& risk, const py::object& start, Real<"time"> time
     norms[i] = point.gradient_norm;
     path.row(i) = point.parameters.transpose();
   }
+  if (!risks.allFinite() || !norms.allFinite() || !path.allFinite() || (result.stationary && !nearer)) {
+    fail(kName,
+         fmt::format("the flow diverged: its parameters are up to {:.3g} at t = {:.6g}; is the gradient "
+                     "that of the value, with its sign?",
+                     path.row(n - 1).cwiseAbs().maxCoeff(), times[n - 1]));
+  }
   return py::dict("times"_a = to_numpy(std::move(times)), "path"_a = to_numpy(std::move(path)),
                   "risks"_a = to_numpy(std::move(risks)), "gradient_norms"_a = to_numpy(std::move(norms)),
-                  "stationary"_a = result.stationary, "to_go"_a = result.to_go,
+                  "stationary"_a = result.stationary,
+                  "to_go"_a = nearer ? py::object(py::float_(result.to_go)) : py::none(),
                   "evaluations"_a = result.evaluations);
 }
 
@@ -148,6 +157,9 @@ py::dict descend_(const py::object& batch, const py::object& start, Whole<"steps
     times[i] = record.time;
     losses[i] = record.loss;
     path.row(i) = record.parameters.transpose();
+  }
+  if (!losses.allFinite() || !path.allFinite()) {
+    fail(kName, "the descent diverged: losses or parameters are beyond float64; take smaller steps");
   }
   return py::dict("times"_a = to_numpy(std::move(times)), "path"_a = to_numpy(std::move(path)),
                   "losses"_a = to_numpy(std::move(losses)), "steps"_a = state.step);

@@ -42,6 +42,10 @@ py::array read(const Argument& argument, py::handle value) {
   }
 }
 
+// As NumPy says it: pybind11 2.10 reads it where NumPy 1 had it, which with NumPy 2 is something else. For
+// the same reason arrays are made with their strides.
+py::ssize_t item_size(const py::array& array) { return py::cast<py::ssize_t>(array.attr("itemsize")); }
+
 bool is_aligned(const py::array& array) {
   return (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
 }
@@ -68,7 +72,7 @@ void refuse_type(const Argument& argument, const std::string& what) {
 py::array real_array(const Argument& argument, py::handle value) {
   py::array array = read(argument, value);
   const char kind = array.dtype().kind();
-  const bool real = kind == 'b' || kind == 'i' || kind == 'u' || (kind == 'f' && array.itemsize() <= 8);
+  const bool real = kind == 'b' || kind == 'i' || kind == 'u' || (kind == 'f' && item_size(array) <= 8);
   if (!real) {
     refuse_type(argument, fmt::format("has dtype {}, must be real numbers (float64, float32 or integers)",
                                       std::string(py::str(array.dtype()))));
@@ -109,7 +113,7 @@ Tokens to_tokens(const Argument& argument, py::handle value) {
   Tokens tokens{real_array(argument, value), {}};
   check_dimensions(argument, tokens.array, 2, "a matrix with a token in each row");
   const auto in_place = [&] {
-    const py::ssize_t size = tokens.array.itemsize();
+    const py::ssize_t size = item_size(tokens.array);
     if (tokens.array.dtype().kind() != 'f' || (size != 4 && size != 8)) return false;
     if (!is_aligned(tokens.array)) return false;
     if (!py::cast<bool>(tokens.array.dtype().attr("isnative"))) return false;
@@ -119,7 +123,7 @@ Tokens to_tokens(const Argument& argument, py::handle value) {
     return true;
   };
   if (!in_place()) tokens.array = to_doubles(tokens.array);
-  const py::ssize_t size = tokens.array.itemsize();
+  const py::ssize_t size = item_size(tokens.array);
   tokens.view = {tokens.array.data(),
                  size == 4 ? Scalar::float32 : Scalar::float64,
                  tokens.array.shape(0),
@@ -150,13 +154,16 @@ MeasurePtr to_law(const Argument& argument, py::handle value) {
 py::array to_numpy(RowMatrix rows) {
   auto* held = new RowMatrix(std::move(rows));
   const py::capsule owner(held, [](void* pointer) { delete static_cast<RowMatrix*>(pointer); });
-  return py::array_t<double>({held->rows(), held->cols()}, held->data(), owner);
+  constexpr std::ptrdiff_t kSize = sizeof(double);
+  return py::array_t<double>({held->rows(), held->cols()}, {held->cols() * kSize, kSize}, held->data(),
+                             owner);
 }
 
 py::array to_numpy(Vector values) {
   auto* held = new Vector(std::move(values));
   const py::capsule owner(held, [](void* pointer) { delete static_cast<Vector*>(pointer); });
-  return py::array_t<double>(held->size(), held->data(), owner);
+  return py::array_t<double>({held->size()}, {static_cast<std::ptrdiff_t>(sizeof(double))}, held->data(),
+                             owner);
 }
 
 py::array to_numpy(const Matrix& matrix) { return to_numpy(RowMatrix(matrix)); }

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kInterval = 50ms;
-// For calls that end with the interpreter: work that cannot be stopped within this is left behind.
+// For calls that end with the interpreter: one that has not returned within this is left behind.
 constexpr auto kPatience = 2000ms, kLook = 2ms;
 
 /// A thread that runs one job after the other. New threads for each call would cost 50 µs, and oneTBB keeps
@@ -53,9 +53,8 @@ class Worker {
 
 /// All of this is guarded by the interpreter's lock.
 struct State {
-  std::vector<Worker*> idle;     ///< as many are made as calls run at once, and none is ever destroyed
-  std::set<Call*> running;       ///< on any thread of Python
-  std::thread::id exiting = {};  ///< the thread that ends the interpreter, once one does
+  std::vector<Worker*> idle;  ///< as many are made as calls run at once, and none is ever destroyed
+  std::set<Call*> running;    ///< on any thread of Python
 };
 
 State& state() {
@@ -68,14 +67,6 @@ State& state() {
     return new State();
   }();
   return *all;
-}
-
-/// With the lock: no call may begin beside a thread that is taking the process down.
-void refuse_at_exit() {
-  const std::thread::id exiting = state().exiting;
-  if (exiting == std::thread::id() || exiting == std::this_thread::get_id()) return;
-  PyErr_SetNone(PyExc_SystemExit);
-  throw py::error_already_set();
 }
 
 Worker* take_worker() {
@@ -92,13 +83,13 @@ void attend_to_python(const py::object& progress, const Call& call, double& show
   const double share = call.share();
   if (progress.is_none() || share <= shown) return;
   shown = share;
-  progress(share);
+  python::call(progress, share);
 }
 
 }  // namespace
 
 void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work) {
-  refuse_at_exit();
+  refuse_at_exit();  // calls that come here after the hook has stopped all would not be stopped
   Call call(threads);
   std::mutex mutex;
   std::condition_variable ended;
@@ -137,18 +128,20 @@ void watch(const py::object& progress, int threads, const std::function<void(Cal
   state().running.erase(&call);
   state().idle.push_back(worker);
   if (interruption) std::rethrow_exception(interruption);
-  refuse_at_exit();
+  if (call.stopped()) refuse_at_exit();
   if (failure) std::rethrow_exception(failure);
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
-  if (!progress.is_none() && shown < 1) progress(1.0);
+  if (!progress.is_none() && shown < 1) python::call(progress, 1.0);
 }
 
 void stop_calls_at_exit() {
   const auto stop = [] {
-    state().exiting = std::this_thread::get_id();
+    refuse_other_threads();
     for (Call* call : state().running) call->stop();
-    for (auto waited = 0ms; !state().running.empty() && waited < kPatience; waited += kLook) {
-      const Unlocked guard;
+    const Unlocked guard;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (others_inside()) {
+      if (std::chrono::steady_clock::now() > deadline) return close_to_other_threads();
       std::this_thread::sleep_for(kLook);
     }
   };

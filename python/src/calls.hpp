@@ -11,8 +11,6 @@
 
 namespace largo::python {
 
-namespace py = pybind11;
-
 /// What a running call shares with the thread that waits for it.
 class Call {
  public:
@@ -22,6 +20,7 @@ class Call {
   void show(double share) { share_.store(share, std::memory_order_relaxed); }
   double share() const { return share_.load(std::memory_order_relaxed); }
   void stop() { stop_ = true; }
+  bool stopped() const { return stop_; }
   /// Throws Stopped where the call was stopped: for loops of the bindings themselves.
   void check() const {
     if (stop_) throw Stopped();

@@ -1,36 +1,173 @@
 #include "interpreter.hpp"
 
 #include <cxxabi.h>
+#include <pthread.h>
 #include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
 
 namespace largo::python {
 namespace {
+
+/// Never destroyed: threads look at it until the process is gone.
+struct Door {
+  std::atomic<int> inside = 0;         ///< threads on which a call from Python runs
+  std::atomic<int> asking = 0;         ///< threads about to get the lock
+  std::atomic<bool> refusing = false;  ///< calls of all threads but `exiting`
+  std::atomic<bool> closed = false;    ///< nobody but `exiting` gets the lock any more
+  std::atomic<std::thread::id> exiting = {};
+};
+
+/// Calls from Python and callbacks to it on this thread, one inside the other.
+thread_local int depth = 0;
+/// The first of them was a call: one of a thread of Python, and not of a thread that works for a call.
+thread_local bool counted_here = false;
+
+Door& door() {
+  static Door* one = [] {
+    // A process that forks has one thread.
+    ::pthread_atfork(nullptr, nullptr, [] {
+      door().inside = counted_here ? 1 : 0;
+      door().asking = 0;
+    });
+    return new Door();
+  }();
+  return *one;
+}
+
+bool is_exiting_thread() { return door().exiting.load() == std::this_thread::get_id(); }
 
 [[noreturn]] void stand_still() {
   while (true) ::pause();
 }
 
-// take(), or nothing ever again.
+// take(), or nothing ever again. Whoever closes the door waits for those who ask: after it, none does.
 template <typename Take>
-void take_or_stand_still(const Take& take) {
-  if (Py_IsInitialized() == 0) stand_still();
-  try {
+void take_lock(const Take& take) {
+  ++door().asking;
+  if (door().closed && !is_exiting_thread()) {
+    --door().asking;
+    stand_still();
+  }
+  take();
+  --door().asking;
+}
+
+bool is_refused() { return door().refusing && !is_exiting_thread(); }
+
+PyCFunctionWithKeywords dispatch = nullptr;  ///< pybind11's
+
+// What pybind11 makes of a bound function is one of C that dispatches to it. This one stands before it, so
+// that nothing of C++ runs that is not counted, conversions of arguments and results included.
+PyObject* counted(PyObject* self, PyObject* arguments, PyObject* named) {
+  // A call from within a callback is part of one that is counted, on whichever thread.
+  const bool outermost = depth == 0;
+  if (outermost && is_refused()) {
+    PyErr_SetNone(PyExc_SystemExit);
+    return nullptr;
+  }
+  if (outermost && door().closed) {
+    PyErr_SetString(PyExc_RuntimeError, "largo: other threads are in calls that cannot be stopped");
+    return nullptr;
+  }
+  if (outermost) {
+    ++door().inside;
+    counted_here = true;
+  }
+  ++depth;
+  PyObject* result = dispatch(self, arguments, named);
+  --depth;
+  if (outermost) {
+    counted_here = false;
+    --door().inside;
+  }
+  return result;
+}
+
+PyCFunctionWithKeywords with_keywords(PyCFunction function) {
+  return reinterpret_cast<PyCFunctionWithKeywords>(reinterpret_cast<void (*)()>(function));
+}
+
+PyMethodDef& method_of(py::handle function) {
+  return *reinterpret_cast<PyCFunctionObject*>(function.ptr())->m_ml;
+}
+
+void count_calls_of(PyObject* value) {
+  if (PyInstanceMethod_Check(value)) value = PyInstanceMethod_GET_FUNCTION(value);
+  if (PyCFunction_Check(value) == 0 || with_keywords(method_of(value).ml_meth) != dispatch) return;
+  method_of(value).ml_meth = reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&counted));
+}
+
+}  // namespace
+
+void count_calls(const py::module_& module) {
+  dispatch = with_keywords(method_of(py::cpp_function([] {})).ml_meth);
+  for (const auto& [name, value] : py::dict(module.attr("__dict__"))) {
+    count_calls_of(value.ptr());
+    if (PyType_Check(value.ptr()) == 0) continue;
+    for (const auto& [method, one] : py::dict(value.attr("__dict__"))) {
+      const bool property = PyObject_TypeCheck(one.ptr(), &PyProperty_Type) != 0;
+      count_calls_of(property ? py::object(one.attr("fget")).ptr() : one.ptr());
+    }
+  }
+}
+
+void refuse_at_exit() {
+  if (!counted_here || !is_refused()) return;
+  PyErr_SetNone(PyExc_SystemExit);
+  throw py::error_already_set();
+}
+
+Locked::Locked() {
+  const auto take = [this] { state_ = PyGILState_Ensure(); };
+  if (PyGILState_Check() != 0) {  // one that has it does not wait for it
     take();
+  } else {
+    take_lock(take);
+  }
+  ++depth;
+}
+
+Locked::~Locked() {
+  --depth;
+  PyGILState_Release(state_);
+}
+
+Unlocked::~Unlocked() {
+  take_lock([this] { PyEval_RestoreThread(state_); });
+}
+
+PyObject* call_or_stand_still(PyObject* function, PyObject* arguments) {
+  try {
+    return PyObject_CallObject(function, arguments);
   } catch (abi::__forced_unwind&) {
     stand_still();
   }
 }
 
-}  // namespace
-
-Locked::Locked() {
-  take_or_stand_still([this] { state_ = PyGILState_Ensure(); });
+void refuse_other_threads() {
+  door().exiting = std::this_thread::get_id();
+  door().refusing = true;
 }
 
-Locked::~Locked() { PyGILState_Release(state_); }
+bool others_inside() { return door().inside > (counted_here ? 1 : 0); }
 
-Unlocked::~Unlocked() {
-  take_or_stand_still([this] { PyEval_RestoreThread(state_); });
+void close_to_other_threads() {
+  door().closed = true;
+  while (door().asking > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+#ifdef __GLIBC__
+  // They may compute for ever: what they read must not be destroyed under them. Run before all destructors.
+  ::on_exit(
+      [](int status, void*) {
+        std::fflush(nullptr);
+        ::_exit(status);
+      },
+      nullptr);
+#endif
 }
 
 }  // namespace largo::python

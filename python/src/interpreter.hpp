@@ -1,13 +1,28 @@
-// The interpreter's lock, given back and taken so that a thread survives the end of the interpreter.
+// The interpreter's lock, given back and taken so that threads survive the end of the interpreter.
 //
-// Python 3 ends a thread that asks for the lock while the interpreter goes away, by unwinding its stack:
-// through C++ that is std::terminate, or destructors that touch objects of Python without the lock. These
-// guards stop such a thread where it stands, as Python 3.14 does itself; the process ends without it.
+// Up to version 3.13, Python ends a thread that asks for the lock while the interpreter goes away, by
+// unwinding its stack. Through frames of C++ that is std::terminate, or destructors that touch objects of
+// Python without the lock. So no thread with such frames may be left when the interpreter goes away:
+//   - Every call from Python is counted (count_calls). A hook at exit refuses new ones on all threads but the
+//   one that
+//     ends the interpreter, stops those that run, and waits until they have returned.
+//   - A call that has not returned by then, which is one that cannot be stopped or is inside a slow function
+//   of
+//     the user's, never gets the lock again: its threads stand still, as Python 3.14 makes them, and the
+//     process ends without them, and without destroying what they may read.
 #pragma once
+
+#include <utility>
 
 #include <pybind11/pybind11.h>
 
 namespace largo::python {
+
+namespace py = pybind11;
+
+/// From now on the calls of all functions and methods that the module has are counted; once another thread
+/// ends the interpreter they raise SystemExit instead.
+void count_calls(const py::module_& module);
 
 /// With the lock, on any thread.
 class Locked {
@@ -32,5 +47,30 @@ class Unlocked {
  private:
   PyThreadState* state_;
 };
+
+/// function(arguments), with the lock; null where it raised. May take any time, so that the interpreter may
+/// go away meanwhile: nothing of C++ stands between the frames of Python and the place where this thread is
+/// held.
+PyObject* call_or_stand_still(PyObject* function, PyObject* arguments);
+
+/// A function of the user's, with the lock. What it raises goes through.
+template <typename... Arguments>
+py::object call(const py::handle& function, Arguments&&... arguments) {
+  const py::tuple given = py::make_tuple(std::forward<Arguments>(arguments)...);
+  PyObject* result = call_or_stand_still(function.ptr(), given.ptr());
+  if (result == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(result);
+}
+
+/// Raises SystemExit in calls of threads that do not end the interpreter, once one does.
+void refuse_at_exit();
+
+/// With the lock, in the hook at exit: from now on calls of other threads are refused.
+void refuse_other_threads();
+/// Whether calls of other threads are still running.
+bool others_inside();
+/// Without the lock: from now on no thread but this one gets it for largo. The process ends without
+/// destructors.
+void close_to_other_threads();
 
 }  // namespace largo::python

@@ -20,6 +20,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/numerics/check.hpp"
+#include "law_arguments.hpp"
 #include "module.hpp"
 #include "python_law.hpp"
 #include "recipes.hpp"
@@ -137,20 +138,6 @@ py::array tokens_of(const py::object& self) {
   return array;
 }
 
-std::vector<MeasurePtr> laws_of(const Argument& argument, const py::sequence& laws) {
-  std::vector<MeasurePtr> all;
-  for (const py::handle one : laws) all.push_back(to_law(argument, one));
-  return all;
-}
-
-CoordinateLawPtr coordinate(const std::string& name, const std::vector<double>& numbers) {
-  if (name == "rademacher") return rademacher(numbers.at(0));
-  if (name == "uniform") return uniform(numbers.at(0));
-  if (name == "three-point") return three_point(numbers.at(0), numbers.at(1));
-  if (name == "bernoulli") return centred_bernoulli(numbers.at(0));
-  return truncated_laplace(numbers.at(0), numbers.at(1));
-}
-
 // Measures of C++ are const; pybind11's holders are not.
 std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
 
@@ -213,19 +200,18 @@ void bind_laws(py::module_& module) {
                                                                            py::dynamic_attr());
   one_coordinate.def("__reduce__",
                      [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
-  module.def("coordinate", [](const std::string& name, const std::vector<double>& numbers) {
+  module.def("coordinate", [](const std::string& name, const py::dict& numbers) {
     return std::const_pointer_cast<CoordinateLaw>(coordinate(name, numbers));
   });
   py::class_<ProductMeasure, Measure, std::shared_ptr<ProductMeasure>>(module, "Product", docs::kProduct,
                                                                        py::is_final())
-      .def(py::init([](const std::vector<std::shared_ptr<CoordinateLaw>>& coordinates) {
-             return std::make_shared<ProductMeasure>(
-                 std::vector<CoordinateLawPtr>(coordinates.begin(), coordinates.end()));
+      .def(py::init([](const py::object& coordinates) {
+             return std::make_shared<ProductMeasure>(coordinates_of(coordinates));
            }),
            py::arg("coordinates"));
   py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture,
                                                                        py::is_final())
-      .def(py::init([](const py::object& weights, const py::sequence& components) {
+      .def(py::init([](const py::object& weights, const py::object& components) {
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),
@@ -284,6 +270,9 @@ void bind_laws(py::module_& module) {
     remember_construction(module.attr(name));
   }
   remember_construction(module.attr("Prompt"), Arrays::shared);
+  module.def("whole", [](const std::string& name, const py::object& value) {
+    return read_whole(name.c_str(), value);
+  });
   module.def("numbers", [](const std::string& name, const py::object& value) {
     return double_array({"largo", name.c_str()}, value);
   });
@@ -293,7 +282,7 @@ void bind_laws(py::module_& module) {
   });
   module.def("matrix", [](const Text<"name">& name, const py::object& rows, const py::object& columns) {
     return to_numpy(
-        named_matrix("matrix", name.value, read_optional("rows", rows), read_optional("columns", columns)));
+        named_matrix("matrix", name.value, extent_of("rows", rows), extent_of("columns", columns)));
   });
 }
 

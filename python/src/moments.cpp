@@ -132,7 +132,12 @@ Statistics look_up(const SoftmaxTable& table, const py::object& s) {
   return result;
 }
 
-py::object power_sums(const std::vector<int>& parts, const py::object& s, const py::object& L) {
+py::object power_sums(const std::vector<std::int64_t>& given, const py::object& s, const py::object& L) {
+  std::vector<int> parts;
+  for (const std::int64_t k : given) {
+    constexpr std::int64_t kMost = 1000;  // beyond what is known, and within an int
+    parts.push_back(static_cast<int>(std::clamp(k, -kMost, kMost)));
+  }
   const Broadcast points = broadcast("power_sum_moment", {{"s", s}, {"L", L}});
   Vector values(points.count()), errors(points.count());
   watch(py::none(), 1, [&](const Call& call) {
@@ -216,10 +221,10 @@ void bind_results(py::module_& module) {
   moments.def_property_readonly("effective_tokens", [](const py::object& self) {
     const auto& records = py::cast<const Moments&>(self);
     if (records.shape.empty()) return py::object(py::float_(1 / records.points[0].P2.value));
-    py::array_t<double> tokens(records.shape);
-    double* next = tokens.mutable_data();
-    for (const SoftmaxMoments& one : records.points) *next++ = 1 / one.P2.value;
-    return py::object(std::move(tokens));
+    Vector tokens(std::ssize(records.points));
+    std::transform(records.points.begin(), records.points.end(), tokens.begin(),
+                   [](const SoftmaxMoments& one) { return 1 / one.P2.value; });
+    return shaped(std::move(tokens), records.shape);
   });
   moments.def_property_readonly("shape", [](const Moments& self) { return py::tuple(py::cast(self.shape)); });
   moments.def("__repr__", [](const Moments& self) {

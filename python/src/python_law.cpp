@@ -1,6 +1,6 @@
 #include "python_law.hpp"
 
-#include <cmath>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -20,11 +20,21 @@ std::string class_name(const py::function& method) {
   return py::str(py::type::handle_of(method.attr("__self__")).attr("__name__"));
 }
 
-// "Cosine.tilted_mean: the result is …"
+// At most eight entries: "[0.5, -1, …]".
+std::string shown(const ConstVectorRef& direction) {
+  constexpr std::ptrdiff_t kShown = 8;
+  const Vector head = direction.head(std::min(direction.size(), kShown));
+  return fmt::format("[{:g}{}]", fmt::join(head.begin(), head.end(), ", "),
+                     direction.size() > kShown ? ", …" : "");
+}
+
+// "Cosine.tilted_mean: the result at a = [0.5] is …"
 template <typename Read>
-auto result_of(const py::function& method, const char* name, const Read& read) {
+auto result_of(const py::function& method, const char* name, const ConstVectorRef& direction,
+               const Read& read) {
   const std::string who = fmt::format("{}.{}", class_name(method), name);
-  return read(Argument{who.c_str(), "the result"});
+  const std::string what = fmt::format("the result at a = {}", shown(direction));
+  return read(Argument{who.c_str(), what.c_str()});
 }
 
 void check_result(const Argument& argument, const Matrix& values, std::ptrdiff_t rows,
@@ -47,8 +57,8 @@ double PythonLaw::log_partition(const ConstVectorRef& direction) const {
     PyErr_SetString(PyExc_NotImplementedError, "Law: a law of your own has to define log_partition(self, a)");
     throw py::error_already_set();
   }
-  const py::object result = log_partition(argument_of(direction));
-  return result_of(log_partition, "log_partition", [&](const Argument& argument) {
+  const py::object result = call(log_partition, argument_of(direction));
+  return result_of(log_partition, "log_partition", direction, [&](const Argument& argument) {
     const py::array array = real_array(argument, result);
     if (array.size() != 1)
       fail(argument.function, argument.name, fmt::format("an array of {}", array.size()), "a number");
@@ -73,20 +83,21 @@ Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
     tilt.log_partition = log_partition(direction);
   }
   if (order >= TiltOrder::mean && tilted_mean) {
-    const py::object result = tilted_mean(argument_of(direction));
-    tilt.mean = result_of(tilted_mean, "tilted_mean", [&](const Argument& argument) {
+    const py::object result = call(tilted_mean, argument_of(direction));
+    tilt.mean = result_of(tilted_mean, "tilted_mean", direction, [&](const Argument& argument) {
       Vector mean = to_vector(argument, result);
       check_result(argument, mean, d, 1);
       return mean;
     });
   }
   if (order == TiltOrder::covariance && tilted_covariance) {
-    const py::object result = tilted_covariance(argument_of(direction));
-    tilt.covariance = result_of(tilted_covariance, "tilted_covariance", [&](const Argument& argument) {
-      Matrix covariance = to_matrix(argument, result);
-      check_result(argument, covariance, d, d);
-      return covariance;
-    });
+    const py::object result = call(tilted_covariance, argument_of(direction));
+    tilt.covariance =
+        result_of(tilted_covariance, "tilted_covariance", direction, [&](const Argument& argument) {
+          Matrix covariance = to_matrix(argument, result);
+          check_result(argument, covariance, d, d);
+          return covariance;
+        });
   }
   return tilt;
 }
@@ -102,12 +113,12 @@ void PythonLaw::sample(const Stream& stream, std::uint64_t first_token, Eigen::R
   RowMatrix uniforms(tokens.rows(), width);
   stream.uniforms(first_token * static_cast<std::uint64_t>(width),
                   {uniforms.data(), static_cast<std::size_t>(uniforms.size())});
-  const py::object result = draw(to_numpy(std::move(uniforms)));
-  tokens = result_of(draw, "tokens", [&](const Argument& argument) {
-    Matrix drawn = to_matrix(argument, result);
-    check_result(argument, drawn, tokens.rows(), dimension());
-    return drawn;
-  });
+  const py::object result = call(draw, to_numpy(std::move(uniforms)));
+  const std::string who = fmt::format("{}.tokens", class_name(draw));
+  const Argument argument{who.c_str(), "the result"};
+  const Matrix drawn = to_matrix(argument, result);
+  check_result(argument, drawn, tokens.rows(), dimension());
+  tokens = drawn;
 }
 
 }  // namespace largo::python

@@ -22,7 +22,7 @@ class PythonLoss final : public Loss {
   LossPoint at(double output, double target) const override {
     const Locked lock;
     const py::handle function(static_cast<PyObject*>(const_cast<void*>(function_.get())));
-    const py::object result = function(output, target);
+    const py::object result = call(function, output, target);
     if (!py::isinstance<py::sequence>(result) || py::len(result) != 2) {
       refuse_type({"icl.prompt_risk", "loss"}, "must return a pair (value, slope)");
     }
@@ -58,7 +58,7 @@ PromptDraw PythonTask::draw(const Stream& stream) const {
   if (width < 1) fail("icl.Task", "uniforms_per_task", static_cast<double>(width), "at least 1");
   Vector uniforms(width);
   stream.uniforms(0, {uniforms.data(), static_cast<std::size_t>(width)});
-  const py::object result = draw(to_numpy(std::move(uniforms)));
+  const py::object result = call(draw, to_numpy(std::move(uniforms)));
   const std::string who = fmt::format("{}.draw", std::string(py::str(py::type::of(self).attr("__name__"))));
   if (!py::isinstance<py::sequence>(result) || py::len(result) != 3) {
     refuse_type({who.c_str(), "the result"}, "must be a law, a query and a target");

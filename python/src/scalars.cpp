@@ -1,5 +1,7 @@
 #include "scalars.hpp"
 
+#include <cmath>
+
 #include <fmt/format.h>
 
 namespace largo::python {
@@ -7,21 +9,35 @@ namespace {
 
 namespace py = pybind11;
 
+// What Python shows of it, on one line and not for ever.
+std::string shown(py::handle value) {
+  constexpr py::ssize_t kMost = 60;
+  const py::str line = py::str(" ").attr("join")(py::str(py::repr(value)).attr("split")());
+  if (py::len(line) <= kMost) return line;
+  return std::string(py::str(line[py::slice(0, kMost, 1)])) + " …";
+}
+
 [[noreturn]] void refuse(const char* name, py::handle value, const char* expected) {
-  throw py::type_error(
-      fmt::format("{} is {}, must be {}", name, std::string(py::str(py::repr(value))), expected));
+  throw py::type_error(fmt::format("{} is {}, must be {}", name, shown(value), expected));
 }
 
 [[noreturn]] void refuse_value(const char* name, py::handle value, const char* expected) {
-  throw py::value_error(
-      fmt::format("{} is {}, must be {}", name, std::string(py::str(py::repr(value))), expected));
+  throw py::value_error(fmt::format("{} is {}, must be {}", name, shown(value), expected));
 }
 
-py::int_ index_of(const char* name, py::handle value) {
-  if (PyIndex_Check(value.ptr()) == 0) refuse(name, value, "a whole number");
-  PyObject* number = PyNumber_Index(value.ptr());
+py::int_ steal(PyObject* number) {
   if (number == nullptr) throw py::error_already_set();
   return py::reinterpret_steal<py::int_>(number);
+}
+
+// 1000, and 1e3 too: a count may come out of a computation. Texts that read like numbers are none.
+py::int_ index_of(const char* name, py::handle value) {
+  if (PyIndex_Check(value.ptr()) != 0) return steal(PyNumber_Index(value.ptr()));
+  const PyNumberMethods* methods = Py_TYPE(value.ptr())->tp_as_number;
+  if (methods == nullptr || methods->nb_float == nullptr) refuse(name, value, "a whole number");
+  const double number = read_real(name, value);
+  if (number != std::floor(number) || std::isinf(number)) refuse(name, value, "a whole number");
+  return steal(PyLong_FromDouble(number));
 }
 
 }  // namespace

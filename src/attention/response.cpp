@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -34,6 +36,13 @@ Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vecto
   return products;
 }
 
+// A matrix that fits the prompt is not to blame for a query that does not fit it.
+void check_query_size(const ConstRowsRef& queries, std::ptrdiff_t columns, const char* matrix) {
+  if (queries.cols() == columns) return;
+  fail("attention", "size of a query", static_cast<double>(queries.cols()),
+       fmt::format("{}, the number of columns of {}", columns, matrix));
+}
+
 }  // namespace
 
 PromptOfCall::PromptOfCall(const Measure& prompt, const Execution& execution) : given_(prompt) {
@@ -44,7 +53,8 @@ PromptOfCall::PromptOfCall(const Measure& prompt, const Execution& execution) : 
 
 Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries) {
   if (queries.rows() < 1) fail("attention", "number of queries", "0", "at least 1");
-  check_shape("attention", "U", weights.U.rows(), weights.U.cols(), prompt.dimension(), queries.cols());
+  check_shape("attention", "U", weights.U.rows(), weights.U.cols(), prompt.dimension(), weights.U.cols());
+  check_query_size(queries, weights.U.cols(), "U");
   check_shape("attention", "V", weights.V.rows(), weights.V.cols(), weights.V.rows(), prompt.dimension());
   check_finite("attention", "U", weights.U);
   check_finite("attention", "V", weights.V);
@@ -61,7 +71,8 @@ Matrix score_directions(const Measure& prompt, const MergedWeights& weights, con
 MergedWeights merge_for(const Measure& prompt, const FactoredWeights& weights, const ConstRowsRef& queries) {
   const Matrix& K = weights.K;
   check_shape("attention", "K", K.rows(), K.cols(), K.rows(), prompt.dimension());
-  check_shape("attention", "Q", weights.Q.rows(), weights.Q.cols(), K.rows(), queries.cols());
+  check_shape("attention", "Q", weights.Q.rows(), weights.Q.cols(), K.rows(), weights.Q.cols());
+  check_query_size(queries, weights.Q.cols(), "Q");
   return weights.merged();
 }
 

@@ -1,5 +1,7 @@
 #include "largo/concentration/attention_layer.hpp"
 
+#include <fmt/format.h>
+
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/check.hpp"
 
@@ -24,7 +26,11 @@ void check_layer(std::string_view function, const AttentionLayer& layer) {
   const auto* law = std::get_if<MeasurePtr>(&layer.queries);
   if (law != nullptr && *law == nullptr) fail(function, "a query, or a law of queries, is needed");
   const std::ptrdiff_t d = layer.tokens->dimension();
-  check_shape(function, "U", layer.U.rows(), layer.U.cols(), d, dimension(layer.queries));
+  check_shape(function, "U", layer.U.rows(), layer.U.cols(), d, layer.U.cols());
+  if (dimension(layer.queries) != layer.U.cols()) {
+    fail(function, "size of a query", static_cast<double>(dimension(layer.queries)),
+         fmt::format("{}, the number of columns of U", layer.U.cols()));
+  }
   check_size(function, "columns of V", layer.V.cols(), d);
   check_finite(function, "U", layer.U);
   check_finite(function, "V", layer.V);

@@ -13,6 +13,7 @@ namespace largo {
 AffineMeasure::AffineMeasure(Matrix map, Vector offset, MeasurePtr base)
     : Measure(offset.size()), map_(std::move(map)), offset_(std::move(offset)), base_(std::move(base)) {
   if (!base_) fail("AffineMeasure", "the base law is null");
+  nesting_ = Nesting::around("AffineMeasure", {base_});
   check_shape("AffineMeasure", "map", map_.rows(), map_.cols(), dimension(), base_->dimension());
   check_finite("AffineMeasure", "map", map_);
   check_finite("AffineMeasure", "offset", offset_);

@@ -21,7 +21,9 @@ std::ptrdiff_t common_dimension(const MeasurePtr& first, const MeasurePtr& secon
 }  // namespace
 
 IndependentPair::IndependentPair(MeasurePtr first, MeasurePtr second)
-    : Measure(common_dimension(first, second)), first_(std::move(first)), second_(std::move(second)) {}
+    : Measure(common_dimension(first, second)), first_(std::move(first)), second_(std::move(second)) {
+  nesting_ = Nesting::around("IndependentPair", {first_, second_});
+}
 
 double IndependentPair::log_partition(const ConstVectorRef& direction) const {
   check_direction(direction);

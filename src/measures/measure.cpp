@@ -99,7 +99,12 @@ Tilt Measure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   Tilt result;
   result.log_partition = log_partition(direction);
   if (!std::isfinite(result.log_partition)) {
-    fail("tilt", "log-partition of a user-defined law", result.log_partition, "finite");
+    constexpr std::ptrdiff_t kShown = 8;
+    const Vector head = direction.head(std::min(d, kShown));
+    fail("tilt",
+         fmt::format("log-partition of a user-defined law at ({:g}{})",
+                     fmt::join(head.begin(), head.end(), ", "), d > kShown ? ", …" : ""),
+         result.log_partition, "finite");
   }
   if (order == TiltOrder::log_partition) return result;
 

@@ -28,6 +28,7 @@ MixtureMeasure::MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> co
     : Measure(common_dimension(components)), components_(std::move(components)) {
   check_size("MixtureMeasure", "weights", weights.size(), std::ssize(components_));
   check_weights("MixtureMeasure", "weights", weights);
+  nesting_ = Nesting::around("MixtureMeasure", components_);
   for (std::size_t k = 0; k < components_.size(); ++k) {
     check_size("MixtureMeasure", fmt::format("component {}", k), components_[k]->dimension(), dimension());
   }

@@ -91,7 +91,7 @@ class Options {
 };
 
 std::ptrdiff_t needed(std::string_view law, Dimension dimension) {
-  if (!dimension) fail("law", fmt::format("{} needs a dimension: give --d", law));
+  if (!dimension) fail("law", fmt::format("{} needs a dimension: give d", law));
   return *dimension;
 }
 

@@ -73,7 +73,7 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
   }
 
   if (!rows && !columns) {
-    fail("named_matrix", fmt::format("{} is '{}', whose size is not known: give --d", argument, text));
+    fail("named_matrix", fmt::format("{} is '{}', whose size is not known: give d", argument, text));
   }
   const std::ptrdiff_t m = rows ? *rows : *columns;
   const std::ptrdiff_t n = columns ? *columns : *rows;

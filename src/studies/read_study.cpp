@@ -178,7 +178,7 @@ class Reader {
   }
 
   void apply(const StudyChange& change) {
-    const Place where{fmt::format("--set {}", change.key)};
+    const Place where{fmt::format("set {}", change.key)};
     if (change.key == "title") {
       plan_.title = change.value;
       return;

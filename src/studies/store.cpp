@@ -67,7 +67,7 @@ void check_study(Database& database, const std::filesystem::path& path, const St
   try {
     const std::string other = study_difference(read.text(0), study.configuration());
     if (!other.empty()) {
-      fail(path.string(), fmt::format("this store is of another study: {}; give another --store", other));
+      fail(path.string(), fmt::format("this store is of another study: {}; give another store", other));
     }
   } catch (const StudyJson::exception& error) {
     fail(path.string(), fmt::format("this store is damaged ({})", error.what()));

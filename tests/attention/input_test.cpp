@@ -64,7 +64,7 @@ TEST_F(AttentionInput, RowsOfU) {
 
 TEST_F(AttentionInput, ColumnsOfUAreTheSizeOfAQuery) {
   queries_ = RowMatrix::Ones(5, 3);
-  expect_refused("attention: shape of U is 3 x 4, must be 3 x 3");
+  expect_refused("attention: size of a query is 3, must be 4, the number of columns of U");
 }
 
 TEST_F(AttentionInput, ColumnsOfV) {
@@ -130,8 +130,8 @@ TEST_F(AttentionInput, FactorsThatDoNotMatch) {
     for (const bool token_side : {true, false}) {
       factored.K = Matrix::Ones(2, token_side ? 5 : 3);
       factored.Q = Matrix::Ones(2, token_side ? 4 : 5);
-      const auto* part =
-          token_side ? "shape of K is 2 x 5, must be 2 x 3" : "shape of Q is 2 x 5, must be 2 x 4";
+      const auto* part = token_side ? "shape of K is 2 x 5, must be 2 x 3"
+                                    : "size of a query is 4, must be 5, the number of columns of Q";
       expect_message([&] { attend(kind, prompt_, factored, queries_); }, part);
       expect_message([&] { attention_vjp(kind, prompt_, factored, queries_, cotangents_); }, part);
       expect_message([&] { attention_jacobian(kind, prompt_, factored, queries_); }, part);

@@ -101,6 +101,35 @@ TEST(BadInput, Mixture) {
   });
 }
 
+// What is nested is asked and destroyed by recursion: the depth is bounded, and so is the number of laws.
+TEST(BadInput, NestedLaws) {
+  const auto nested = [](int depth, const std::function<MeasurePtr(MeasurePtr)>& around) {
+    MeasurePtr law = standard(1);
+    for (int i = 0; i < depth; ++i) law = around(law);
+    return law;
+  };
+  const auto mixture = [](const MeasurePtr& law) {
+    return std::make_shared<MixtureMeasure>(Vector::Ones(1), std::vector<MeasurePtr>{law});
+  };
+  const auto twice = [](const MeasurePtr& law) {
+    return std::make_shared<MixtureMeasure>(Vector::Ones(2), std::vector<MeasurePtr>{law, law});
+  };
+  const auto image = [](const MeasurePtr& law) {
+    return std::make_shared<AffineMeasure>(Matrix::Ones(1, 1), Vector::Zero(1), law);
+  };
+  const auto pair = [](const MeasurePtr& law) {
+    return std::make_shared<AffineMeasure>(Matrix::Ones(1, 2), Vector::Zero(1),
+                                           std::make_shared<IndependentPair>(law, standard(1)));
+  };
+  EXPECT_NEAR(nested(kMostNestedLaws, mixture)->log_partition(Vector{{2}}), 2, 1e-12);
+  expect_errors({
+      {"mixtures", [&] { nested(100'000, mixture); }, {"MixtureMeasure", "nested more than 256 deep"}},
+      {"images", [&] { nested(100'000, image); }, {"AffineMeasure", "nested more than 256 deep"}},
+      {"pairs", [&] { nested(100'000, pair); }, {"IndependentPair", "nested more than 256 deep"}},
+      {"twice itself", [&] { nested(60, twice); }, {"MixtureMeasure", "1048576, must be at most 1000000"}},
+  });
+}
+
 TEST(BadInput, CoordinateLawsAndProducts) {
   expect_errors({
       {"rademacher", [] { rademacher(0); }, {"rademacher", "scale is 0"}},

@@ -43,7 +43,36 @@ NOT_SCALARS = {
         lambda: largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=5, seeds=4097),
     "seeds is 2, must be 1 for flows": lambda: largo.icl.train(largo.icl.Problem(2), 10, seeds=2),
     "seed is -1, must be between 0 and 2": lambda: GAUSSIAN.sample(3, seed=-1),
-    "L is 1000.0, must be a whole number": lambda: GAUSSIAN.sample(1e3),
+    "L is 1000.5, must be a whole number": lambda: GAUSSIAN.sample(1000.5),
+    "L is inf, must be a whole number": lambda: GAUSSIAN.sample(math.inf),
+    "L is nan, must be a whole number": lambda: GAUSSIAN.sample(math.nan),
+    "L is '7', must be a whole number": lambda: GAUSSIAN.sample("7"),
+    "L is 1e+30, must be between": lambda: GAUSSIAN.sample(1e30),
+    "lengths is 10.5, must be a whole number": lambda: largo.check_lemma(10, [10.5]),
+    "parts is 2.5, must be a whole number": lambda: largo.power_sum_moment([2.5], 1.0, 10),
+    "power_sum_moment: sum of the parts": lambda: largo.power_sum_moment([10**18], 1.0, 10),
+    "parts is int, must be a list": lambda: largo.power_sum_moment(2, 1.0, 10),
+    "lengths is int, must be a list": lambda: largo.check_lemma(10, 100),
+    "path is NoneType, must be a list": lambda: largo.errors_along_path(GAUSSIAN, None, query=[1, 0, 0], L=10),
+    "bound has 1 numbers, must be two": lambda: largo.concentration(GAUSSIAN, query=[1, 0, 0], L=10, bound=1.0),
+    "sigma is empty, must be": lambda: largo.length_for_tolerance(GAUSSIAN, 0.1, query=[1, 0, 0], sigma=[]),
+    "Mixture: components must be a list of laws": lambda: largo.Mixture([1], GAUSSIAN),
+    "Product: coordinates must be a list": lambda: largo.Product(GAUSSIAN),
+    "Product: coordinates must be a list of": lambda: largo.Product([GAUSSIAN]),
+    "matrix: columns is -1, must be between 1": lambda: largo.matrix("identity", 2, -1),
+    "matrix: rows is 10000000000, must be": lambda: largo.matrix("zeros", 10**10),
+    "method is int, must be a list": lambda: largo.icl.train(largo.icl.Problem(2), 10, method=3),
+    "tolerance is NoneType, must be": lambda: largo.icl.train(largo.icl.Problem(2), 10, tolerance=None),
+    "tolerance is an array, must be a number": lambda: largo.icl.train(largo.icl.Problem(2), 10, tolerance=[1e-9]),
+    "expression is str, must be an Expression": lambda: largo.parts.expectation("A", 1.0, 10),
+    "set is list, must be a dict": lambda: largo.run_study("file", set=[1]),
+    "retry is int, must be True or False": lambda: largo.run_study("file", retry=1),
+    "kind is array([[0., 0., 0., 0., 0., 0., 0., 0., 0.], [0., 0., 0., 0., … must be a str":
+        lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=np.zeros((9, 9))),
+    "d is 2.5, must be a whole number": lambda: largo.rademacher(2.5),
+    "d is 0, must be between 1": lambda: largo.uniform(0),
+    "d is 1000000000000, must be between 1": lambda: largo.laplace(10**12),
+    "scale is 'x', must be a real number": lambda: largo.rademacher(2, "x"),
     "kind is 3, must be a str": lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=3),
     "scale is None, must be a real number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], scale=None),
     "dimension is 2.5, must be a whole number": lambda: largo.Sphere(2.5),
@@ -63,6 +92,15 @@ def test_one_line_names_what_is_wrong(message):
     with pytest.raises((TypeError, ValueError)) as caught:
         NOT_SCALARS[message]()
     assert message in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_laws_in_an_array():
+    """What an array hands out, nobody else holds: a mixture of its prompts was a crash."""
+    prompts = np.random.default_rng(5).normal(size=(3, 50, 2))
+    mixture, listed = largo.Mixture([1, 2, 3], prompts), largo.Mixture([1, 2, 3], [one for one in prompts])
+    assert np.array_equal(mixture.tilt([1.0, 0.5]).mean, listed.tilt([1.0, 0.5]).mean)
+    path = np.stack([np.stack([scale * np.eye(3), np.eye(3)]) for scale in (0.5, 1.0)])
+    assert largo.errors_along_path(GAUSSIAN, path, L=100, query=[1, 0, 0]).output.at == 1
 
 
 def test_kinds_of_laws_are_final():

@@ -1,5 +1,6 @@
 """Figures: what is drawn is what was given, and files are PDF."""
 
+import dataclasses
 import math
 import pathlib
 import re
@@ -32,6 +33,39 @@ def test_training():
     own = largo.plot.axes()
     assert largo.plot.phase_portrait(problem, runs, ax=own, arrows=5) is own
     assert own.get_ylabel() == "$b$"
+
+
+def test_nothing_to_draw(tmp_path):
+    """A sentence, and no empty figure left behind."""
+    problem = largo.icl.Problem(2)
+    result = largo.concentration(largo.law("gaussian", 2), query=[1, 0], L=[10, 100])
+    run = largo.icl.train(problem, 10)[0]
+    before = largo.plot.plt.get_fignums()
+    still = dataclasses.replace(run, risks=np.zeros(len(run.risks)))
+    for call, words in [
+            (lambda: largo.plot.trajectories([]), "nothing to draw"), (lambda: largo.plot.trajectories([still]), "nothing to draw"),
+            (lambda: largo.plot.trajectories([3]), "a run is int"), (lambda: largo.plot.concentration(result, []), "nothing to draw"),
+            (lambda: largo.plot.concentration(result, ["outputs"]), "a quantity is 'outputs', must be one of output"),
+            (lambda: largo.plot.error_plane([], [10, 100]), "s must be two numbers or more"),
+            (lambda: largo.plot.error_plane([1, 2], [10, math.inf]), "L must be two numbers or more, all finite"),
+            (lambda: largo.plot.error_plane([1, 2], [10, 20], "msee"), "quantity is 'msee'"),
+            (lambda: largo.plot.phase_portrait(problem, run, arrows=0), "arrows is 0"),
+            (lambda: largo.plot.phase_portrait(largo.icl.Problem(3), run), "a run is of d = 2, must be 3"),
+            (lambda: largo.plot.phase_portrait(run, run), "problem is Run, must be an icl.Problem")]:
+        with pytest.raises((ValueError, TypeError)) as caught:
+            call()
+        assert words in str(caught.value), caught.value
+    assert largo.plot.plt.get_fignums() == before
+
+
+def test_one_of_many():
+    """One run, one quantity: a list is not asked for. A portrait without runs is the field alone."""
+    problem = largo.icl.Problem(2)
+    run = largo.icl.train(problem, 10)[0]
+    assert len(largo.plot.trajectories(run).lines) == 1
+    assert largo.plot.phase_portrait(problem, [], arrows=3.0).get_xlabel()
+    result = largo.concentration(largo.law("gaussian", 2), query=[1, 0], L=[10, 100])
+    assert len(largo.plot.concentration(result, "output").lines) == 1
 
 
 def test_plane():

@@ -78,6 +78,37 @@ def test_a_descent_that_was_stopped_goes_on(tmp_path):
     assert np.array_equal(again.path, largo.training.descend(noisy, [1.0, -2.0], **plan).path)
 
 
+UPHILL = {
+    "a quadratic": (lambda x: (0.5 * float(x @ x), -x), [1.0, 2.0]),
+    "a quartic": (lambda x: (float(x @ x) ** 2, -4 * float(x @ x) * x), [1.0]),
+    "unbounded below": (lambda x: (-float(x @ x), -2 * x), [1e-3]),
+}
+
+
+@pytest.mark.parametrize("name", UPHILL)
+@pytest.mark.parametrize("method", ["dense", "krylov"])
+def test_a_gradient_of_the_wrong_sign(name, method):
+    """Such a flow leaves every bound: it is no result."""
+    with pytest.raises(ValueError) as caught:
+        largo.training.flow(*UPHILL[name], method=method)
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError):
+        largo.training.descend(lambda x, step: UPHILL[name][0](x), UPHILL[name][1], steps=20000, step_size=0.1)
+
+
+def test_results_are_finite():
+    """For a time that is given an uphill flow may be right; what it says is finite, and the end is not near."""
+    flow = largo.training.flow(lambda x: (-0.5 * float(x @ x), -x), [1.0], time=3.0)
+    assert flow.end[0] == pytest.approx(math.exp(3), rel=1e-6) and not flow.stationary and flow.to_go is None
+    for one in (flow, largo.training.flow(quadratic, [1.0, -2.0], time=1.0), largo.training.flow(quadratic, [0.0, 0.0])):
+        for values in (one.times, one.path, one.risks, one.gradient_norms):
+            assert np.isfinite(values).all()
+        assert one.to_go is None or math.isfinite(one.to_go)
+    for batch in (lambda x, step: (1.0, [1e308]), lambda x, step: (1e308, [0.0])):  # overflow in the last step, and in the mean
+        with pytest.raises(ValueError, match="diverged"):
+            largo.training.descend(batch, [-1e308], steps=4, step_size=1.0, records=1)
+
+
 def test_what_functions_may_not_do():
     def lost(x, *step):
         raise LookupError("lost")

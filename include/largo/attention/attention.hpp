@@ -11,6 +11,7 @@
 // Queries and outputs are rows. The result for a query does not depend on the others in the call.
 #pragma once
 
+#include <utility>
 #include <vector>
 
 #include "largo/measures/measure.hpp"
@@ -31,7 +32,11 @@ struct FactoredWeights {
   Matrix K;
   Matrix Q;
   Matrix V;
-  double scale = 1;
+  double scale;
+
+  // All three are needed: {U, V} is MergedWeights, in a call that takes either.
+  FactoredWeights(Matrix keys, Matrix queries, Matrix values, double score_scale = 1)
+      : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), scale(score_scale) {}
 
   /// U = KᵀQ. Throws InputError when the shapes do not fit.
   MergedWeights merged() const;

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "largo/measures/measure.hpp"
+#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class AffineMeasure final : public Measure {
  public:
-  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d.
+  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d. Nested within the
+  /// bounds of nesting.hpp.
   AffineMeasure(Matrix map, Vector offset, MeasurePtr base);
   static AffineMeasure linear_image(Matrix map, MeasurePtr base);
   static AffineMeasure translation(Vector offset, MeasurePtr base);
@@ -25,12 +27,15 @@ class AffineMeasure final : public Measure {
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;
 
+  Nesting nesting() const { return nesting_; }
+
  private:
   Tilt image(const Tilt& base, const ConstVectorRef& direction, TiltOrder order) const;
 
   Matrix map_;
   Vector offset_;
   MeasurePtr base_;
+  Nesting nesting_;
 };
 
 }  // namespace largo

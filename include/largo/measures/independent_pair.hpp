@@ -3,11 +3,13 @@
 #pragma once
 
 #include "largo/measures/measure.hpp"
+#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class IndependentPair final : public Measure {
  public:
+  /// Nested within the bounds of nesting.hpp.
   IndependentPair(MeasurePtr first, MeasurePtr second);
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -25,11 +27,14 @@ class IndependentPair final : public Measure {
   /// convolution: InputError, as beyond 2^16 components.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
+  Nesting nesting() const { return nesting_; }
+
  private:
   Tilt join(const Tilt& first, const Tilt& second, TiltOrder order) const;
 
   MeasurePtr first_;
   MeasurePtr second_;
+  Nesting nesting_;
 };
 
 }  // namespace largo

@@ -6,12 +6,13 @@
 #include <vector>
 
 #include "largo/measures/measure.hpp"
+#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class MixtureMeasure final : public Measure {
  public:
-  /// Weights are non-negative and normalised to sum to one.
+  /// Weights are non-negative and normalised to sum to one. Nested within the bounds of nesting.hpp.
   MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> components);
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -26,6 +27,7 @@ class MixtureMeasure final : public Measure {
 
   const Vector& weights() const { return weights_; }
   const std::vector<MeasurePtr>& components() const { return components_; }
+  Nesting nesting() const { return nesting_; }
 
  private:
   Tilt combine(const std::vector<Tilt>& parts, TiltOrder order) const;
@@ -33,6 +35,7 @@ class MixtureMeasure final : public Measure {
   Vector weights_;
   std::vector<double> cumulative_;
   std::vector<MeasurePtr> components_;
+  Nesting nesting_;
 };
 
 }  // namespace largo

@@ -1,0 +1,25 @@
+// What laws are made of, as Python gives it: lists of laws, coordinates, sizes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <pybind11/pybind11.h>
+
+#include "arrays.hpp"
+#include "largo/measures/product.hpp"
+
+namespace largo::python {
+
+/// A list, a tuple or an array of laws and prompts.
+std::vector<MeasurePtr> laws_of(const Argument& argument, const py::object& laws);
+std::vector<CoordinateLawPtr> coordinates_of(const py::object& coordinates);
+
+/// "rademacher", "uniform", "three-point", "bernoulli" or "laplace", and its numbers with their names.
+CoordinateLawPtr coordinate(const std::string& name, const py::dict& numbers);
+
+/// Rows or columns of a matrix by its name, if they are given.
+std::optional<std::ptrdiff_t> extent_of(const char* name, const py::object& given);
+
+}  // namespace largo::python
