@@ -12,6 +12,7 @@ find_package(CLI11 2.1 REQUIRED)
 find_package(tomlplusplus 3.3 REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(rsvg REQUIRED IMPORTED_TARGET librsvg-2.0>=2.52)
+pkg_check_modules(fontconfig REQUIRED IMPORTED_TARGET fontconfig)  # librsvg needs it anyway
 
 # MPI is optional: without it there is no largo::mpi, and nothing else is missing.
 set(LARGO_HAS_MPI OFF)

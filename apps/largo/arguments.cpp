@@ -1,11 +1,98 @@
 #include "arguments.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+#include <system_error>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "largo/measures/named_matrix.hpp"
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/closest_name.hpp"
 #include "largo/numerics/parse_numbers.hpp"
 
 namespace largo {
+namespace {
+
+std::optional<double> number_in(const std::string& text) {
+  try {
+    return parse_number("", text);
+  } catch (const InputError&) {
+    return std::nullopt;
+  }
+}
+
+// Digits as they stand, since float64 does not hold every number of 64 bits; else 1e4 and the like.
+std::optional<std::uint64_t> whole_in(const std::string& text) {
+  std::uint64_t digits = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, digits);
+  if (error == std::errc() && stop == end) return digits;
+  const std::optional<double> number = number_in(text);
+  if (!number || !(*number >= 0 && *number < 0x1p64) || *number != std::floor(*number)) return std::nullopt;
+  return static_cast<std::uint64_t>(*number);
+}
+
+// 4096, 1e12, 2^64 - 1: as short as it can be said.
+std::string shown(std::uint64_t count) {
+  if (count == std::numeric_limits<std::uint64_t>::max()) return "2^64 - 1";
+  if (count < 1'000'000) return fmt::format("{}", count);
+  for (int power = 20; power < 64; ++power) {
+    if (count == std::uint64_t{1} << power) return fmt::format("2^{}", power);
+  }
+  return fmt::format("{}", count);
+}
+
+}  // namespace
 
 std::string check_given(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+
+CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    const std::optional<std::uint64_t> number = whole_in(text);
+    if (!number || *number < least || *number > most) {
+      return fmt::format("'{}' is not a whole number between {} and {}", text, shown(least), shown(most));
+    }
+    text = fmt::format("{}", *number);
+    return "";
+  };
+  return {check, fmt::format("{} to {}", shown(least), shown(most))};
+}
+
+CLI::Validator finite_number() {
+  const auto check = [](std::string& text) -> std::string {
+    const std::optional<double> number = number_in(text);
+    if (!number) return fmt::format("'{}' is not a finite number", text);
+    text = fmt::format("{:.17g}", *number);  // for CLI11, which reads it once more
+    return "";
+  };
+  return {check, ""};
+}
+
+CLI::Validator finite_number(double least, double most) {
+  const auto check = [least, most](std::string& text) -> std::string {
+    const std::optional<double> number = number_in(text);
+    if (!number || !(*number >= least && *number <= most)) {
+      return fmt::format("'{}' is not a number between {} and {}", text, least, most);
+    }
+    text = fmt::format("{:.17g}", *number);
+    return "";
+  };
+  return {check, fmt::format("{} to {}", least, most)};
+}
+
+CLI::Validator one_of(const std::vector<std::string>& names) {
+  const auto check = [names](const std::string& text) -> std::string {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return "";
+    const auto closest = closest_name(text, names);
+    return fmt::format("'{}' is none of {}{}", text, fmt::join(names, ", "),
+                       closest ? fmt::format("; did you mean {}?", *closest) : "");
+  };
+  return {check, fmt::format("{{{}}}", fmt::join(names, ","))};
+}
 
 RowMatrix read_queries(const char* command, const std::string& text, std::ptrdiff_t dimension) {
   return named_queries(command, "--query", text, dimension);

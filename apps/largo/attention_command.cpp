@@ -182,7 +182,7 @@ void add_attention_command(CLI::App& app) {
           "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
       ->required();
   command->add_option("--d", options->dimension, "dimension, where the law does not say it")
-      ->check(check_given, "");
+      ->transform(whole_number(1, kLargestDimension));
   command->add_option("--U", options->U, "score matrix, d x e (identity)")->check(check_given, "");
   command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U")->check(check_given, "");
   command->add_option("--Q", options->Q, "query matrix r x e")->check(check_given, "");

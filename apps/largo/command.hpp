@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -22,16 +23,16 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string device = "cpu";  ///< of commands with --device
 
-  /// For the work of a command, which Ctrl-C ends in order from here on.
-  Execution execution() const {
-    return {
-        .threads = threads, .ranks = process_ranks(), .stop = stop_signal(), .device = named_device(device)};
-  }
+  /// For the work of a command, which Ctrl-C ends in order from here on. InputError where the threads cannot
+  /// be started.
+  Execution execution() const;
   Arithmetic arithmetic() const;
 };
 
-/// --json, --seed, --threads, --precision
-void add_common_options(CLI::App& command, CommonOptions& options);
+/// --json, --seed, --threads, --precision, which every command accepts so that scripts need not know which of
+/// them matters where. Help lists those `without_effect` under a heading that says so.
+void add_common_options(CLI::App& command, CommonOptions& options,
+                        std::initializer_list<const char*> without_effect = {});
 
 void add_attention_command(CLI::App& app);
 void add_concentration_command(CLI::App& app);

@@ -80,7 +80,10 @@ AttentionLayer read_layer(const ConcentrationOptions& options) {
 // Which methods, with a note where one that could be expected is missing.
 void choose_methods(const ConcentrationOptions& options, const AttentionLayer& layer, ConcentrationPlan& plan,
                     std::vector<std::string>& notes) {
-  const auto missing = missing_formula(layer);
+  std::optional<std::string> missing;
+  for (const double sigma : plan.scales) {
+    if (!missing) missing = missing_formula(layer, sigma);
+  }
   if (options.method == "auto") {
     plan.exact = !missing;
     plan.sampled = missing.has_value();
@@ -95,12 +98,19 @@ void choose_methods(const ConcentrationOptions& options, const AttentionLayer& l
 ConcentrationPlan read_plan(const ConcentrationOptions& options, const AttentionLayer& layer,
                             std::vector<std::string>& notes) {
   ConcentrationPlan plan;
-  choose_methods(options, layer, plan, notes);
   plan.scales = without_repeats(read_values(kName, "--sigma", options.sigma));
   for (const double sigma : plan.scales) check_positive(kName, "--sigma", sigma);
+  choose_methods(options, layer, plan, notes);
   const LengthKind kind = plan.sampled ? LengthKind::kWhole : LengthKind::kReal;
   plan.lengths = without_repeats(parse_lengths("--L", options.L, kind));
   plan.seed = options.seed;
+  if (!plan.sampled) {
+    const auto refuse = [](const char* option) {
+      fail(kName, fmt::format("{} is for sampled errors, and these are exact: add --method sampled", option));
+    };
+    if (options.prompts) refuse("--prompts");
+    if (options.relative_error > 0) refuse("--relative-error");
+  }
   plan.sampling.samples = options.prompts.value_or(options.quick ? kQuickPrompts : kPrompts);
   plan.sampling.relative_error = options.relative_error;
   if (options.precision == "float64") plan.precision = TokenPrecision::float64;
@@ -203,7 +213,7 @@ void add_concentration_command(CLI::App& app) {
       "concentration", "How far attention over L tokens is from its limit: exact or sampled, against bounds");
   command->add_option("--law", options->law, "token law, as in largo attention")->required();
   command->add_option("--d", options->dimension, "dimension, where the law does not say it")
-      ->check(check_given, "");
+      ->transform(whole_number(1, kLargestDimension));
   command->add_option("--U", options->U, "score matrix, d x e")
       ->check(check_given, "")
       ->capture_default_str();
@@ -230,16 +240,19 @@ void add_concentration_command(CLI::App& app) {
       ->check(check_method, "")
       ->capture_default_str();
   command->add_option("--prompts", options->prompts, "sampled prompts at each point, at most (10000)")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 40));
+      ->transform(whole_number(2, std::uint64_t{1} << 40));
   command
       ->add_option("--relative-error", options->relative_error,
                    "stop sampling a point at this relative standard error; 0: do not")
-      ->check(CLI::Range(0.0, 1.0))
+      ->transform(finite_number(0, 1))
       ->capture_default_str();
-  command->add_option("--c1", options->c1, "check the bounds with this constant, and not fitted ones");
-  command->add_option("--c2", options->c2, "and this one");
-  command->add_option("--tolerance", options->tolerance,
-                      "the length from which E|softmax - linear|^2 over the same prompt is below this");
+  command->add_option("--c1", options->c1, "check the bounds with this constant, and not fitted ones")
+      ->transform(finite_number());
+  command->add_option("--c2", options->c2, "and this one")->transform(finite_number());
+  command
+      ->add_option("--tolerance", options->tolerance,
+                   "the length from which E|softmax - linear|^2 over the same prompt is below this")
+      ->transform(finite_number());
   command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
   command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
       ->check(check_given, "");

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "arguments.hpp"
 #include "largo/numerics/check.hpp"
 #ifdef LARGO_HAS_CUDA
 #include "largo/cuda/cuda_device.hpp"
@@ -13,7 +14,7 @@ void add_device_option(CLI::App& command, std::string& device) {
   command
       .add_option("--device", device,
                   "where prompts are drawn: cpu or cuda, a GPU of NVIDIA's; the same numbers")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->check(one_of({"cpu", "cuda"}))
       ->capture_default_str();
 }
 

@@ -103,7 +103,7 @@ void run_doctor(const CommonOptions& options) {
 void add_doctor_command(CLI::App& app) {
   auto options = std::make_shared<CommonOptions>();
   CLI::App* command = app.add_subcommand("doctor", "What this build has, and a quick self-check");
-  add_common_options(*command, *options);
+  add_common_options(*command, *options, {"--precision"});
   command->footer("Example: largo doctor --json");
   command->callback([options] { run_doctor(*options); });
 }

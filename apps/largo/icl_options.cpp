@@ -9,23 +9,26 @@ RegressionProblem ProblemOptions::problem() const {
   return named_problem({preset, dimension, covariance, query_covariance, prior, noise, score_scale}, "--");
 }
 
-void add_problem_options(CLI::App& command, ProblemOptions& options) {
+void add_problem_options(CLI::App& command, ProblemOptions& options,
+                         std::initializer_list<const char*> without_effect) {
   command
       .add_option("--preset", options.preset,
                   "paper: covariances I, no noise; published: the paper's experiment; published-code: as its "
                   "code draws the data")
-      ->check(CLI::IsMember({"paper", "published", "published-code"}))
+      ->check(one_of({"paper", "published", "published-code"}))
       ->capture_default_str();
-  command.add_option("--d", options.dimension, "dimension of the covariates (5, or that of a matrix)");
+  command.add_option("--d", options.dimension, "dimension of the covariates (5, or that of a matrix)")
+      ->transform(whole_number(1, kLargestDimension));
   command.add_option("--cov", options.covariance, "covariance of the covariates: a matrix by name or file")
       ->check(check_given, "");
   command.add_option("--query-cov", options.query_covariance, "covariance of the query (as --cov)")
       ->check(check_given, "");
   command.add_option("--prior", options.prior, "covariance of the tasks w (identity)")
       ->check(check_given, "");
-  command.add_option("--noise", options.noise, "variance of the label noise (0)");
-  command.add_option("--score-scale", options.score_scale, "factor of the scores (1)");
-  add_common_options(command, options);
+  command.add_option("--noise", options.noise, "variance of the label noise (0)")->transform(finite_number());
+  command.add_option("--score-scale", options.score_scale, "factor of the scores (1)")
+      ->transform(finite_number());
+  add_common_options(command, options, without_effect);
 }
 
 void add_icl_command(CLI::App& app) {

@@ -20,8 +20,10 @@ struct ProblemOptions : CommonOptions {
   bool published() const { return preset != "paper"; }
 };
 
-/// --preset, --d, --cov, --query-cov, --prior, --noise, --score-scale, and the common ones.
-void add_problem_options(CLI::App& command, ProblemOptions& options);
+/// --preset, --d, --cov, --query-cov, --prior, --noise, --score-scale, and the common ones (some of them
+/// `without_effect`).
+void add_problem_options(CLI::App& command, ProblemOptions& options,
+                         std::initializer_list<const char*> without_effect = {});
 
 void add_icl_risk_command(CLI::App& icl);
 void add_icl_train_command(CLI::App& icl);

@@ -178,7 +178,7 @@ void add_icl_risk_command(CLI::App& icl) {
       ->capture_default_str();
   command->add_option("--A", options->A, "on the invariant set: the score matrix, d x d")
       ->check(check_given, "");
-  command->add_option("--b", options->b, "and the value weight");
+  command->add_option("--b", options->b, "and the value weight")->transform(finite_number());
   command->add_option("--U", options->U, "or any score matrix, (d+1) x (d+1)")->check(check_given, "");
   command->add_option("--V", options->V, "and value matrix, whose last row counts")->check(check_given, "");
   command
@@ -186,11 +186,13 @@ void add_icl_risk_command(CLI::App& icl) {
                    "another law of the covariates and queries (rademacher, uniform, sphere, …): sampled")
       ->check(check_given, "");
   command->add_option("--draws", options->draws, "sampled prompts, with --covariates")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 30))
+      ->transform(whole_number(2, std::uint64_t{1} << 30))
       ->capture_default_str();
   command->add_option("--nodes", options->nodes, "tasks to average over, with --U and --V")
-      ->check(CLI::Range(std::int64_t{8}, std::int64_t{1} << 24))
+      ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
+  command->get_option("--draws")->needs("--covariates");
+  command->get_option("--nodes")->needs("--U");
   command->footer(
       "The risk is half the mean squared error. ridge is the Bayes risk: no predictor does better.\n\n"
       "Examples:\n"

@@ -24,9 +24,11 @@ InvariantPoint StartOptions::read(const RegressionProblem& problem,
 }
 
 void add_start_options(CLI::App& command, StartOptions& options) {
-  command.add_option(
-      "--alpha", options.alpha,
-      "the start A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (half of the admissible range)");
+  command
+      .add_option(
+          "--alpha", options.alpha,
+          "the start A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (half of the admissible range)")
+      ->transform(finite_number());
   command.add_option("--theta", options.theta, "Theta, d x k")->check(check_given, "")->capture_default_str();
 }
 

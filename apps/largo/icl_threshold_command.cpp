@@ -57,10 +57,12 @@ void add_icl_threshold_command(CLI::App& icl) {
   auto options = std::make_shared<ThresholdOptions>();
   CLI::App* command =
       icl.add_subcommand("threshold", "The smallest L whose trained risk is within epsilon of the limit");
-  add_problem_options(*command, *options);
-  command->add_option("--epsilon", options->epsilon, "the excess risk that is tolerated, > 0")->required();
+  add_problem_options(*command, *options, {"--seed", "--precision"});
+  command->add_option("--epsilon", options->epsilon, "the excess risk that is tolerated, > 0")
+      ->required()
+      ->transform(finite_number());
   command->add_option("--attention", options->attention, "softmax or linear")
-      ->check(CLI::IsMember({"softmax", "linear"}))
+      ->check(one_of({"softmax", "linear"}))
       ->capture_default_str();
   add_start_options(*command, options->start);
   constexpr const char* kFooter =

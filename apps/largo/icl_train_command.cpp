@@ -1,6 +1,7 @@
 // largo icl train: training at many lengths, by gradient flow on exact risks and by stochastic descent.
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <memory>
 #include <thread>
 
@@ -9,6 +10,7 @@
 #include "arguments.hpp"
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
+#include "largo/numerics/check.hpp"
 #include "output_files.hpp"
 #include "progress.hpp"
 
@@ -99,6 +101,18 @@ std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const Traini
   }
 }
 
+// Options of sgd that a flow would ignore. The published experiment goes as far as its descents do.
+void check_for_sgd(const CLI::App& command, const TrainOptions& options) {
+  if (options.method.find("sgd") != std::string::npos) return;
+  const auto check = [&](std::initializer_list<const char*> names) {
+    for (const char* name : names) {
+      if (command.count(name) > 0) fail(kName, fmt::format("{} is for sgd: add --method sgd", name));
+    }
+  };
+  check({"--batch", "--optimizer", "--kernel", "--checkpoints"});
+  if (!options.published()) check({"--steps", "--step-size", "--schedule"});
+}
+
 void run_train(const TrainOptions& options) {
   TrainReport report;
   report.plan = read_plan(options, report.warnings);
@@ -144,36 +158,38 @@ void add_icl_train_command(CLI::App& icl) {
   command
       ->add_option("--parameters", options->parameters,
                    "invariant: A and b; merged: U and v; factored: K, Q, V and the output row")
-      ->check(CLI::IsMember({"invariant", "merged", "factored"}));
+      ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
-  command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)");
+  command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)")
+      ->transform(finite_number());
   command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
+      ->transform(finite_number())
       ->capture_default_str();
   command
       ->add_option("--nodes", options->nodes,
                    "tasks that flows of merged and factored parameters average over; twice as many below 16 "
                    "tokens, four times as many in the second half of the time")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->transform(whole_number(1, std::uint64_t{1} << 20))
       ->capture_default_str();
   command->add_option("--steps", options->steps, "of sgd (20000)")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 40));
-  command->add_option("--step-size", options->step_size, "of sgd (0.01)");
+      ->transform(whole_number(1, std::uint64_t{1} << 40));
+  command->add_option("--step-size", options->step_size, "of sgd (0.01)")->transform(finite_number());
   command
       ->add_option("--seeds", options->seeds,
                    "of sgd: every run is made with so many, SEED (--seed), SEED + 1, and so on")
-      ->check(CLI::Range(std::int64_t{1}, kMostSeeds))
+      ->transform(whole_number(1, kMostSeeds))
       ->capture_default_str();
   command->add_option("--batch", options->batch, "prompts in a step of sgd")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 30))
+      ->transform(whole_number(1, std::uint64_t{1} << 30))
       ->capture_default_str();
   command->add_option("--optimizer", options->optimizer, "plain, momentum or adam")
-      ->check(CLI::IsMember({"plain", "momentum", "adam"}))
+      ->check(one_of({"plain", "momentum", "adam"}))
       ->capture_default_str();
   command->add_option("--schedule", options->schedule, "of the step size: constant, inverse-time or cosine")
-      ->check(CLI::IsMember({"constant", "inverse-time", "cosine"}))
+      ->check(one_of({"constant", "inverse-time", "cosine"}))
       ->capture_default_str();
   command->add_option("--kernel", options->kernel, "how sgd draws prompts: collapsed or full; the same law")
-      ->check(CLI::IsMember({"collapsed", "full"}))
+      ->check(one_of({"collapsed", "full"}))
       ->capture_default_str();
   command
       ->add_option("--checkpoints", options->checkpoints,
@@ -192,7 +208,10 @@ void add_icl_train_command(CLI::App& icl) {
       "  largo icl train --d 3 --L 20 --method flow,sgd --steps 2000 --step-size 0.05\n"
       "  largo icl train --d 3 --L 10,100 --method flow,sgd --steps 2000 --seeds 8\n"
       "  largo icl train --preset published --method flow,sgd --plot published.svg");
-  command->callback([options] { run_train(*options); });
+  command->callback([command, options] {
+    check_for_sgd(*command, *options);
+    run_train(*options);
+  });
 }
 
 }  // namespace largo

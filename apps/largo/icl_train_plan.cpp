@@ -40,8 +40,11 @@ std::vector<Value> read_list(const char* option, const std::string& text,
       for (const auto& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.first);
       fail(kName, option, fmt::format("'{}'", name), fmt::format("of {}", names));
     }
-    if (std::find(values.begin(), values.end(), found->second) == values.end())
-      values.push_back(found->second);
+    if (std::find(values.begin(), values.end(), found->second) != values.end()) {
+      fail(kName, option, fmt::format("'{}'", text),
+           fmt::format("each name once: {} stands there twice", name));
+    }
+    values.push_back(found->second);
     from = to + 1;
   }
   return values;

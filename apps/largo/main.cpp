@@ -1,31 +1,29 @@
 // The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input,
 // 130 stopped by a signal.
-#include <charconv>
 #include <cstdio>
 #include <exception>
+#include <iostream>
+#include <limits>
 #include <new>
 #include <string>
-#include <system_error>
 
 #include <fmt/core.h>
 
+#include "arguments.hpp"
 #include "command.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/version.hpp"
+#include "threads.hpp"
+#include "usage.hpp"
 
 namespace largo {
-namespace {
 
-// CLI11 would read -1 and 2^64 as some large seed.
-std::string check_seed(const std::string& text) {
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-  const bool whole = error == std::errc() && end == text.data() + text.size();
-  return whole ? "" : fmt::format("'{}' is not a whole number between 0 and 2^64 - 1", text);
+Execution CommonOptions::execution() const {
+  [[maybe_unused]] static const bool once = (check_threads(threads), true);
+  return {
+      .threads = threads, .ranks = process_ranks(), .stop = stop_signal(), .device = named_device(device)};
 }
-
-}  // namespace
 
 Arithmetic CommonOptions::arithmetic() const {
   if (precision == "float32") return Arithmetic::float32;
@@ -33,20 +31,36 @@ Arithmetic CommonOptions::arithmetic() const {
   return Arithmetic::of_tokens;
 }
 
-void add_common_options(CLI::App& command, CommonOptions& options) {
+void add_common_options(CLI::App& command, CommonOptions& options,
+                        std::initializer_list<const char*> without_effect) {
+  constexpr std::uint64_t kMostThreads = 4096;
   command.add_flag("--json", options.json, "print one JSON object and nothing else");
   command.add_option("--seed", options.seed, "seed of everything random")
-      ->check(check_seed, "")
+      ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
   command.add_option("--threads", options.threads, "threads to use; 0 means all cores")
-      ->check(CLI::Range(0, 4096))
+      ->transform(whole_number(0, kMostThreads))
       ->capture_default_str();
   command.add_option("--precision", options.precision, "arithmetic over prompts; auto is that of the tokens")
-      ->check(CLI::IsMember({"auto", "float32", "float64"}))
+      ->check(one_of({"auto", "float32", "float64"}))
       ->capture_default_str();
+  for (const char* name : without_effect) {
+    command.get_option(name)->group("Accepted as everywhere, without effect here");
+  }
 }
 
 namespace {
+
+constexpr const char* kUnwritten = "standard output could not be written";
+
+// --json=no would be yes.
+void refuse_values_of_flags(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_items_expected_max() == 0) option->disable_flag_override();
+  }
+  for (CLI::App* command : app.get_subcommands([](CLI::App*) { return true; }))
+    refuse_values_of_flags(*command);
+}
 
 Outcome run(int argc, char** argv) {
   CLI::App app(
@@ -66,21 +80,24 @@ Outcome run(int argc, char** argv) {
   add_status_command(app);
   add_report_command(app);
   add_doctor_command(app);
+  refuse_values_of_flags(app);
   // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.
   app.parse_complete_callback([] { ensure_simd_level(); });
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
-    return {app.exit(success), ""};
+    if (const auto unknown = unknown_command(app)) return {2, *unknown};
+    app.exit(success);
+    std::cout.flush();
+    if (!std::cout) return {1, kUnwritten};
+    return {};
   } catch (const CLI::RuntimeError&) {  // a verdict that was not as expected; for CLI11 a kind of ParseError
     throw;
   } catch (const CLI::ParseError& error) {
-    if (argc > 1 && app.get_subcommands().empty()) {
-      return {2, fmt::format("'{}' is not a command (largo --help lists them)", argv[1])};
-    }
-    return {2, fmt::format("{} (largo --help lists the options)", error.what())};
+    if (const auto unknown = unknown_command(app)) return {2, *unknown};
+    return {2, usage_error(app, error)};
   }
-  if (std::fflush(stdout) != 0) return {1, "standard output could not be written"};
+  if (std::fflush(stdout) != 0) return {1, kUnwritten};
   return {};
 }
 
@@ -116,11 +133,13 @@ Outcome outcome_of(int argc, char** argv) {
 }  // namespace largo
 
 int main(int argc, char** argv) {
+  largo::hold_standard_streams();
+  largo::report_sudden_ends();
   try {
     const largo::Processes processes;
     return processes.end(largo::outcome_of(argc, argv));
   } catch (const std::exception& error) {  // of MPI itself
-    fmt::print(stderr, "largo: {}\n", error.what());
+    largo::print_error(error.what());
     return 1;
   }
 }

@@ -198,7 +198,7 @@ void add_moments_command(CLI::App& app) {
       ->required();
   command->add_option("--csv", options->csv, "write all numbers to this file, one row per point, s slowest")
       ->check(check_given, "");
-  add_common_options(*command, *options);
+  add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "Nothing is sampled: each number comes with an estimate of its error. error_estimate is the largest\n"
       "relative one among the numbers reported (absolute for a number that is zero to within its error).\n"

@@ -27,6 +27,12 @@ void check_output_files(const char* command, const std::string& csv, const std::
   if (!plot.empty() && !csv.empty() && same_file(csv, plot)) {
     fail(command, "--csv and --plot name the same file");
   }
+  if (plot.ends_with(".pdf") && !has_fonts()) {
+    fail(command, "--plot", fmt::format("'{}'", plot),
+         "a .svg file on this machine: it has no fonts, and a PDF would be without text (fonts-dejavu-core "
+         "is a "
+         "package of some)");
+  }
   if (!first_process()) return;
   for (const std::string& file : {csv, plot}) {
     if (!file.empty()) AtomicFile(command, file);  // can it be written?

@@ -5,8 +5,8 @@
 
 namespace largo {
 
-/// Before the work. InputError unless `plot` is a .svg or .pdf file, the two are different files under
-/// whatever names, and both can be written. Empty: not asked for.
+/// Before the work. InputError unless `plot` is a .svg or .pdf file (the latter where there are fonts), the
+/// two are different files under whatever names, and both can be written. Empty: not asked for.
 void check_output_files(const char* command, const std::string& csv, const std::string& plot);
 
 /// Whether two names are those of one file, which need not be there.

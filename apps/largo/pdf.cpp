@@ -1,6 +1,7 @@
 #include "pdf.hpp"
 
 #include <cairo-pdf.h>
+#include <fontconfig/fontconfig.h>
 #include <librsvg/rsvg.h>
 
 #include <memory>
@@ -13,6 +14,7 @@ struct Free {
   void operator()(RsvgHandle* handle) const { g_object_unref(handle); }
   void operator()(cairo_surface_t* surface) const { cairo_surface_destroy(surface); }
   void operator()(cairo_t* context) const { cairo_destroy(context); }
+  void operator()(FcPattern* pattern) const { FcPatternDestroy(pattern); }
 };
 
 cairo_status_t append(void* text, const unsigned char* data, unsigned int length) {
@@ -21,6 +23,18 @@ cairo_status_t append(void* text, const unsigned char* data, unsigned int length
 }
 
 }  // namespace
+
+bool has_fonts() {
+  // The answer to what librsvg asks for, not the list of all fonts: a font may be excluded.
+  const std::unique_ptr<FcPattern, Free> wanted(FcNameParse(reinterpret_cast<const FcChar8*>("sans-serif")));
+  if (!wanted || FcInit() == FcFalse) return false;
+  FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
+  FcDefaultSubstitute(wanted.get());
+  FcResult result = FcResultNoMatch;
+  const std::unique_ptr<FcPattern, Free> found(FcFontMatch(nullptr, wanted.get(), &result));
+  FcChar8* file = nullptr;
+  return found && FcPatternGetString(found.get(), FC_FILE, 0, &file) == FcResultMatch;
+}
 
 std::string to_pdf(const std::string& svg) {
   const std::unique_ptr<RsvgHandle, Free> handle(

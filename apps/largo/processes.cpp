@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <vector>
 
 #include <fmt/core.h>
+
+#include "shortened_line.hpp"
 
 #ifdef LARGO_HAS_MPI
 #include "largo/mpi/mpi_session.hpp"
@@ -17,14 +20,25 @@ namespace {
 
 const Ranks* shared_ranks = nullptr;
 
-void print_error(std::string message) {
+}  // namespace
+
+void print_error(std::string_view message) {
   if (message.empty()) return;
-  std::replace_if(
-      message.begin(), message.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
-  fmt::print(stderr, "largo: {}\n", message);
+  const std::string line = fmt::format("largo: {}\n", shortened_line(message));
+  // Its failure has nobody to be told to.
+  [[maybe_unused]] const std::size_t written = std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
 }
 
-}  // namespace
+void hold_standard_streams() {
+  const struct {
+    int stream, mode;  // the one that it is not used in
+  } kStreams[] = {{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}};
+  for (const auto& [stream, mode] : kStreams) {
+    // The lowest number that is free is this one, as those below are taken.
+    if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", mode) < 0) return;
+  }
+}
 
 #ifdef LARGO_HAS_MPI
 

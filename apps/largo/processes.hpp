@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "largo/numerics/ranks.hpp"
 
@@ -16,6 +17,15 @@ struct Outcome {
   std::string message;  ///< one line for standard error, or empty
   bool echo = false;    ///< fails because another process did
 };
+
+/// "largo: message" on standard error, on one line: control characters are escaped, and words of more than
+/// 100 bytes, as from an argument of 100 kB, lose their middle. Where standard error cannot be written the
+/// exit code must do.
+void print_error(std::string_view message);
+
+/// Takes the places of streams that the caller has closed, so that no file that is opened later becomes
+/// standard output; writing to them fails as before. Called first of all.
+void hold_standard_streams();
 
 /// Made once, by main, before anything is printed.
 class Processes {

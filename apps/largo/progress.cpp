@@ -30,7 +30,7 @@ ProgressLine::ProgressLine(std::string what)
       last_(start_) {}
 
 ProgressLine::~ProgressLine() {
-  if (shown_) fmt::print(stderr, "\r\x1b[K");
+  if (shown_) std::fputs("\r\x1b[K", stderr);
 }
 
 void ProgressLine::show(double share) {
@@ -41,8 +41,10 @@ void ProgressLine::show(double share) {
   last_ = now;
   shown_ = true;
   const double rate = share / elapsed;
-  fmt::print(stderr, "\r\x1b[K{}: {:.0f} %, {:.2g} % a second, {} left", what_, 100 * share, 100 * rate,
-             duration((1 - share) / rate));
+  // Not by fmt::print, which throws where it cannot write: a terminal that is gone ends no work.
+  const std::string line = fmt::format("\r\x1b[K{}: {:.0f} %, {:.2g} % a second, {} left", what_, 100 * share,
+                                       100 * rate, duration((1 - share) / rate));
+  std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
 }
 

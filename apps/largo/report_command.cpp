@@ -20,9 +20,8 @@ namespace {
 
 constexpr const char* kName = "report";
 
-struct ReportOptions {
+struct ReportOptions : CommonOptions {
   std::string store, out, csv;
-  bool json = false;
 };
 
 // Beside the store, under its name.
@@ -77,7 +76,7 @@ void add_report_command(CLI::App& app) {
       ->add_option("--out", options->out,
                    "a page with figures, .html (the store's name, if nothing else is asked for)")
       ->check(check_given, "");
-  command->add_flag("--json", options->json, "print one JSON object: configuration, inputs and results");
+  add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");
   command->callback([options] { run_report(*options); });
 }

@@ -78,8 +78,9 @@ void write_report(const char* command, const std::filesystem::path& folder, cons
     for (const ClaimFigure& figure : claim.figures) {
       // A paper has captions of its own.
       const std::string bare = to_svg({.panels = figure.figure.panels});
-      const std::string texts[] = {to_svg(figure.figure), to_pdf(bare), to_csv(figure.figure)};
-      for (int k = 0; k < 3; ++k) add(figure_file(folder, figure.id, kKinds[k]), texts[k]);
+      add(figure_file(folder, figure.id, "svg"), to_svg(figure.figure));
+      if (has_fonts()) add(figure_file(folder, figure.id, "pdf"), to_pdf(bare));
+      add(figure_file(folder, figure.id, "csv"), to_csv(figure.figure));
       ids.push_back(figure.id);
     }
   }
@@ -90,6 +91,9 @@ void write_report(const char* command, const std::filesystem::path& folder, cons
   for (const std::string& id : figures_there(folder)) {
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
     for (const char* kind : kKinds) remove_file(figure_file(folder, id, kind));
+  }
+  if (!has_fonts()) {  // what is there is another run's
+    for (const std::string& id : ids) remove_file(figure_file(folder, id, "pdf"));
   }
   for (AtomicFile& file : files) file.commit();
 }

@@ -8,11 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "arguments.hpp"
 #include "claims.hpp"
 #include "command.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/version.hpp"
 #include "output.hpp"
+#include "pdf.hpp"
 #include "processes.hpp"
 #include "progress.hpp"
 #include "report_files.hpp"
@@ -132,6 +134,8 @@ void run_reproduce(const ReproduceOptions& options) {
     for (const Claim& claim : claims) print(claim);
     fmt::print("{} of {} {}. Report: {} (figures and data beside it)\n", held, claims.size(),
                claims.size() > 1 ? "claims hold" : "claim holds", page);
+    if (!has_fonts())
+      fmt::print("There is no PDF of the figures: this machine has no fonts to set text in.\n");
   }
   if (held != claims.size()) throw CLI::RuntimeError(1);
 }
@@ -153,9 +157,9 @@ void add_reproduce_command(CLI::App& app) {
   for (const auto& claim : kClaims) ids.emplace_back(claim.id);
   command->add_option("--only", options->only, "some of the claims, by name")
       ->delimiter(',')
-      ->check(CLI::IsMember(ids));
+      ->check(one_of(ids));
   add_device_option(*command, options->device);
-  add_common_options(*command, *options);
+  add_common_options(*command, *options, {"--precision"});
   command->footer("Example: largo reproduce --quick --out results");
   command->callback([options] { run_reproduce(*options); });
 }

@@ -1,4 +1,4 @@
-// Ctrl-C, and how a command ends after it.
+// Ctrl-C, and how a command ends after it; and ends that nobody asked for.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,11 @@ constexpr int kStoppedCode = 130;
 /// in order. The next one of the same kind ends the program at once. Signals that are ignored (nohup) stay
 /// so.
 const std::atomic<bool>* stop_signal();
+
+/// From here on, one line on standard error and exit code 1 instead of a silent death or an abort: where a
+/// file that is mapped into memory is cut short under us (SIGBUS), and where an exception has nobody to catch
+/// it, as on a thread of oneTBB's.
+void report_sudden_ends();
 
 /// A command was stopped, and says more than that nothing was written.
 class StoppedCommand : public std::runtime_error {

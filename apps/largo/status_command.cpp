@@ -55,7 +55,7 @@ void add_status_command(CLI::App& app) {
   command->add_option("store", options->store, "the study's store, a SQLite file")
       ->required()
       ->check(check_given, "");
-  add_common_options(*command, *options);
+  add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer(
       "content is a hash of the units and their results in the study's order: the same however they were "
       "run.\n\n"

@@ -91,12 +91,27 @@ class ExactErrors::ScoreLawTokens final : public Formula {
   Matrix directions_;  // a = Uz, one a column
 };
 
-std::optional<std::string> missing_formula(const AttentionLayer& layer) {
+namespace {
+
+bool has_gaussian_tokens(const AttentionLayer& layer) {
+  return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
+}
+
+// body(score law) for each query, tokens being `scale` times those of the law.
+template <typename Body>
+void for_each_score_law(const AttentionLayer& layer, double scale, const Body& body) {
+  const FiniteQueries queries = finite_queries(layer.queries);
+  for (Eigen::Index i = 0; i < queries.rows.rows(); ++i) {
+    body(layer.tokens->score_law(scale * (layer.U * queries.rows.row(i).transpose())));
+  }
+}
+
+// Of a layer at any scale of the tokens.
+std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
   check_layer(kName, layer);
   const Measure* const law = law_of(layer.queries);
   const bool finite = law == nullptr || finite_queries(layer.queries).rows.rows() > 0;
-  const bool gaussian_tokens = dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
-  if (gaussian_tokens) {
+  if (has_gaussian_tokens(layer)) {
     const bool known = dynamic_cast<const GaussianMeasure*>(law) != nullptr ||
                        dynamic_cast<const SphereMeasure*>(law) != nullptr;
     if (finite || known) return std::nullopt;
@@ -105,18 +120,27 @@ std::optional<std::string> missing_formula(const AttentionLayer& layer) {
   if (!finite) return "tokens that are not Gaussian have exact errors at given queries only";
   try {
     // The law of the scores may be known along some directions only.
-    const FiniteQueries queries = finite_queries(layer.queries);
-    for (Eigen::Index i = 0; i < queries.rows.rows(); ++i) {
-      layer.tokens->score_law(layer.U * queries.rows.row(i).transpose());
-    }
+    for_each_score_law(layer, 1, [](const ScoreLaw&) {});
   } catch (const InputError& error) {
     return fmt::format("the law of the scores is not known ({})", error.what());
   }
   return std::nullopt;
 }
 
+}  // namespace
+
+std::optional<std::string> missing_formula(const AttentionLayer& layer, double scale) {
+  std::optional<std::string> missing = unknown_formula(layer);
+  if (missing || has_gaussian_tokens(layer)) return missing;
+  for_each_score_law(layer, scale, [&](const ScoreLaw& law) {
+    const auto beyond = beyond_limits(law);
+    if (beyond) missing = fmt::format("the exact formula does not reach these scores: {}", *beyond);
+  });
+  return missing;
+}
+
 ExactErrors::ExactErrors(const AttentionLayer& layer) {
-  if (const auto missing = missing_formula(layer)) fail(kName, fmt::format("{}; sample them", *missing));
+  if (const auto missing = unknown_formula(layer)) fail(kName, fmt::format("{}; sample them", *missing));
   if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get())) {
     formula_ = std::make_unique<GaussianTokens>(*gaussian, layer);
   } else {

@@ -156,9 +156,12 @@ double Complement(const KernelNodes& nodes, const double* HWY_RESTRICT weight,
     double* to = partial + i % kNodesAtOnce;
     hn::Store(hn::Add(hn::Load(d, to), value), d, to);
   };
-  for (; i + kNodesAtOnce <= half && nodes.rate * growth[i + kNodesAtOnce - 1] < kSmall; i += kLanes) {
-    const auto v = hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i));
-    add(hn::Mul(hn::Load(d, weight + i), IncrementSeries<7>(v)));
+  // Four nodes at a time at every level: what decides between the two series must not depend on the lanes.
+  while (i + kNodesAtOnce <= half && nodes.rate * growth[i + kNodesAtOnce - 1] < kSmall) {
+    for (const std::size_t end = i + kNodesAtOnce; i < end; i += kLanes) {
+      const auto v = hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i));
+      add(hn::Mul(hn::Load(d, weight + i), IncrementSeries<7>(v)));
+    }
   }
   for (; i < half; i += kLanes) {
     const auto inside = hn::Lt(hn::Iota(d, 0.0), hn::Set(d, static_cast<double>(half - i)));

@@ -135,32 +135,49 @@ Integral integrate(const Table& table, double log_partition, double length, doub
   return result;
 }
 
-void check_law(const ScoreLaw& law) {
+// Rounding of v near the end of its range, in units of the length within which the density falls off there.
+double steepness(const ScoreLaw& law) {
+  double steepest = 0;
+  for (const ScoreComponent& component : law.components)
+    steepest = std::max(steepest, std::abs(component.rate));
+  return steepest;
+}
+
+}  // namespace
+
+std::optional<std::string> beyond_limits(const ScoreLaw& law) {
+  const auto refuse = [](const char* what, double value, double limit) {
+    return fmt::format("{} is {:.6g}, must be at most {:.6g}", what, value, limit);
+  };
   double low = std::numeric_limits<double>::infinity();
   double high = -low;
   for (const ScoreComponent& component : law.components) {
     double left = component.scale;
     double right = component.scale;
-    double deviation = component.scale;
+    double limit = kLargestScoreDeviation;
+    const bool bounded = component.shape == ScoreShape::bounded;
     if (component.shape == ScoreShape::gaussian) {
       right *= tail_reach(component.scale);
       left *= std::sqrt(-2 * kNegligibleLog);
-    } else if (component.shape == ScoreShape::bounded) {
-      deviation /= std::sqrt(component.order);
+    } else if (bounded) {
+      limit *= std::sqrt(component.order);
     }
-    if (!(deviation <= kLargestScoreDeviation)) {
-      fail(kFunction, "standard deviation of the score", deviation,
-           fmt::format("at most {}", kLargestScoreDeviation));
+    if (!(component.scale <= limit)) {
+      return refuse(bounded ? "half-width of the range of a score" : "standard deviation of a score",
+                    component.scale, limit);
     }
     low = std::min(low, component.centre - left);
     high = std::max(high, component.centre + right);
   }
   if (!(high - low <= kLargestScoreRange)) {
-    fail(kFunction, "range of the scores", high - low, fmt::format("at most {}", kLargestScoreRange));
+    return refuse("range of the scores", high - low, kLargestScoreRange);
   }
+  if (const double steepest = steepness(law); !(steepest <= kSteepestScore)) {
+    return refuse("half-width of a score, in units of the length within which its density falls off,",
+                  steepest, kSteepestScore);
+  }
+  return std::nullopt;
 }
-
-}  // namespace
 
 OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map, double length) {
   if (law.components.empty()) fail(kFunction, "number of components of the score law", "0", "at least 1");
@@ -172,7 +189,7 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
   OutputError result;
   result.bias = Vector::Zero(value_map.rows());
   if (std::isinf(length)) return result;
-  check_law(law);
+  if (const auto beyond = beyond_limits(law)) fail(kFunction, *beyond);
 
   const Centred centred = score_law_error_detail::centre(law, value_map);
   const auto at_coarsening = [&](int coarsening) {
@@ -187,7 +204,8 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
   result.mse = fine.mse;
   result.bias = centred.basis.size() > 0 ? Vector(centred.basis * fine.bias) : fine.bias;
   const double difference = result.mse > 0 ? std::abs(fine.mse - coarse.mse) / result.mse : 0;
-  const double rounding = std::numeric_limits<double>::epsilon() * (32 + std::abs(fine.peak));
+  const double rounding =
+      std::numeric_limits<double>::epsilon() * (32 + std::abs(fine.peak) + steepness(law));
   result.error =
       result.mse * (std::min(difference, 10 * difference * difference) + rounding + law.relative_error);
   // Below the normal numbers, what the steps of the subnormal ones leave.

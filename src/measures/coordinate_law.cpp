@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include <boost/math/tools/minima.hpp>
 
@@ -27,19 +29,21 @@ ScoreComponent interval(double weight, double centre, double scale, double rate)
   return piece;
 }
 
-// sup_a 2λ(a)/a² for a centred law whose λ is even. Its limit at 0 is the variance; where the kurtosis
-// exceeds 3 the supremum is attained inside, and 2λ(a)/a² has a single hump.
-double largest_proxy(const CoordinateLaw& law, double bound) {
+// sup_a 2λ(a)/a² for a centred law whose λ is even and whose smallest length is one. The limit at 0 is the
+// variance; where the kurtosis exceeds 3 the supremum is attained inside, and 2λ(a)/a² has a single hump.
+double largest_proxy_of_unit_law(const CoordinateLaw& law) {
   const double variance = law.cumulants(0).curvature;
   const auto negative_proxy = [&](double log_a) {
     const double a = std::exp(log_a);
     return -2 * law.cumulants(a).value / (a * a);
   };
-  // Below 1e-3/bound rounding hides the difference from the variance; beyond 1e6/bound the proxy is ~ 2
-  // bound/a.
-  const auto best = boost::math::tools::brent_find_minima(negative_proxy, std::log(1e-3 / bound),
-                                                          std::log(1e6 / bound), 40);
-  return std::sqrt(std::max(variance, -best.second));
+  // Below 1e-3 rounding hides the difference from the variance; beyond 1e6 the proxy only falls, like 1/a.
+  constexpr double kSmallest = 1e-3, kLargest = 1e6;
+  constexpr int kBits = 40;
+  std::uintmax_t steps = 500;  // some 60 are enough
+  const auto best = boost::math::tools::brent_find_minima(negative_proxy, std::log(kSmallest),
+                                                          std::log(kLargest), kBits, steps);
+  return std::max(variance, -best.second);
 }
 
 // Rademacher (n = 1) and uniform (n = 3) are the first coordinates of uniform laws on spheres of R^n.
@@ -82,7 +86,9 @@ class ThreePoint final : public CoordinateLaw {
     if (probability < mass_ / 2) return -scale_;
     return probability < 1 - mass_ / 2 ? 0 : scale_;
   }
-  double sub_gaussian_constant() const override { return largest_proxy(*this, scale_); }
+  double sub_gaussian_constant() const override {
+    return scale_ * std::sqrt(largest_proxy_of_unit_law(ThreePoint(1, mass_)));
+  }
   std::vector<ScoreComponent> pieces() const override {
     std::vector<ScoreComponent> points = {point(mass_ / 2, -scale_), point(mass_ / 2, scale_)};
     if (mass_ < 1) points.push_back(point(1 - mass_, 0));
@@ -142,7 +148,10 @@ class TruncatedLaplace final : public CoordinateLaw {
     const double size = -scale_ * std::log1p(std::abs(signed_mass) * std::expm1(-bound_ / scale_));
     return std::copysign(std::min(size, bound_), signed_mass);
   }
-  double sub_gaussian_constant() const override { return largest_proxy(*this, bound_); }
+  double sub_gaussian_constant() const override {
+    const double unit = std::min(scale_, bound_);
+    return unit * std::sqrt(largest_proxy_of_unit_law(TruncatedLaplace(scale_ / unit, bound_ / unit)));
+  }
   std::vector<ScoreComponent> pieces() const override {
     const double middle = bound_ / 2;
     return {interval(0.5, -middle, middle, middle / scale_), interval(0.5, middle, middle, -middle / scale_)};
@@ -150,16 +159,31 @@ class TruncatedLaplace final : public CoordinateLaw {
 
  private:
   struct Half {
-    double log_mass;  // log ∫_0^bound e^{rate t} dt
+    double log_mass;  // log of ∫_0^bound e^{rate t} dt / scale
     double mean;
     double variance;
   };
   Half half(double rate) const {
+    const double x = rate * bound_;
+    constexpr double kFar = 4;
+    if (std::abs(x) > kFar) return far_half(rate);
+    const SphereTilt tilt = sphere_tilt(3, std::abs(x / 2));
     const double middle = bound_ / 2;
-    const double x = rate * middle;
-    const SphereTilt tilt = sphere_tilt(3, std::abs(x));
-    return {std::log(bound_) + x + tilt.value, middle * (1 + std::copysign(tilt.derivative, x)),
+    return {std::log(bound_ / scale_) + x / 2 + tilt.value, middle * (1 + std::copysign(tilt.derivative, x)),
             middle * middle * tilt.second_derivative};
+  }
+  // Nearly an exponential law, whose length is far below the bound: taken as a deviation from the middle of
+  // [0, bound] it would be lost in rounding.
+  Half far_half(double rate) const {
+    const double length = 1 / std::abs(rate);
+    const double edge = std::exp(-bound_ / length);
+    const double mass = 1 - edge;
+    const double to_end = bound_ * (edge / mass);  // mean and variance lose by being cut off
+    const double mean = length - to_end;
+    const double variance = length * length - to_end * (bound_ / mass);
+    const double log_mass = std::log(mass * (length / scale_));
+    if (rate < 0) return {log_mass, mean, variance};
+    return {log_mass + bound_ / length, bound_ - mean, variance};
   }
   double scale_;
   double bound_;
@@ -199,6 +223,10 @@ CoordinateLawPtr centred_bernoulli(double probability) {
 CoordinateLawPtr truncated_laplace(double scale, double bound) {
   check_positive("truncated_laplace", "scale", scale);
   check_positive("truncated_laplace", "bound", bound);
+  if (!std::isfinite(1 / scale)) fail("truncated_laplace", "scale", scale, "at least 1e-307");
+  if (!std::isfinite(bound / scale)) {
+    fail("truncated_laplace", "bound / scale", std::numeric_limits<double>::infinity(), "at most 1e308");
+  }
   return std::make_shared<TruncatedLaplace>(scale, bound);
 }
 

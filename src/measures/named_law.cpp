@@ -20,6 +20,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/closest_name.hpp"
 #include "largo/numerics/parse_numbers.hpp"
 
 namespace largo {
@@ -249,10 +250,12 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
   } else if (const auto maker = makers().find(name); maker != makers().end()) {
     law = maker->second(options, needed(name, dimension));
   } else {
+    const auto closest = closest_name(name, {"gaussian", "rademacher", "uniform", "three-point", "bernoulli",
+                                             "laplace", "sphere", "ball", "elliptical", "mixture", "tokens"});
     fail("law",
-         fmt::format("'{}' is not a law; there are gaussian, rademacher, uniform, three-point, bernoulli, "
+         fmt::format("'{}' is not a law{}; there are gaussian, rademacher, uniform, three-point, bernoulli, "
                      "laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE",
-                     name));
+                     name, closest ? fmt::format(" (did you mean {}?)", *closest) : ""));
   }
   options.check_all_used();
   return law;

@@ -1,5 +1,6 @@
 #include "largo/measures/named_matrix.hpp"
 
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <string>
@@ -31,19 +32,44 @@ Matrix toeplitz(double rho, std::ptrdiff_t rows, std::ptrdiff_t columns) {
   });
 }
 
-double parse_seed(std::string_view argument, std::string_view text) {
-  const double seed = parse_number(argument, text);
+constexpr std::string_view kForms =
+    "a matrix: identity, zeros, toeplitz:0.5, diag:1,2,3 or random:7, with or without a factor "
+    "(0.5*identity), or "
+    "a .npy, .csv or .safetensors file";
+
+bool is_number(std::string_view text) {
+  try {
+    parse_number("", text);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// The number behind the colon of "toeplitz:0.5".
+double parse_detail(std::string_view argument, std::string_view text, std::string_view detail,
+                    std::string_view form) {
+  if (!is_number(detail)) fail("named_matrix", argument, fmt::format("'{}'", text), form);
+  return parse_number(argument, detail);
+}
+
+double parse_seed(std::string_view argument, std::string_view text, std::string_view detail) {
+  const double seed = parse_detail(argument, text, detail, "random:SEED, such as random:7");
   if (!(seed >= 0 && seed < 0x1p53) || seed != std::floor(seed)) {
     fail("named_matrix", fmt::format("seed of {}", argument), seed, "a whole number between 0 and 2^53");
   }
   return seed;
 }
 
-// A misspelt name gets the list of names, a file or a folder what is wrong with it.
+// A misspelt name, a number or a list gets what a matrix may be; a file or a folder what is wrong with it.
 bool looks_like_a_file(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  for (const char* extension : {".npy", ".csv", ".safetensors"}) {
+    if (lower.find(extension) != std::string::npos) return true;
+  }
   std::error_code ignored;
-  return text.find_first_of("./\\") != std::string_view::npos ||
-         std::filesystem::exists(std::filesystem::path(text), ignored);
+  return std::filesystem::exists(std::filesystem::path(text), ignored);
 }
 
 bool takes_any_size(std::string_view name) {
@@ -62,14 +88,15 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
   const std::string_view name = text.substr(0, colon);
   const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
   if (name == "diag") {
+    if (detail.empty())
+      fail("named_matrix", argument, fmt::format("'{}'", text), "diag:LIST, such as diag:1,2,3");
     const std::vector<double> diagonal = parse_numbers(argument, detail);
     return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
   }
   const bool sized = takes_any_size(name);
   if (!sized && looks_like_a_file(text)) return read_matrix(text);
   if (!sized) {
-    fail("named_matrix", argument, fmt::format("'{}'", text),
-         "identity, zeros, toeplitz:RHO, diag:LIST, random:SEED, or a .npy, .csv or .safetensors file");
+    fail("named_matrix", argument, fmt::format("'{}'", text), kForms);
   }
 
   if (!rows && !columns) {
@@ -82,8 +109,10 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
   }
   if (name == "identity") return Matrix::Identity(m, n);
   if (name == "zeros") return Matrix::Zero(m, n);
-  if (name == "toeplitz") return toeplitz(parse_number(argument, detail), m, n);
-  return random_matrix(parse_seed(argument, detail), m, n);
+  if (name == "toeplitz") {
+    return toeplitz(parse_detail(argument, text, detail, "toeplitz:RHO, such as toeplitz:0.5"), m, n);
+  }
+  return random_matrix(parse_seed(argument, text, detail), m, n);
 }
 
 }  // namespace

@@ -89,7 +89,7 @@ HWY_INLINE void Scores(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_
     for (int r = 0; r < kRows; ++r) {
       const auto x = hn::Set(d, z[r * stride + j]);
       LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(x, direction[v], sum[r][v]);
+      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = FusedExact::MulAdd(x, direction[v], sum[r][v]);
     }
   }
 }
@@ -98,7 +98,7 @@ template <class D, class V>
 HWY_INLINE V WeightOf(D d, V score, V reference) {
   const V difference = hn::Sub(score, reference);
   if constexpr (std::is_same_v<hn::TFromD<D>, float>) {
-    return Exp2<Fused>(d, difference);  // at most zero wherever the result is used: see Weigh
+    return Exp2<FusedExact>(d, difference);  // at most zero wherever the result is used: see Weigh
   } else {
     // The rounding error of the subtraction matters when many terms share it. It is NaN where the difference
     // overflowed, and irrelevant where the weight vanishes.
@@ -225,7 +225,7 @@ HWY_INLINE void AccumulateTile(const float* HWY_RESTRICT x, std::int64_t stride,
     for (int r = 0; r < kRows; ++r) {
       const auto value = hn::Set(d, x[t * stride + r]);
       LARGO_UNROLL
-      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = hn::MulAdd(value, weight[v], sum[r][v]);
+      for (int v = 0; v < L::kVectors; ++v) sum[r][v] = FusedExact::MulAdd(value, weight[v], sum[r][v]);
     }
   }
   LARGO_UNROLL
@@ -289,8 +289,8 @@ HWY_NOINLINE void Accumulate(const double* HWY_RESTRICT x, std::int64_t stride, 
         for (int v = 0; v < L::kVectors; ++v) {
           auto term = hn::Zero(d);
           for (std::int64_t t = begin; t < end; ++t) {
-            term = hn::MulAdd(hn::Set(d, feature[t * stride + r]),
-                              hn::Load(d, w + t * kWidth + v * L::kPerVector), term);
+            term = FusedExact::MulAdd(hn::Set(d, feature[t * stride + r]),
+                                      hn::Load(d, w + t * kWidth + v * L::kPerVector), term);
           }
           AddCompensated(term, sum[r][v], error[r][v]);
         }

@@ -55,7 +55,8 @@ std::vector<double> log_spaced(std::string_view argument, const std::vector<std:
   if (!std::isfinite(first) || !std::isfinite(last))
     fail("lengths", argument, "infinite", "finite in a range");
   if (!(count >= 2 && count <= kMostLengths) || count != std::floor(count)) {
-    fail("lengths", fmt::format("number of lengths in {}", argument), count, "a whole number, at least 2");
+    fail("lengths", fmt::format("number of lengths in {}", argument), count,
+         "a whole number between 2 and 1e6");
   }
   const bool whole = first == std::floor(first) && last == std::floor(last);
   std::vector<double> lengths;

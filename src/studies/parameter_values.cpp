@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "largo/numerics/check.hpp"
-#include "studies/closest_name.hpp"
+#include "largo/numerics/closest_name.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {

@@ -10,8 +10,8 @@
 #include <toml++/toml.h>
 
 #include "largo/numerics/check.hpp"
+#include "largo/numerics/closest_name.hpp"
 #include "largo/studies/study.hpp"
-#include "studies/closest_name.hpp"
 #include "studies/parameter_values.hpp"
 #include "studies/quantity.hpp"
 

@@ -288,8 +288,8 @@ class Train(IclTest):
 
     def test_precision(self):
         """Tokens are float32, flows float64: anything else that is asked for is not what would be done."""
-        flow, sgd = (["icl", "train", "--d", "2", "--L", "10", "--time", "0.1", "--method", method, "--steps", "10"]
-                     for method in ("flow", "flow,sgd"))
+        flow = ["icl", "train", "--d", "2", "--L", "10", "--time", "0.1", "--method", "flow"]
+        sgd = [*flow[:-1], "flow,sgd", "--steps", "10"]
         self.assertEqual(self.succeed(*flow, "--precision", "float64"), self.succeed(*flow))
         self.assertEqual(self.succeed(*sgd, "--precision", "float32"), self.succeed(*sgd))
         self.refuse(*flow, "--precision", "float32", fragment="--precision")

@@ -6,6 +6,7 @@
 #include <limits>
 #include <numbers>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -301,6 +302,33 @@ TEST(ScoreLawError, PointMass) {
   EXPECT_EQ(error.bias, Vector::Zero(2));
 }
 
+// Where a Laplace law is cut off far out makes no difference, but for rounding, which the error covers.
+TEST(ScoreLawError, OfADensityThatFallsOffSteeply) {
+  const Matrix V = Matrix::Identity(1, 1);
+  const Vector a = Vector::Ones(1);
+  const auto error_at = [&](double scale, double bound) {
+    return score_law_error(ProductMeasure(1, truncated_laplace(scale, bound)), V, a, 10);
+  };
+  for (const double scale : {1e-2, 1e-4}) {
+    const OutputError near = error_at(scale, 100 * scale);
+    for (const double bound : {1.0, 10.0, 90.0}) {
+      const OutputError far = error_at(scale, bound);
+      EXPECT_NEAR(far.mse, near.mse, far.error + near.error) << scale << " " << bound;
+      EXPECT_LE(far.error, 1e-9 * far.mse);
+    }
+  }
+  // Beyond: refused in words that are true, and not computed for hours.
+  for (const auto& [scale, bound, word] :
+       {std::tuple(1e-5, 1e5, "half-width of the range of a score is 50000"),
+        std::tuple(1e-12, 1.0, "density falls off")}) {
+    const ProductMeasure law(1, truncated_laplace(scale, bound));
+    const auto beyond = beyond_limits(law.score_law(a));
+    ASSERT_TRUE(beyond);
+    EXPECT_NE(beyond->find(word), std::string::npos) << *beyond;
+    EXPECT_THROW(score_law_error(law, V, a, 10), InputError);
+  }
+}
+
 TEST(ScoreLawError, BadInput) {
   const GaussianMeasure law = GaussianMeasure::standard(2);
   const Matrix V = Matrix::Identity(2, 2);
@@ -322,7 +350,7 @@ TEST(ScoreLawError, BadInput) {
   expect_mistake([&] { score_law_error(law, V, Vector{{1, 0, 0}}, 10); }, "direction");
   expect_mistake([&] { score_law_error(law, V, Vector{{kInfinity, 0}}, 10); }, "direction");
   expect_mistake([&] { score_law_error(law, V, 31 * a, 10); }, "standard deviation");
-  expect_mistake([&] { score_law_error(SphereMeasure(2, 1), V, 50 * a, 10); }, "standard deviation");
+  expect_mistake([&] { score_law_error(SphereMeasure(2, 1), V, 50 * a, 10); }, "half-width");
   const EmpiricalMeasure far(RowMatrix{{0, 0}, {2e4, 0}});
   expect_mistake([&] { score_law_error(far, V, a, 10); }, "range");
   expect_mistake([&] { score_law_error(ProductMeasure(2, uniform()), V, Vector{{1, 1}}, 10); }, "sample");

@@ -210,12 +210,18 @@ TEST(SoftmaxMoments, SlopesAreDerivatives) {
 
 TEST(SoftmaxMoments, SameBitsAtEverySimdLevel) {
   const std::string level(simd_level());
-  const auto expected = columns(softmax_moments(2.5, 1e5));
-  for (const std::string& other : simd_levels()) {
-    force_simd_level(other);
-    const auto values = columns(softmax_moments(2.5, 1e5));
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      EXPECT_EQ(values[i].value, expected[i].value) << kNames[i] << " at " << other;
+  for (const double L : {2.0, 37.0, 1e3, 1e5, 1e12}) {  // with different shares of nodes in the short series
+    for (const double s : {0.3, 1.1, 2.5, 7.0}) {
+      force_simd_level(level);
+      const auto expected = columns(softmax_moments(s, L));
+      for (const std::string& other : simd_levels()) {
+        force_simd_level(other);
+        const auto values = columns(softmax_moments(s, L));
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          EXPECT_EQ(values[i].value, expected[i].value)
+              << kNames[i] << " at " << other << ", s " << s << ", L " << L;
+        }
+      }
     }
   }
   force_simd_level(level);

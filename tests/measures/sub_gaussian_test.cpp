@@ -95,5 +95,27 @@ TEST(SubGaussianConstant, IsTheSupremumOnTheLine) {
   }
 }
 
+// It has the unit of the tokens, whatever that is.
+TEST(SubGaussianConstant, ScalesWithTheLaw) {
+  for (const double unit : {1e-300, 1e-200, 1e-5, 1e5, 1e200, 1e300}) {
+    EXPECT_NEAR(three_point(unit, 0.01)->sub_gaussian_constant() / unit,
+                three_point(1, 0.01)->sub_gaussian_constant(), 1e-12);
+    EXPECT_NEAR(truncated_laplace(0.3 * unit, 20 * unit)->sub_gaussian_constant() / unit,
+                truncated_laplace(0.3, 20)->sub_gaussian_constant(), 1e-9);
+    EXPECT_NEAR(truncated_laplace(20 * unit, 0.3 * unit)->sub_gaussian_constant() / unit,
+                truncated_laplace(20, 0.3)->sub_gaussian_constant(), 1e-9);
+  }
+  EXPECT_GT(three_point(1e-308, 0.5)->sub_gaussian_constant(), 0);
+}
+
+// Far beyond its length the cut decides: λ(a) ≈ (a - 1/scale) bound for a > 1/scale, so that 2λ(a)/a² is at
+// most bound scale/2, near a = 2/scale, up to a logarithm.
+TEST(SubGaussianConstant, OfALaplaceLawCutFarOut) {
+  for (const double ratio : {1e6, 1e10, 1e100}) {
+    const double sigma = truncated_laplace(1e-5, ratio * 1e-5)->sub_gaussian_constant();
+    EXPECT_NEAR(sigma * sigma / (ratio * 1e-10 / 2), 1, 1e-4);
+  }
+}
+
 }  // namespace
 }  // namespace largo

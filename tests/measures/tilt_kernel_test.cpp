@@ -249,6 +249,29 @@ TEST(TiltKernel, CovarianceFarFromTheOrigin) {
   }
 }
 
+TEST(TiltKernel, SameBitsAtEveryLevel) {
+  const LevelGuard guard;
+  const RowMatrix tokens = some_tokens(20000, 5, 21);  // three segments
+  const Matrix directions = some_directions(tokens, 19, 22);
+  const Matrix vectors = normals(5, 19, 23);
+  for (const Arithmetic arithmetic : {Arithmetic::float32, Arithmetic::float64}) {
+    const EmpiricalMeasure prompt(tokens, std::nullopt, arithmetic);
+    force_simd_level(simd_levels().front());
+    const auto expected = prompt.tilts(directions, TiltOrder::covariance);
+    const Matrix products = prompt.tilted_covariance_products(directions, vectors);
+    for (const std::string& level : simd_levels()) {
+      force_simd_level(level);
+      const auto tilts = prompt.tilts(directions, TiltOrder::covariance);
+      for (std::size_t q = 0; q < tilts.size(); ++q) {
+        EXPECT_EQ(tilts[q].log_partition, expected[q].log_partition) << level;
+        EXPECT_EQ(tilts[q].mean, expected[q].mean) << level;
+        EXPECT_EQ(tilts[q].covariance, expected[q].covariance) << level;
+      }
+      EXPECT_EQ(prompt.tilted_covariance_products(directions, vectors), products) << level;
+    }
+  }
+}
+
 TEST(TiltKernel, TokensOfWeightZeroMightAsWellBeAbsent) {
   // More of them than a block and than a segment holds, first, last and in between.
   const LevelGuard guard;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "largo/measures/coordinate_law.hpp"
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/empirical.hpp"
 #include "measures/catalogue.hpp"
@@ -46,6 +47,23 @@ TEST_P(Tilts, MatchTheDefinition) {
     EXPECT_LE((tilt.covariance - exact.covariance).norm(),
               std::max(1e-40, kMoments * exact.covariance.norm()));
     EXPECT_LE((tilt.covariance - tilt.covariance.transpose()).norm(), kSymmetry * tilt.covariance.norm());
+  }
+}
+
+// Cut off far out, a Laplace law is the whole one up to e^{-bound/scale}: λ(a) = -log(1 - x²), x = a scale.
+TEST(TruncatedLaplace, CutOffFarOutIsTheWholeLaw) {
+  for (const double scale : {1e-100, 1e-5, 1.0, 1e100}) {
+    for (const double ratio : {200.0, 1e5, 1e10, 1e100}) {
+      const CoordinateLawPtr law = truncated_laplace(scale, ratio * scale);
+      for (const double x : {-0.8, -0.1, 0.0, 1e-3, 0.5}) {
+        const Cumulants got = law->cumulants(x / scale);
+        const double rest = 1 - x * x;
+        EXPECT_NEAR(got.value, -std::log(rest), 1e-14) << scale << " " << ratio << " " << x;
+        EXPECT_NEAR(got.derivative / scale, 2 * x / rest, 1e-13) << scale << " " << ratio << " " << x;
+        EXPECT_NEAR(got.curvature / (scale * scale), 2 * (1 + x * x) / (rest * rest), 1e-12)
+            << scale << " " << x;
+      }
+    }
   }
 }
 

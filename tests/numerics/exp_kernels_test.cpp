@@ -1,5 +1,5 @@
-// The two exponentials that only kernels can call: Exp2<Fused>, whose bits may depend on the level, and
-// ExpSum, whose second argument must act as an exact correction of the first. Run at every level.
+// The two exponentials that only kernels can call: Exp2<FusedExact>, and ExpSum, whose second
+// argument must act as an exact correction of the first. Run at every level.
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -26,7 +26,7 @@ namespace HWY_NAMESPACE {
 void Exp2Floats(const float* x, std::size_t count, float* y) {
   const hn::CappedTag<float, 2> d;  // any capped tag will do; counts here are even
   for (std::size_t i = 0; i < count; i += hn::Lanes(d)) {
-    hn::StoreU(Exp2<Fused>(d, hn::LoadU(d, x + i)), d, y + i);
+    hn::StoreU(Exp2<FusedExact>(d, hn::LoadU(d, x + i)), d, y + i);
   }
 }
 
@@ -80,7 +80,7 @@ TEST_P(ExpKernels, Exp2IsAccurate) {
   for (std::size_t i = 0; i < x.size(); ++i) {
     worst = std::max(worst, ulp_error(y[i], pow(Wide(2), Wide(x[i]))));
   }
-  std::printf("  max error of Exp2<Fused> %.3f ulp\n", worst);
+  std::printf("  max error of Exp2<FusedExact> %.3f ulp\n", worst);
   EXPECT_LE(worst, kExp2MaxUlp);
 }
 

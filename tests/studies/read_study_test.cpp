@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "largo/numerics/check.hpp"
-#include "studies/closest_name.hpp"
+#include "largo/numerics/closest_name.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {

@@ -24,12 +24,13 @@ struct PromptErrors {
   std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; centred Gaussian tokens
 };
 
-/// Why the errors of this layer are not known exactly, or nothing if they are.
-std::optional<std::string> missing_formula(const AttentionLayer& layer);
+/// Why the errors of this layer, for tokens `scale` times those of its law, are not known exactly, or nothing
+/// if they are.
+std::optional<std::string> missing_formula(const AttentionLayer& layer, double scale = 1);
 
 class ExactErrors {
  public:
-  /// Throws InputError for a layer with a missing formula.
+  /// Throws InputError for a layer whose formula is missing at every scale.
   explicit ExactErrors(const AttentionLayer& layer);
   ~ExactErrors();
 

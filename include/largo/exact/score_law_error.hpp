@@ -12,6 +12,9 @@
 // integrand is analytic for |Im y| < π/2; the Φ_k by the nodes of score_law_nodes.hpp, the same for every t.
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "largo/measures/measure.hpp"
 
 namespace largo {
@@ -23,10 +26,17 @@ struct OutputError {
 };
 
 inline constexpr double kLargestLength = 1e300;
-/// Of the standard deviation of the score within a component (bounded shapes: half-width / √order).
+/// Of the standard deviation of the score within a component; of half-width / √order for bounded shapes,
+/// which is the same unless the density falls off to one side.
 inline constexpr double kLargestScoreDeviation = 30;
 /// Of the distance between the scores that matter.
 inline constexpr double kLargestScoreRange = 1e4;
+/// Of |rate| of a bounded shape: a density that falls off within a smaller share of its range is lost between
+/// the nodes. Rounding grows with it: 2e-16 |rate|, relative, which is part of `error`.
+inline constexpr double kSteepestScore = 1e6;
+
+/// Which of these limits the law is beyond, in words, or nothing.
+std::optional<std::string> beyond_limits(const ScoreLaw& law);
 
 /// The output error over prompts of `length` tokens of the law, for values V (o x d) and a direction a = Uz.
 /// Domain: real length in [1, kLargestLength], or infinity (then 0); between integers, the analytic

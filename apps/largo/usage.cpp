@@ -1,0 +1,105 @@
+#include "usage.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "largo/numerics/closest_name.hpp"
+
+namespace largo {
+namespace {
+
+// The command that was reached: `largo icl train` of `largo icl train --setps 3`.
+const CLI::App& reached(const CLI::App& app) {
+  const CLI::App* at = &app;
+  while (!at->get_subcommands().empty()) at = at->get_subcommands().back();
+  return *at;
+}
+
+std::string full_name(const CLI::App& command) {
+  if (command.get_parent() == nullptr) return command.get_name();
+  return fmt::format("{} {}", full_name(*command.get_parent()), command.get_name());
+}
+
+std::vector<std::string> names_of_commands(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+std::vector<std::string> names_of_options(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+// And no negative number.
+bool is_option(const std::string& argument) {
+  return argument.size() > 1 && argument[0] == '-' && argument.find_first_of("0123456789.") != 1;
+}
+
+// "--dim=3" is about --dim.
+std::string option_name(const std::string& argument) { return argument.substr(0, argument.find('=')); }
+
+std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
+  const auto closest = closest_name(name, known);
+  return closest ? fmt::format("; did you mean {}?", *closest) : "";
+}
+
+std::string about_extras(const CLI::App& app, const std::vector<std::string>& extras) {
+  const CLI::App& command = reached(app);
+  const auto option = std::find_if(extras.begin(), extras.end(), is_option);
+  if (option == extras.end()) {
+    return fmt::format("'{}' is one argument too many for {}", extras.front(), full_name(command));
+  }
+  const std::string name = option_name(*option);
+  const std::vector<std::string> known = names_of_options(command);
+  if (std::find(known.begin(), known.end(), name) != known.end()) {  // before the command, or between two
+    return fmt::format("{} must stand after {}", name, full_name(command));
+  }
+  return fmt::format("'{}' is not an option of {}{}", name, full_name(command), did_you_mean(name, known));
+}
+
+// CLI11's own words, where they say what is to be done.
+std::string in_other_words(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  const auto option_of = [&] { return text.substr(0, text.find(':')); };
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr && text.starts_with("A subcommand")) {
+    return fmt::format("a command is missing: {} has {}", full_name(command),
+                       fmt::join(names_of_commands(command), ", "));
+  }
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    if (const auto end = text.find(" was given a disallowed"); end != std::string::npos) {
+      return fmt::format("--{} takes no value", text.substr(0, end));  // it has no dashes there
+    }
+    if (text.ends_with(" missing")) return fmt::format("{} needs a value", option_of());
+    if (text.find("At Most 1 required") != std::string::npos)
+      return fmt::format("{} is given twice", option_of());
+  }
+  return text;
+}
+
+}  // namespace
+
+std::optional<std::string> unknown_command(const CLI::App& app) {
+  const CLI::App& at = reached(app);
+  const std::vector<std::string> known = names_of_commands(at);
+  const std::vector<std::string> extras = at.remaining();
+  const auto name = std::find_if_not(extras.begin(), extras.end(), is_option);
+  if (known.empty() || name == extras.end()) return std::nullopt;
+  return fmt::format("'{}' is not a command of {}{} ({} --help lists them)", *name, full_name(at),
+                     did_you_mean(*name, known), full_name(at));
+}
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = reached(app);
+  const std::vector<std::string> extras = app.remaining(true);
+  const std::string what = extras.empty() ? in_other_words(command, error) : about_extras(app, extras);
+  return fmt::format("{} ({} --help explains it)", what, full_name(command));
+}
+
+}  // namespace largo

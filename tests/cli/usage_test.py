@@ -1,0 +1,215 @@
+"""Mistakes on the command line: one line that names what is wrong, what is accepted, and the help that says more."""
+
+import re
+import unittest
+
+from largo_cli import CliTest
+
+COMMANDS = (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"], ["moments"],
+            ["report"], ["reproduce"], ["run"], ["status"])
+GAUSSIAN = ["--law", "gaussian", "--d", "2", "--query", "1,0"]
+COMMON = ("--json", "--seed", "--threads", "--precision")
+# What a command accepts only because all do.
+WITHOUT_EFFECT = {"doctor": {"--precision"}, "icl threshold": {"--seed", "--precision"}, "moments": {"--seed", "--precision"},
+                  "report": {"--seed", "--threads", "--precision"}, "reproduce": {"--precision"},
+                  "status": {"--seed", "--threads", "--precision"}}
+
+
+def listed(text):
+    """The long options that a part of a help text lists, with their types."""
+    return dict(re.findall(r"^  (?:-\w,)?(--[\w-]+) ?(UINT|INT|FLOAT|TEXT)?", text, re.MULTILINE))
+
+
+class Commands(CliTest):
+    def test_a_name_that_is_no_command_is_one_with_help_too(self):
+        for arguments, meant in ((["nosuch"], None), (["momentz"], "moments"), (["atention"], "attention"),
+                                 (["icl", "nosuch"], None), (["icl", "thresold"], "threshold"), (["help"], None),
+                                 (["icl", "train-risk"], None)):
+            where = " ".join(["largo", *arguments[:-1]])
+            for more in ([], ["--help"], ["-h"], ["--json"], ["--d", "3"]):
+                self.refuse(*arguments, *more, fragment=f"'{arguments[-1]}' is not a command of {where}")
+                self.refuse(*arguments, *more, fragment=f"({where} --help lists them)")
+                if meant is not None:
+                    self.refuse(*arguments, *more, fragment=f"did you mean {meant}?")
+
+    def test_a_command_is_missing(self):
+        self.refuse(fragment="a command is missing: largo has attention, moments, ")
+        self.refuse("icl", fragment="a command is missing: largo icl has risk, train, threshold")
+
+    def test_help_stays_help(self):
+        for command in ([], ["icl"], *COMMANDS):
+            self.assertIn("Usage: " + " ".join(["largo", *command]), self.succeed(*command, "--help"))
+        self.succeed("--help", "moments")
+
+
+class Options(CliTest):
+    def test_the_help_named_is_that_of_the_command(self):
+        for command in COMMANDS:
+            name = " ".join(["largo", *command])
+            self.refuse(*command, "--bogus", fragment=f"'--bogus' is not an option of {name}")
+            self.refuse(*command, "--bogus", fragment=f"({name} --help explains it)")
+            self.refuse(*command, "--threads", "x", fragment=f"({name} --help explains it)")
+        self.refuse("--bogus", fragment="'--bogus' is not an option of largo")
+
+    def test_the_closest_option_is_named(self):
+        for command, given, meant in ((["attention"], "--dim", "--d"), (["attention"], "--dimension", "--d"),
+                                      (["attention"], "-law", "--law"), (["attention"], "--lwa", "--law"),
+                                      (["attention"], "--output", "--out"), (["attention"], "--length", "--L"),
+                                      (["concentration"], "--query_law", "--query-law"), (["concentration"], "--prompt", "--prompts"),
+                                      (["icl", "train"], "--stepsize", "--step-size"), (["icl", "train"], "--optimiser", "--optimizer"),
+                                      (["icl", "train"], "--dim", "--d"), (["icl", "threshold"], "--covariance", "--cov"),
+                                      (["icl", "threshold"], "--eps", "--epsilon"), (["moments"], "--sigma", "--s"),
+                                      (["run"], "--dryrun", "--dry-run"), (["report"], "--output", "--out"),
+                                      (["status"], "--jsn", "--json")):
+            for form in ([given, "2"], [f"{given}=2"], [given]):
+                name = " ".join(["largo", *command])
+                self.refuse(*command, *form, fragment=f"'{given}' is not an option of {name}; did you mean {meant}?")
+        # Also beside other mistakes, which it may be the cause of.
+        self.refuse("attention", "--lwa", "gaussian", "--d", "2", "--query", "1,0", fragment="did you mean --law?")
+
+    def test_where_options_stand(self):
+        self.refuse("--json", "moments", "--s", "1", "--L", "10", fragment="--json must stand after largo moments")
+        self.refuse("icl", "--d", "3", "risk", fragment="--d must stand after largo icl risk")
+        self.refuse("moments", "--s", "1", "--L", "10", "20", fragment="'20' is one argument too many for largo moments")
+        self.refuse("moments", "--s", "1", "--L", "10", "-20", fragment="'-20' is one argument too many")
+
+    def test_values_missing_or_given_twice(self):
+        self.refuse("moments", "--s", fragment="--s needs a value")
+        self.refuse("moments", "--s", "1", "--s", "2", "--L", "10", fragment="--s is given twice")
+        self.refuse("moments", "--s", "1", fragment="--L is required")
+        self.refuse("run", fragment="study is required")
+        self.refuse("moments", "--s", "1", "--L", "10", "--json=no", fragment="--json takes no value")
+
+    def test_lists_that_name_something_twice(self):
+        self.refuse("icl", "train", "--method", "flow,flow", fragment="'flow,flow', must be each name once")
+        self.refuse("icl", "train", "--attention", "softmax,linear,softmax", fragment="softmax stands there twice")
+        self.refuse("concentration", *GAUSSIAN, "--L", "10", "--method", "exact,exact", fragment="--method")
+
+    def test_options_that_would_do_nothing(self):
+        for more in (["--steps", "10"], ["--step-size", "0.1"], ["--batch", "2"], ["--optimizer", "adam"], ["--kernel", "full"],
+                     ["--schedule", "cosine"], ["--checkpoints", "c"]):
+            self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add --method sgd")
+        self.refuse("icl", "risk", "--d", "2", "--draws", "10", fragment="--draws requires --covariates")
+        self.refuse("icl", "risk", "--d", "2", "--nodes", "10", fragment="--nodes requires --U")
+        for more in (["--prompts", "10"], ["--relative-error", "0.1"]):
+            self.refuse("concentration", *GAUSSIAN, "--L", "10", *more, fragment=f"{more[0]} is for sampled errors")
+
+
+class Numbers(CliTest):
+    def test_counts_may_be_written_as_floats(self):
+        sampled = ["concentration", *GAUSSIAN, "--L", "10", "--method", "sampled", "--json"]
+        self.assertEqual(self.succeed(*sampled, "--prompts", "1e3", "--seed", "2e1", "--threads", "2e0"),
+                         self.succeed(*sampled, "--prompts", "1000", "--seed", "20", "--threads", "2"))
+        sgd = ["icl", "train", "--L", "10", "--method", "sgd", "--json"]
+        self.assertEqual(self.succeed(*sgd, "--d", "2.0", "--steps", "1e1", "--batch", "8e0", "--seeds", "2.0"),
+                         self.succeed(*sgd, "--d", "2", "--steps", "10", "--batch", "8", "--seeds", "2"))
+        self.assertEqual(self.succeed("icl", "risk", "--d", "0.2e1", "--L", "10", "--U", "random:1", "--V", "random:2", "--nodes",
+                                      "1.6e1", "--json"),
+                         self.succeed("icl", "risk", "--d", "2", "--L", "10", "--U", "random:1", "--V", "random:2", "--nodes", "16",
+                                      "--json"))
+
+    def test_digits_are_decimal_and_seeds_exact(self):
+        self.assertEqual(self.json("attention", "--law", "gaussian", "--d", "010", "--query", "random:1")["d"], 10)
+        last = ["attention", *GAUSSIAN, "--L", "10", "--seed"]
+        self.assertNotEqual(self.succeed(*last, str(2**64 - 1)), self.succeed(*last, str(2**64 - 2)))
+
+    def test_every_numeric_option_refuses_what_is_no_number(self):
+        seen = set()
+        for command in COMMANDS:
+            for option, kind in listed(self.succeed(*command, "--help")).items():
+                bad = {"FLOAT": [], "INT": ["-1", "1.5", "1e30"], "UINT": ["-1", "1.5", "1e30"]}.get(kind)
+                if bad is None:
+                    continue
+                seen.add(option)
+                for value in ["0x1p3", "0x10", "nan", "inf", "1e400", "x", "1,2", *bad]:
+                    self.refuse(*command, f"{option}={value}", fragment=f"{option}: '{value}' is not a ")
+                self.refuse(*command, option, "", fragment=f"{option}: '' is not a ")
+        self.assertLessEqual({"--d", "--steps", "--seed", "--threads", "--noise", "--alpha", "--relative-error", "--c1", "--epsilon",
+                              "--b", "--time", "--step-size", "--prompts", "--draws", "--nodes", "--batch", "--seeds"}, seen)
+
+    def test_numbers_in_texts_are_decimal_too(self):
+        for option in ("--s", "--L"):
+            arguments = {"--s": "1", "--L": "10", option: "0x1p3"}
+            self.refuse("moments", *[word for pair in arguments.items() for word in pair], fragment="'0x1p3'")
+
+    def test_lengths_in_a_range(self):
+        for count in ("1e18", "1", "2.5", "0", "-3"):
+            self.refuse("moments", "--s", "1", "--L", f"1:2:{count}", fragment="must be a whole number between 2 and 1e6")
+
+
+class Matrices(CliTest):
+    def test_what_a_matrix_may_be(self):
+        for text in ("0.5", "1", "-2", "1e3", "0.5,0.5", "idnetity", "missing.txt", "Identity", "0.5identity", "2*", "3*0.5"):
+            for arguments in (["attention", *GAUSSIAN, "--U", text], ["icl", "risk", "--d", "2", "--cov", text]):
+                self.refuse(*arguments, fragment="must be a matrix: identity, zeros, toeplitz:0.5, diag:1,2,3 or random:7")
+        self.refuse("attention", "--law", "gaussian:cov=0.5", "--d", "2", "--query", "1,0",
+                    fragment="cov is '0.5', must be a matrix: identity,")
+        self.refuse("attention", "--law", "gaussian:cov=0.5", "--d", "2", "--query", "1,0", fragment="0.5*identity")
+
+    def test_names_that_want_a_number(self):
+        for name, form in (("toeplitz", "toeplitz:0.5"), ("random", "random:7"), ("diag", "diag:1,2,3")):
+            for text in (name, f"{name}:", f"{name}:x", f"2*{name}"):
+                if (name, text) == ("diag", "diag:x"):
+                    continue
+                shown = text.split("*")[-1]
+                self.refuse("attention", "--law", f"gaussian:cov={text}", "--d", "2", "--query", "1,0",
+                            fragment=f"cov is '{shown}', must be {name}:")
+                self.refuse("attention", *GAUSSIAN, "--U", text, fragment=f"such as {form}")
+
+    def test_a_misspelt_law(self):
+        self.refuse("attention", "--law", "gausian", "--d", "2", "--query", "1,0", fragment="did you mean gaussian?")
+
+
+class Echo(CliTest):
+    def test_long_arguments_are_shortened(self):
+        long = "y" * 100_000
+        for arguments in ([long], ["icl", long], ["moments", f"--{long}"], ["moments", "--s", long, "--L", "10"],
+                          ["moments", "--s", "1", "--L", long], ["moments", "--s", "1", "--L", f"1:2:{long}"], ["run", long],
+                          ["status", long], ["attention", "--law", long, "--d", "2", "--query", "1"], ["moments", "--threads", long],
+                          ["attention", *GAUSSIAN, "--U", long], ["attention", *GAUSSIAN, "--U", long + ".npy"],
+                          ["attention", *GAUSSIAN, "--out", long], ["reproduce", "--only", long], ["moments", "--precision", long],
+                          ["attention", "--law", f"gaussian:{long}=1", "--d", "2", "--query", "1"],
+                          ["attention", *GAUSSIAN, "--U", "y " * 50_000], ["concentration", *GAUSSIAN, "--L", "1", "--method", long]):
+            result = self.run_largo(*arguments)
+            with self.subTest(arguments=[one[:30] for one in arguments]):
+                self.assertEqual((result.code, result.out, result.err.count("\n")), (2, "", 1), result)
+                self.assertLess(len(result.err), 1100)
+                self.assertIn("…", result.err)
+
+    def test_characters_stay_whole_and_harmless(self):
+        for text in ("é" * 1000, "𝛼" * 999, "a" + "€" * 500):
+            err = self.run_largo("moments", "--s", text, "--L", "10").err  # decoded as UTF-8, strictly
+            self.assertIn(text[:10], err)
+            self.assertLess(len(err), 300)
+        for text, shown in (("a\nb", r"a\nb"), ("a\x1b[31mb", r"a\x1b[31mb"), ("a\rb", r"a\x0db"), ("a\x7fb", r"a\x7fb"),
+                            ("a\x85b", r"a\xc2\x85b")):
+            self.refuse("moments", "--s", text, "--L", "10", fragment=f"'{shown}'")
+        self.refuse("moments", "--s", b"a\xffb", "--L", "10", fragment=r"'a\xffb'")
+
+
+class CommonOptions(CliTest):
+    def test_help_says_which_have_no_effect(self):
+        for command in COMMANDS:
+            with self.subTest(command=command):
+                text = self.succeed(*command, "--help")
+                listed_first, _, rest = text.partition("\nAccepted as everywhere, without effect here:")
+                self.assertLessEqual(set(COMMON), set(listed(text)))
+                self.assertEqual(set(listed(rest)), WITHOUT_EFFECT.get(" ".join(command), set()))
+                self.assertEqual(set(listed(listed_first)) & set(listed(rest)), set())
+
+    def test_they_have_none(self):
+        for arguments in (["moments", "--s", "1", "--L", "10"], ["icl", "threshold", "--d", "1", "--epsilon", "0.1"]):
+            self.assertEqual(self.succeed(*arguments, "--seed", "7", "--precision", "float32"), self.succeed(*arguments))
+
+    def test_the_others_have_one(self):
+        for arguments in (["attention", *GAUSSIAN, "--L", "1000", "--json"], ["icl", "risk", "--d", "2", "--noise", "1", "--L", "10", "--json"],
+                          ["concentration", *GAUSSIAN, "--L", "10", "--method", "sampled", "--prompts", "100", "--json"],
+                          ["icl", "train", "--d", "2", "--L", "10", "--method", "sgd", "--steps", "3", "--batch", "2", "--json"]):
+            self.assertNotEqual(self.succeed(*arguments, "--seed", "7"), self.succeed(*arguments, "--seed", "8"))
+        for arguments in (["attention", *GAUSSIAN, "--L", "1000", "--json"],
+                          ["concentration", *GAUSSIAN, "--L", "10", "--method", "sampled", "--prompts", "100", "--json"]):
+            self.assertNotEqual(self.succeed(*arguments, "--precision", "float32"), self.succeed(*arguments, "--precision", "float64"))
+
+
+if __name__ == "__main__":
+    unittest.main()
