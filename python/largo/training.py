@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 import os
 from dataclasses import dataclass, field
-from typing import Callable, Tuple, Union
+from typing import Callable, Optional, Tuple, Union
 
 from . import _largo
 from ._arguments import ArrayInput, Progress, as_progress
@@ -34,7 +34,8 @@ BatchFunction = Callable[[Array, int], Tuple[float, ArrayInput]]
 class Flow:
     """A gradient flow: (m,) `times` of its steps, `risks` and `gradient_norms` there; `path` is (m, n).
 
-    `stationary` says whether it came to its end, `to_go` how far away that is, `evaluations` what it cost.
+    `stationary` says whether it came to its end, `to_go` how far away that is (None where there is no estimate),
+    `evaluations` what it cost.
     """
 
     times: Array = field(repr=False)
@@ -42,7 +43,7 @@ class Flow:
     risks: Array = field(repr=False)
     gradient_norms: Array = field(repr=False)
     stationary: bool
-    to_go: float
+    to_go: Optional[float]
     evaluations: int
 
     @property
