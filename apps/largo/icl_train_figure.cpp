@@ -131,9 +131,13 @@ std::string to_svg(const TrainReport& report) {
   Panel lengths = length_panel(report);
   if (!lengths.curves.empty() && lengths.curves.front().x.size() > 2)
     figure.panels.push_back(std::move(lengths));
-  figure.caption =
-      fmt::format("In-context regression in {} dimensions: lines are gradient flow on the exact risk",
-                  report.plan.problem.dimension());
+  double error = 0;
+  for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
+  figure.caption = fmt::format("In-context regression in {} dimensions: lines are gradient flow on the {}",
+                               report.plan.problem.dimension(),
+                               report.plan.parameters == Parametrisation::invariant
+                                   ? "exact risk"
+                                   : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
   const auto& methods = report.plan.methods;
   const bool sgd = std::find(methods.begin(), methods.end(), TrainingMethod::descent) != methods.end();
   figure.caption += sgd ? ", points stochastic gradient descent." : ".";

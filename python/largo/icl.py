@@ -139,8 +139,8 @@ class Run:
     """One training, at one length: its path in time, its end, and how far it went from the infinite prompt's.
 
     `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has what else is known:
-    "balance_drift", "distances_to_limit_flow", "gradient_gap", "distances_to_flow", "noise", "predicted_noise",
-    "distance_to_theorem_limit".
+    "record_error" (of the `risks` of a flow, the last of which is `final_risk`), "balance_drift", "distances_to_limit_flow",
+    "gradient_gap", "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit".
     """
 
     L: float

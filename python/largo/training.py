@@ -34,7 +34,7 @@ BatchFunction = Callable[[Array, int], Tuple[float, ArrayInput]]
 class Flow:
     """A gradient flow: (m,) `times` of its steps, `risks` and `gradient_norms` there; `path` is (m, n).
 
-    `stationary` says whether it came to its end, `to_go` how far away that is (None where it did not come nearer),
+    `stationary` says whether it came to its end, `to_go` how far away that is (None where there is no estimate),
     `evaluations` what it cost.
     """
 

@@ -67,6 +67,7 @@ py::dict to_dict(const TrainingRun& run) {
   dict["U"] = to_numpy(run.last.U);
   dict["v"] = to_numpy(Vector(run.last.v));
   add_path(dict, run);
+  set(dict, "record_error", run.record_error);
   set(dict, "balance_drift", run.balance_drift);
   set(dict, "distance_to_theorem_limit", run.to_theorem);
   set(dict, "gradient_gap", run.gradient_gap);

@@ -71,10 +71,11 @@ std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
   add_list(hash, plan.attention);
   add_list(hash, plan.lengths);
   const FlowPlan& flow = plan.flow;
-  for (const double x : {static_cast<double>(plan.parameters), static_cast<double>(flow.method), flow.end,
-                         flow.relative_tolerance, flow.absolute_tolerance, flow.stationary_tolerance,
-                         static_cast<double>(flow.most_steps), static_cast<double>(plan.nodes.count),
-                         static_cast<double>(plan.seeds), plan.descent.divergence_factor}) {
+  for (const double x :
+       {static_cast<double>(plan.parameters), static_cast<double>(flow.method), flow.end,
+        flow.relative_tolerance, flow.absolute_tolerance, flow.stationary_tolerance, flow.risk_scale,
+        static_cast<double>(flow.most_steps), static_cast<double>(plan.nodes.count),
+        static_cast<double>(plan.seeds), plan.descent.divergence_factor}) {
     hash.add(x);
   }
   hash.add(plan.nodes.seed);

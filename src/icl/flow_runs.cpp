@@ -30,6 +30,43 @@ bool is_regular(const Matrix& covariance) {
 // Over nodes or exact: see softmax_risk_over_nodes().
 enum class Average : std::uint8_t { best, nodes };
 
+// Along a flow whose first half averages over fewer tasks than the second, the risk is looked at over the
+// same tasks throughout. What they miss is known at both ends, and in between about as the risk falls from
+// the one to the other.
+void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
+  const auto best = [&](const Vector& parameters) {
+    const RegressionParameters here = to_parameters(run.map->map(parameters), plan.problem.dimension());
+    return regression_risk(plan.problem, run.attention, run.L, here, final_nodes(plan), execution);
+  };
+  const std::vector<TrajectoryPoint>& points = run.path.points();
+  const Estimate start = best(points.front().parameters), end = best(points.back().parameters);
+  run.final_risk = end;
+  if (run.attention == AttentionKind::softmax && std::isfinite(run.L) &&
+      plan.parameters != Parametrisation::invariant) {
+    const auto risk = in_parameters(
+        softmax_risk_over_nodes(plan.problem, run.L, late_nodes(plan, run.L), execution), run.map);
+    std::vector<TrajectoryPoint> seen = points;
+    for (TrajectoryPoint& point : seen) {
+      const RiskPoint here = risk->at(point.parameters);
+      point.risk = here.value;
+      point.gradient_norm = here.gradient.norm();
+    }
+    const double first = seen.front().risk, last = seen.back().risk;
+    Trajectory path;
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const double share = first == last ? 1 : std::clamp((first - seen[i].risk) / (first - last), 0.0, 1.0);
+      seen[i].risk += (1 - share) * (start.value - first) + share * (end.value - last);
+      path.add(std::move(seen[i]), run.path.values()[i]);
+    }
+    run.path = std::move(path);
+  }
+  const TrajectoryPoint& middle = run.path.points()[run.path.points().size() / 2];
+  const Estimate there = best(middle.parameters);
+  run.record_error = std::max({std::abs(run.path.points().front().risk - start.value) + start.error,
+                               std::abs(middle.risk - there.value) + there.error,
+                               std::abs(run.path.points().back().risk - end.value) + end.error});
+}
+
 // Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
 // matter at the end.
 void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
@@ -65,7 +102,6 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
         regression_flow(plan.problem, attention, L, invariant_start(plan), plan.flow, execution);
     run.path = std::move(flow.flow.trajectory);
     run.map = map_of_flow(plan);
-    run.final_risk = {flow.flow.last.value, flow.flow.last.error};
     run.stationary = flow.flow.stationary;
     run.balance_drift = flow.flow.drift.back();
     if (std::isinf(L) && run.stationary && plan.problem.score_scale != 0 &&
@@ -80,10 +116,7 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
   const std::vector<TrajectoryPoint>& points = run.path.points();
   run.steps = static_cast<std::int64_t>(points.size()) - 1;
   run.last = to_parameters(run.map->map(points.back().parameters), d);
-  if (plan.parameters != Parametrisation::invariant) {
-    const TaskNodes nodes = final_nodes(plan);
-    run.final_risk = regression_risk(plan.problem, attention, L, run.last, nodes, execution);
-  }
+  if (average == Average::best) look_at_records(plan, run, execution);
   return run;
 }
 

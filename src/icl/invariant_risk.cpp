@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "exact/spread_rule.hpp"
+#include "icl/natural_units.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/regression_risks.hpp"
 #include "largo/numerics/check.hpp"
@@ -21,7 +22,6 @@ class InvariantRisk final : public Risk {
  public:
   InvariantRisk(const RegressionProblem& problem, AttentionKind attention, double L)
       : problem_(problem), L_(L), linear_(attention == AttentionKind::linear) {
-    check(problem);
     check_length("invariant_risk", L);
     const Matrix& S = problem.covariance;
     token_root_ = covariance_root("invariant_risk", "covariance", S).root;
@@ -40,11 +40,12 @@ class InvariantRisk final : public Risk {
     const Matrix A = problem_.score_scale * parameters.head(d * d).reshaped(d, d);
     const double b = parameters[d * d];
     Slope slope{0, 0, Matrix::Zero(d, d), 0};
-    add_limit(A, b, slope);
-    if (linear_) {
-      add_linear(A, b, slope);
-    } else if (table_) {
-      add_softmax(A, b, slope);
+    if (table_ && L_ == 1) {
+      add_one_token(b, slope);
+    } else {
+      add_limit(A, b, slope);
+      if (linear_) add_linear(A, b, slope);
+      if (table_) add_softmax(A, b, slope);
     }
     RiskPoint point{slope.value, slope.error, Vector(size())};
     point.gradient << (problem_.score_scale * slope.A).reshaped(), slope.b;
@@ -58,6 +59,13 @@ class InvariantRisk final : public Risk {
     Matrix A;
     double b;
   };
+
+  // Its weight is one, and its label knows nothing of the query: ½ b² (tr ΣΩ + τ²) + ½ tr ΩΣ_q, whatever A
+  // is. (As a difference from the limit it would leave the rounding of terms that A makes large.)
+  void add_one_token(double b, Slope& slope) const {
+    slope.value += 0.5 * b * b * label_ + problem_.null_risk();
+    slope.b += b * label_;
+  }
 
   // ½ tr (bΣA - I) Σ_q (bΣA - I)ᵀ Ω
   void add_limit(const Matrix& A, double b, Slope& slope) const {
@@ -208,7 +216,10 @@ class InvariantRisk final : public Risk {
 
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
                                            double L) {
-  return std::make_shared<InvariantRisk>(problem, attention, L);
+  check(problem);
+  const NaturalUnits units(problem);
+  const auto natural = std::make_shared<InvariantRisk>(units.problem(), attention, L);
+  return units.are_given() ? natural : in_given_units(natural, units);
 }
 
 }  // namespace largo

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "icl/natural_units.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_risks.hpp"
@@ -188,18 +189,20 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   result.L = L;
   result.attention = attention;
   result.map = flow_parameters(problem, start);
-  const auto risk = in_parameters(invariant_risk(problem, attention, L), result.map);
-  FlowPlan monitored = plan;
+  const Eigen::Index d = problem.dimension();
+  FlowPlan given = plan;
+  given.conserved.push_back(
+      {"balance", [&](const Vector& values) { return to_point(result.map->map(values), d).balance(); }});
+  const NaturalUnits units(problem);
+  FlowPlan natural = units.to_natural(given);
+  const auto risk = in_parameters(invariant_risk(units.problem(), attention, L), result.map);
   // Jacobians of hundreds of parameters cost more than they save.
-  if (risk->size() > kMostDense) monitored.method = FlowMethod::krylov;
-  monitored.conserved.push_back({"balance", [&](const Vector& values) {
-                                   return to_point(result.map->map(values), problem.dimension()).balance();
-                                 }});
+  if (risk->size() > kMostDense) natural.method = FlowMethod::krylov;
+  if (natural.risk_scale == 0) natural.risk_scale = units.problem().null_risk();
   // The maps are isometric: pulling back is the inverse on their range.
-  const Vector first = to_vector(start);
-  result.flow = gradient_flow(*risk, result.map->pull_back(first, first), monitored, execution);
-  result.last =
-      to_point(result.map->map(result.flow.trajectory.points().back().parameters), problem.dimension());
+  const Vector first = to_vector(start) / units.parameters();
+  result.flow = units.to_given(gradient_flow(*risk, result.map->pull_back(first, first), natural, execution));
+  result.last = to_point(result.map->map(result.flow.trajectory.points().back().parameters), d);
   return result;
 }
 

@@ -83,13 +83,13 @@ void pass(auto& archive, Trajectory& path) {
   for (std::size_t i = 0; i < size; ++i) {
     const bool known = i < path.points().size();
     TrajectoryPoint point = known ? path.points()[i] : TrajectoryPoint();
-    Matrix derivatives = known ? path.derivatives()[i] : Matrix();
+    Matrix values = known ? path.values()[i] : Matrix();
     pass(archive, point.time);
     pass_values(archive, point.parameters);
     pass(archive, point.risk);
     pass(archive, point.gradient_norm);
-    pass_values(archive, derivatives);
-    copy.add(std::move(point), std::move(derivatives));
+    pass_values(archive, values);
+    copy.add(std::move(point), std::move(values));
   }
   path = std::move(copy);
 }
@@ -107,6 +107,7 @@ void pass(auto& archive, TrainingRun& run, RunPart part) {
   pass_values(archive, run.last.v);
   pass(archive, run.final_risk.value);
   pass(archive, run.final_risk.error);
+  pass(archive, run.record_error);
   pass_whole(archive, run.stationary);
   pass_whole(archive, run.steps);
   pass(archive, run.balance_drift);

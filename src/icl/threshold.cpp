@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "icl/natural_units.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -15,9 +17,13 @@ constexpr double kFirstGuess = 64;
 
 class Search {
  public:
-  Search(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
-         const ThresholdPlan& plan, const Execution& execution)
-      : problem_(problem), epsilon_(epsilon), start_(start), plan_(plan), execution_(execution) {
+  Search(RegressionProblem problem, double epsilon, InvariantPoint start, const ThresholdPlan& plan,
+         const Execution& execution)
+      : problem_(std::move(problem)),
+        epsilon_(epsilon),
+        start_(std::move(start)),
+        plan_(plan),
+        execution_(execution) {
     result_.limit = train(std::numeric_limits<double>::infinity());
   }
 
@@ -83,9 +89,9 @@ class Search {
     return result_;
   }
 
-  const RegressionProblem& problem_;
+  const RegressionProblem problem_;
   double epsilon_;
-  const InvariantPoint& start_;
+  const InvariantPoint start_;
   const ThresholdPlan& plan_;
   const Execution& execution_;
   Threshold result_;
@@ -95,10 +101,21 @@ class Search {
 
 }  // namespace
 
+// In units in which the problem is of size one: what training ends at does not depend on them, and its way is
+// that of the same problem in all units.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan, const Execution& execution) {
   check_positive("threshold", "epsilon", epsilon);
-  return Search(problem, epsilon, start, plan, execution)();
+  check(problem);
+  if (std::isfinite(plan.flow.end)) fail("threshold", "flow.end", plan.flow.end, "infinity");
+  const NaturalUnits units(problem);
+  ThresholdPlan round = plan;
+  if (plan.trained) round.trained = [&](double L, double risk) { plan.trained(L, units.risk() * risk); };
+  Search search(units.round_problem(), epsilon / units.risk(), units.round_start(start), round, execution);
+  Threshold found = search();
+  for (double* risk : {&found.risk, &found.limit, &found.before.risk}) *risk *= units.risk();
+  for (TrainedRisk& one : found.tried) one.risk *= units.risk();
+  return found;
 }
 
 }  // namespace largo

@@ -7,6 +7,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "numerics/distribute.hpp"
+#include "training/natural_sizes.hpp"
 
 namespace largo {
 namespace {
@@ -14,6 +15,7 @@ namespace {
 constexpr const char* kName = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDifference = 1e-5;  // balances the third derivatives against rounding of gradients
+constexpr double kSmallShare = 1e-3;  // of a typical parameter: smaller ones are taken as so large
 constexpr double kMostAway = 0.1;     // of what directions that rise add to the mean
 
 // 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.
@@ -31,9 +33,12 @@ Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Executi
   check_size("hessian", "parameters", size, risk.size());
   Matrix second(size, size);
   Vector at = parameters;
+  // In the parameters' own units. Where all are zero there are none.
+  const double norm = norm_of(parameters);
+  const double typical = norm > 0 ? norm / std::sqrt(static_cast<double>(size)) : 1 / kSmallShare;
   for (Eigen::Index i = 0; i < size; ++i) {
     check_stop(execution);
-    const double step = kDifference * std::max(1.0, std::abs(parameters[i]));
+    const double step = kDifference * std::max(kSmallShare * typical, std::abs(parameters[i]));
     at[i] = parameters[i] + step;
     second.col(i) = risk.at(at).gradient;
     at[i] = parameters[i] - step;

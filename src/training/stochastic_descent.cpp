@@ -189,10 +189,10 @@ Trajectory trajectory_of(const DescentState& state) {
   for (const DescentRecord& record : state.records) {
     const bool moved = before != nullptr && record.time > before->time;
     if (before != nullptr && !moved) continue;  // steps of size zero
-    Matrix derivatives(record.parameters.size(), moved ? 2 : 1);
-    derivatives.col(0) = record.parameters;
-    if (moved) derivatives.col(1) = (record.parameters - before->parameters) / (record.time - before->time);
-    path.add({record.time, record.parameters, record.loss, 0}, derivatives);
+    Matrix values(record.parameters.size(), moved ? 2 : 1);
+    if (moved) values.col(0) = before->parameters;
+    values.rightCols(1) = record.parameters;
+    path.add({record.time, record.parameters, record.loss, 0}, values);
     before = &record;
   }
   return path;

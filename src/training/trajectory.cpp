@@ -6,21 +6,40 @@
 #include "largo/numerics/check.hpp"
 
 namespace largo {
+namespace {
 
-void Trajectory::add(TrajectoryPoint point, Matrix derivatives) {
-  check_size("Trajectory", "derivatives", derivatives.rows(), point.parameters.size());
+// The polynomial through the columns, at equal distances in [0, 1], by the barycentric formula: their weights
+// are binomial coefficients of alternating sign. Columns are few: no Runge's phenomenon.
+Vector between(const Matrix& values, double where) {
+  const Eigen::Index degree = values.cols() - 1;
+  Vector sum = Vector::Zero(values.rows());
+  double weight = 1, total = 0;
+  for (Eigen::Index i = 0; i <= degree; ++i) {
+    const double away = where * static_cast<double>(degree) - static_cast<double>(i);
+    if (away == 0) return values.col(i);
+    sum += weight / away * values.col(i);
+    total += weight / away;
+    weight *= -static_cast<double>(degree - i) / static_cast<double>(i + 1);
+  }
+  return sum / total;
+}
+
+}  // namespace
+
+void Trajectory::add(TrajectoryPoint point, Matrix values) {
+  check_size("Trajectory", "values", values.rows(), point.parameters.size());
   if (!points_.empty() && !(point.time > points_.back().time)) {
     fail("Trajectory", "time", point.time, "after that of the point before");
   }
   points_.push_back(std::move(point));
-  derivatives_.push_back(std::move(derivatives));
+  values_.push_back(std::move(values));
 }
 
 void Trajectory::append_to(Trajectory& path, double from) const {
   for (std::size_t i = path.points_.empty() ? 0 : 1; i < points_.size(); ++i) {
     TrajectoryPoint point = points_[i];
     point.time += from;
-    path.add(std::move(point), derivatives_[i]);
+    path.add(std::move(point), values_[i]);
   }
 }
 
@@ -30,15 +49,11 @@ Vector Trajectory::at(double time) const {
   if (time >= end()) return points_.back().parameters;
   const auto next = std::lower_bound(points_.begin(), points_.end(), time,
                                      [](const TrajectoryPoint& point, double t) { return point.time < t; });
-  const Matrix& derivatives = derivatives_[static_cast<std::size_t>(next - points_.begin())];
-  if (derivatives.cols() == 1 && next != points_.begin() && next->time > time) return (next - 1)->parameters;
-  // Taylor's polynomial about the end of the step, by Horner's rule.
-  const double h = time - next->time;
-  Vector sum = Vector::Zero(derivatives.rows());
-  for (Eigen::Index k = derivatives.cols() - 1; k >= 0; --k) {
-    sum = derivatives.col(k) + h / static_cast<double>(k + 1) * sum;
-  }
-  return sum;
+  const Matrix& values = values_[static_cast<std::size_t>(next - points_.begin())];
+  if (next->time == time || next == points_.begin()) return next->parameters;
+  const TrajectoryPoint& before = *(next - 1);
+  if (values.cols() == 1) return before.parameters;
+  return between(values, (time - before.time) / (next->time - before.time));
 }
 
 TrajectoryDistance largest_distance(

@@ -34,6 +34,15 @@ class Threshold(IclTest):
         self.assertIn("alpha = 5", answer["warnings"][0])
         self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.05")["L"], answer["L"])
 
+    def test_units_of_the_data_do_not_matter(self):
+        for c in ("1e-120", "1e-8", "1e3", "1e120"):
+            answer = self.icl("threshold", "--d", "2", "--cov", f"{c}*identity", "--epsilon", repr(0.01 * float(c)))
+            self.assertEqual((answer["L"], answer["before"]["L"]), (1055, 1054), c)
+        # An epsilon above all risks: one token, and a risk that is one.
+        answer = self.icl("threshold", "--d", "2", "--cov", "1e-100*identity", "--epsilon", "0.1")
+        self.assertEqual(answer["L"], 1)
+        self.assertLessEqual(answer["risk"], 1.0001e-100)
+
     def test_bad_input(self):
         for epsilon in ("0", "-1", "nan", "inf", "x", ""):
             self.refuse("icl", "threshold", "--d", "2", f"--epsilon={epsilon}", fragment="--epsilon")

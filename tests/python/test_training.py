@@ -135,3 +135,44 @@ def test_what_functions_may_not_do():
     for arguments in ({"time": -1}, {"time": math.nan}, {"tolerance": 0}, {"method": "euler"}, {"most_steps": 0}, {"start": [math.inf, 0]}):
         with pytest.raises((TypeError, ValueError)):
             largo.training.flow(quadratic, **{"start": [1.0, 1.0], **arguments})
+
+
+def test_a_gradient_of_the_wrong_sign_is_an_error():
+    """It leads to infinity: an exception says so, with the time and the size of the parameters."""
+    for method in ("dense", "krylov"):
+        with pytest.raises(ValueError, match=r"leaves every bound: at t = .*parameters.*sign of the gradient"):
+            largo.training.flow(lambda x: (0.5 * float(x @ x), -x), [1.0, 2.0], method=method)
+    with pytest.raises(ValueError, match="finite"):
+        largo.training.flow(lambda x: (math.nan, x), [1.0])
+    with pytest.raises(ValueError, match="finite"):
+        largo.training.flow(lambda x: (float(x[0]), [1.0 if x[0] > 0.5 else math.inf]), [1.0])
+    with pytest.raises(ValueError, match="diverged"):
+        largo.training.descend(lambda x, step: (0.5 * float(x @ x), -x), [1.0], steps=10_000, step_size=0.5)
+
+
+def test_parameters_of_different_sizes():
+    """(x/X y - 1)² + (y - 1)² ends at (X, 1), whatever X is, and in the same steps in all units."""
+
+    def risk_of(size, unit=1.0):
+        def risk(p):
+            u, y = p[0] / size, p[1]
+            miss = u * y - 1
+            return unit * (miss**2 + (y - 1) ** 2), [2 * unit * miss * y / size, 2 * unit * (miss * u + y - 1)]
+
+        return risk
+
+    for size in (1e-100, 1e-9, 1.0, 1e9, 1e100):
+        flow = largo.training.flow(risk_of(size), [0.3 * size, 0.3])
+        assert flow.stationary and flow.to_go is not None
+        np.testing.assert_allclose(flow.end / [size, 1], 1, atol=1e-7)
+    one, other = (largo.training.flow(risk_of(1.0, unit), [0.3, 0.3]) for unit in (1.0, 2.0**70))
+    np.testing.assert_array_equal(one.path, other.path)
+    np.testing.assert_array_equal(one.times, other.times * 2.0**70)
+
+
+def test_records_of_a_flow_off_the_invariant_set():
+    """They fall, and end at the final risk."""
+    run, = largo.icl.train(largo.icl.Problem(2), [20], parameters="factored", time=10.0)
+    assert run.risks[-1] == pytest.approx(run.final_risk, abs=1e-12)
+    assert np.diff(run.risks).max() < 1e-4
+    assert run.risk_error <= run.details["record_error"] < 1e-2

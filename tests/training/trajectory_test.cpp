@@ -10,25 +10,28 @@
 namespace largo {
 namespace {
 
-// t³ - t by its derivatives at the ends of the steps; exact but for rounding.
-Trajectory cubic(std::initializer_list<double> times) {
+// The polynomial through its values at equal distances on each step; exact but for rounding.
+template <typename Function>
+Trajectory polynomial(std::initializer_list<double> times, Eigen::Index columns, const Function& f) {
   Trajectory path;
   for (const double t : times) {
-    Matrix derivatives(1, 4);
-    derivatives << t * t * t - t, 3 * t * t - 1, 6 * t, 6;
-    path.add({t, derivatives.col(0), 0, 0}, derivatives);
+    const double before = path.points().empty() ? t : path.end();
+    Matrix values(1, t > before ? columns : 1);
+    for (Eigen::Index i = 0; i < values.cols(); ++i) {
+      const double share = values.cols() > 1 ? static_cast<double>(i) / static_cast<double>(columns - 1) : 1;
+      values(0, i) = f(before + share * (t - before));
+    }
+    path.add({t, Vector::Constant(1, f(t)), 0, 0}, values);
   }
   return path;
 }
 
+Trajectory cubic(std::initializer_list<double> times) {
+  return polynomial(times, 4, [](double t) { return t * t * t - t; });
+}
+
 Trajectory line(double slope, std::initializer_list<double> times) {
-  Trajectory path;
-  for (const double t : times) {
-    Matrix derivatives(1, 2);
-    derivatives << slope * t, slope;
-    path.add({t, derivatives.col(0), 0, 0}, derivatives);
-  }
-  return path;
+  return polynomial(times, 2, [slope](double t) { return slope * t; });
 }
 
 TEST(Trajectory, BetweenSteps) {
@@ -37,13 +40,22 @@ TEST(Trajectory, BetweenSteps) {
   EXPECT_EQ(path.end(), 2.5);
 }
 
+// Times whose powers, and parameters whose derivatives, leave the range of doubles.
+TEST(Trajectory, AnyUnitOfTime) {
+  for (const double unit : {1e-200, 1e-100, 1e100, 1e200}) {
+    const auto f = [unit](double t) { return std::pow(t / unit, 5) - t / unit; };
+    const Trajectory path = polynomial({0, 0.4 * unit, 2 * unit}, 6, f);
+    for (double t = 0; t <= 2; t += 0.05) EXPECT_NEAR(path.at(t * unit)[0], f(t * unit), 1e-12) << t;
+  }
+}
+
 TEST(Trajectory, BeyondTheEnd) {
   const Trajectory path = cubic({0, 1, 2});
   EXPECT_EQ(path.at(7)[0], 6);
   EXPECT_EQ(path.at(std::numeric_limits<double>::infinity())[0], 6);
 }
 
-TEST(Trajectory, StepsWithoutDerivativesAreStairs) {
+TEST(Trajectory, StepsOfOneValueAreStairs) {
   Trajectory path;
   for (const double t : {0.0, 1.0, 2.0})
     path.add({t, Vector::Constant(1, t), 0, 0}, Matrix::Constant(1, 1, t));

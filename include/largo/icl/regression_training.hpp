@@ -61,10 +61,16 @@ struct TrainingRun {
   AttentionKind attention = AttentionKind::softmax;
   std::uint64_t seed = 1;  ///< of its prompts; on the invariant set it decides nothing of a flow
   TrainingMethod method = TrainingMethod::flow;
-  Trajectory path;                          ///< time in units of the flow on the risk with ½
+  /// Time in units of the flow on the risk with ½. Risks along a flow off the invariant set, at finite L, are
+  /// averages over tasks, the same ones all along, corrected by what they miss at the start and the end:
+  /// there they are regression_risk(). Those of a descent are losses of its batches.
+  Trajectory path;
   std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
   RegressionParameters last;                ///< at its end
-  Estimate final_risk;                      ///< R_L there, exact or by quasi-Monte-Carlo, whatever the method
+  Estimate final_risk;                      ///< regression_risk() there, whatever the method
+  /// Of a flow: how far the risks along its path are from regression_risk() at its start, middle and end, and
+  /// the error of that.
+  std::optional<double> record_error;
   bool stationary = false;
   std::int64_t steps = 0;
   std::optional<double> balance_drift;        ///< of flows on the invariant set

@@ -13,7 +13,7 @@ inline constexpr double kLongestThreshold = 1e11;
 
 struct ThresholdPlan {
   AttentionKind attention = AttentionKind::softmax;
-  FlowPlan flow = {.relative_tolerance = 1e-7};             ///< of the training at each length
+  FlowPlan flow = {.relative_tolerance = 1e-7};             ///< of the training at each length; no end
   std::function<void(double L, double risk)> trained = {};  ///< after each length
 };
 
@@ -30,10 +30,11 @@ struct Threshold {
   std::vector<TrainedRisk> tried;  ///< in the order of trying
 };
 
-/// Training is regression_flow() from `start`, to its end. The trained risk is taken to fall with L: lengths
-/// are bracketed, then closed in on by the secant of the logarithm, and both L and L - 1 are trained. Domain:
-/// ε > 0, and reached by a prompt of at most kLongestThreshold tokens; otherwise InputError. L is exact below
-/// 1e9, and to 1e-9 beyond. Cost: some ten trainings.
+/// Training is regression_flow() from `start`, to its end, in units of tokens, queries, tasks, scores and
+/// risks in which they are of size one: the answer does not depend on the units of the data. The trained risk
+/// is taken to fall with L: lengths are bracketed, then closed in on by the secant of the logarithm, and both
+/// L and L - 1 are trained. Domain: ε > 0, and reached by a prompt of at most kLongestThreshold tokens;
+/// otherwise InputError. L is exact below 1e9, and to 1e-9 beyond. Cost: some ten trainings.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan = {}, const Execution& execution = {});
 

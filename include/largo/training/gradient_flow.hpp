@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,13 +33,20 @@ struct FlowPlan {
   /// The time to reach; infinity: until stationary.
   double end = std::numeric_limits<double>::infinity();
   FlowMethod method = FlowMethod::dense;
-  double relative_tolerance = 1e-9;   ///< of each parameter, in a step
-  double absolute_tolerance = 1e-12;  ///< for parameters close to zero
-  /// Stationary is where the gradient is below kStationaryGradient of the steepest on the way and the way
-  /// still to go, the gradient over its rate of decay, below this (times 1 + |θ|); or where it is below 1e-13
-  /// and the way in as much time again is; or where it is rounding only. At three steps in a row. So valleys
-  /// of the risk are followed to their end, unless they are flatter than 1e-13.
+  double relative_tolerance = 1e-9;  ///< of each parameter, in a step
+  /// For parameters close to zero: of their natural size, at which they would matter for the risk as much as
+  /// those that matter most (by the curvature; for krylov, of the root mean square of all parameters).
+  double absolute_tolerance = 1e-12;
+  /// Stationary is where the gradient, times the natural sizes, is below kStationaryGradient of risk_scale
+  /// (or 1e-5 relative_tolerance, if that is more) and the way still to go, by the curvature, below this, of
+  /// the natural sizes; along directions in which the gradient is rounding only, that is enough. At three
+  /// steps in a row. So valleys of the risk are followed to their end, unless they are flatter than 1e-12 of
+  /// it. (Krylov: below kStationaryGradient of the steepest on the way, the way still to go being the
+  /// gradient over its rate of decay.)
   double stationary_tolerance = 1e-9;
+  /// How large changes of the risk are that matter; 0: the largest product of gradient and natural size on
+  /// the way. To be given for starts from where the risk falls by more than ten orders of magnitude.
+  double risk_scale = 0;
   std::int64_t most_steps = 20000;
   std::vector<ConservedQuantity> conserved = {};
   std::function<void(double time, double gradient_norm)> progress = {};  ///< after each step
@@ -50,16 +58,19 @@ struct FlowResult {
   Trajectory trajectory;  ///< the start and every step
   RiskPoint last;         ///< at the end
   bool stationary = false;
-  double to_go = 0;           ///< estimate of the distance to the stationary point
-  std::vector<double> drift;  ///< largest change of each conserved quantity
+  std::optional<double> to_go;  ///< the distance to the stationary point, where there is an estimate
+  std::vector<double> drift;    ///< largest change of each conserved quantity
   std::int64_t evaluations = 0;
 };
 
-/// Domain: finite start of the risk's size, tolerances > 0, end > 0; otherwise InputError. A flow that leaves
-/// every bound, or is not stationary after most_steps steps, is an error too, with a remedy. Throws Stopped
-/// when stopped. Error: some ten times the tolerances, in parameters; smaller where the flow contracts. The
-/// same bits on every machine of one kind. Cost: three evaluations of the risk a step, and four for each
-/// parameter every 20 to 50 steps (dense); five a step (krylov).
+/// Units do not matter: R(θ) and a R(kθ) have the same flow but for units, to the bit where a and k are
+/// powers of two; and parameters may differ in size by many orders of magnitude (dense). Domain: finite start
+/// of the risk's size, tolerances > 0, end > 0; otherwise InputError. A flow that leaves every bound, meets a
+/// risk or gradient that is not finite, or is not stationary after most_steps steps, is an error too, with a
+/// remedy: all that comes back is finite. Throws Stopped when stopped. Error: some ten times the tolerances,
+/// in parameters; smaller where the flow contracts. The same bits on every machine of one kind. Cost: three
+/// evaluations of the risk a step, and four for each parameter every 20 to 50 steps (dense); five a step
+/// (krylov).
 FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan = {},
                          const Execution& execution = {});
 

@@ -18,17 +18,18 @@ struct TrajectoryPoint {
 /// What an integrator leaves behind: its steps, and the polynomial by which it passes each.
 class Trajectory {
  public:
-  /// Column k of `derivatives` is the k-th derivative at the end of the step that leads to the point; a
-  /// single column (the parameters) makes the path constant since the point before. Points come in order of
-  /// time.
-  void add(TrajectoryPoint point, Matrix derivatives);
+  /// Columns of `values` are the parameters at equal distances in time on the step that leads to the point,
+  /// the first at its beginning, the last at the point; the path between them is their polynomial. (Not its
+  /// derivatives: where steps are very short these leave the range of doubles.) A single column, the
+  /// parameters, makes the path constant since the point before. Points come in order of time.
+  void add(TrajectoryPoint point, Matrix values);
 
   /// Continues `path` by this one, its times shifted by `from`; the first point is left out where `path` has
   /// one.
   void append_to(Trajectory& path, double from) const;
 
   const std::vector<TrajectoryPoint>& points() const { return points_; }
-  const std::vector<Matrix>& derivatives() const { return derivatives_; }  ///< as add() was given them
+  const std::vector<Matrix>& values() const { return values_; }  ///< as add() was given them
   double end() const { return points_.back().time; }
 
   /// Parameters at any time; beyond the end those of the end. The integrator's own interpolation: as accurate
@@ -37,7 +38,7 @@ class Trajectory {
 
  private:
   std::vector<TrajectoryPoint> points_;
-  std::vector<Matrix> derivatives_;
+  std::vector<Matrix> values_;
 };
 
 struct TrajectoryDistance {

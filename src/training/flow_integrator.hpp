@@ -1,0 +1,85 @@
+// The steps of a gradient flow, by CVODE.
+#pragma once
+
+#include <exception>
+#include <functional>
+#include <memory>
+
+#include <cvode/cvode.h>
+#include <nvector/nvector_serial.h>
+#include <sunlinsol/sunlinsol_dense.h>
+#include <sunmatrix/sunmatrix_dense.h>
+
+#include "largo/training/gradient_flow.hpp"
+#include "training/natural_sizes.hpp"
+
+namespace largo {
+
+/// R at `parameters`. InputError where it or its gradient is not finite.
+RiskPoint finite_risk(const Risk& risk, const ConstVectorRef& parameters);
+
+/// Backward differentiation with steps of variable size and order. Errors of steps are measured in
+/// NaturalSizes, and so is all else: R(θ) and 2^i R(2^j θ) have the same steps, to the bit.
+class FlowIntegrator {
+ public:
+  FlowIntegrator(const Risk& risk, const Vector& start, const RiskPoint& first, const FlowPlan& plan,
+                 const Execution& execution);
+
+  /// Makes one step; the time at its end. InputError where there is none, as next to a time at which the flow
+  /// is infinite.
+  double step();
+
+  Vector parameters() const;
+  Matrix values_on_step() const;  ///< as Trajectory::add() takes them
+  const NaturalSizes& sizes() const { return sizes_; }
+
+  /// The Hessian, of the dense method: at `parameters`, or so close to them that they have moved by less than
+  /// a hundredth of their sizes.
+  const Matrix& hessian_near(const Vector& parameters);
+
+  std::int64_t evaluations() const { return evaluations_; }
+
+ private:
+  static int slope(double time, N_Vector parameters, N_Vector slope, void* self);
+  static int weights(N_Vector parameters, N_Vector weights, void* self);
+  static int jacobian(double time, N_Vector parameters, N_Vector slope, SUNMatrix matrix, void* self,
+                      N_Vector, N_Vector, N_Vector);
+  int guarded(const std::function<void()>& work);
+  void compute_hessian(const Vector& here);
+
+  const Risk& risk_;
+  const Execution& execution_;
+  double end_, relative_tolerance_, absolute_tolerance_;
+  NaturalSizes sizes_;
+  Matrix hessian_;
+  Vector hessian_at_;
+  std::exception_ptr failure_;
+  std::int64_t evaluations_ = 0;
+  double time_ = 0;
+
+  // SUNDIALS' objects, freed in the reverse order of their making.
+  struct FreeContext {
+    void operator()(SUNContext context) const { SUNContext_Free(&context); }
+  };
+  struct FreeVector {
+    void operator()(N_Vector vector) const { N_VDestroy(vector); }
+  };
+  struct FreeMatrix {
+    void operator()(SUNMatrix matrix) const { SUNMatDestroy(matrix); }
+  };
+  struct FreeSolver {
+    void operator()(SUNLinearSolver solver) const { SUNLinSolFree(solver); }
+  };
+  struct FreeIntegrator {
+    void operator()(void* memory) const { CVodeFree(&memory); }
+  };
+  template <typename Pointer, typename Free>
+  using Owned = std::unique_ptr<std::remove_pointer_t<Pointer>, Free>;
+  Owned<SUNContext, FreeContext> context_;
+  Owned<N_Vector, FreeVector> state_, value_;
+  Owned<SUNMatrix, FreeMatrix> matrix_;
+  Owned<SUNLinearSolver, FreeSolver> solver_;
+  std::unique_ptr<void, FreeIntegrator> memory_;
+};
+
+}  // namespace largo

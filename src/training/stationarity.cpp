@@ -1,0 +1,99 @@
+#include "training/stationarity.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "largo/numerics/factor.hpp"
+
+namespace largo {
+namespace {
+
+constexpr int kSettledSteps = 3;
+// Of the steepest gradient, or of what the parameters' own rounding is the last bit of:
+constexpr double kGradientNoise = 4e-15;  // rounding
+constexpr double kFlatGradient = 1e-13;   // perhaps rounding
+constexpr double kStepGradient = 1e-5;    // of the relative tolerance: what the errors of long steps leave
+constexpr double kFlat = 1e-12;           // of the largest curvature: differences of gradients give no more
+
+// A gradient that turns from step to step without becoming smaller is rounding, however large its terms are.
+bool is_noise(const Vector& before, const Vector& now) {
+  const double norm = norm_of(before);
+  return norm_of(now) >= 0.5 * norm && norm_of(now - before) >= 0.5 * norm;
+}
+
+}  // namespace
+
+Stationarity::Stationarity(const FlowPlan& plan, const Vector& start, const RiskPoint& first,
+                           FlowIntegrator& integrator)
+    : plan_(plan), integrator_(integrator), largest_(start.cwiseAbs().maxCoeff()), gradient_(first.gradient) {
+  const NaturalSizes& sizes = integrator.sizes();
+  steepest_ = sizes.has_curvature() ? gradient_.cwiseProduct(sizes.at(start)).cwiseAbs().maxCoeff()
+                                    : norm_of(gradient_);
+}
+
+bool Stationarity::at(double time, const Vector& parameters, const RiskPoint& point) {
+  largest_ = std::max(largest_, parameters.cwiseAbs().maxCoeff());
+  settled_ = is_still(time, parameters, point) ? settled_ + 1 : 0;
+  time_ = time;
+  gradient_ = point.gradient;
+  return settled_ >= kSettledSteps;
+}
+
+bool Stationarity::is_still(double time, const Vector& parameters, const RiskPoint& point) {
+  to_go_.reset();
+  if (point.gradient.isZero(0)) {
+    to_go_ = 0;
+    return true;
+  }
+  return integrator_.sizes().has_curvature() ? is_still_by_curvature(parameters, point.gradient)
+                                             : is_still_by_decay(time, parameters, point.gradient);
+}
+
+bool Stationarity::is_still_by_decay(double time, const Vector& parameters, const Vector& gradient) {
+  const double before = norm_of(gradient_), now = norm_of(gradient);
+  steepest_ = std::max(steepest_, now);
+  const double rate = std::log(before / now) / (time - time_);
+  if (rate > 0) to_go_ = now / rate;
+  const double near = plan_.stationary_tolerance * std::max(largest_, norm_of(parameters));
+  const bool small = now <= kStationaryGradient * steepest_;
+  return (small && is_noise(gradient_, gradient)) || now <= kGradientNoise * steepest_ ||
+         (small && to_go_ && *to_go_ <= near) || (now <= kFlatGradient * steepest_ && now * time <= near);
+}
+
+bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector& gradient) {
+  const NaturalSizes& natural = integrator_.sizes();
+  steepest_ = std::max(steepest_, gradient.cwiseProduct(natural.at(parameters)).cwiseAbs().maxCoeff());
+  const auto scale_of_risk = [&] {
+    return std::max(plan_.risk_scale > 0 ? plan_.risk_scale : steepest_, natural.risk_at(parameters));
+  };
+  const auto slope_in = [&](const Vector& sizes) { return Vector(gradient.cwiseProduct(sizes)); };
+  const double small = std::max(kStationaryGradient, kStepGradient * plan_.relative_tolerance);
+  if (!(slope_in(natural.at(parameters, scale_of_risk(), largest_)).cwiseAbs().maxCoeff() <=
+        small * scale_of_risk())) {
+    return false;
+  }
+  const Matrix& hessian = integrator_.hessian_near(parameters);
+  const Vector sizes = natural.at(parameters, scale_of_risk(), largest_), slope = slope_in(sizes);
+  // What rounding of the parameters alone makes of the gradient, in units of the last bit. Next to a saddle
+  // at zero the gradient is small, but known.
+  const double rounded = sizes.cwiseProduct(Vector(hessian.cwiseAbs() * parameters.cwiseAbs())).maxCoeff();
+  const auto [curvatures, directions] =
+      symmetric_eigenvalues(sizes.asDiagonal() * hessian * sizes.asDiagonal());
+  const Vector slopes = directions.transpose() * slope;
+  const double flat = kFlat * curvatures.cwiseAbs().maxCoeff();
+  Vector way = Vector::Zero(slopes.size());
+  bool still = true;
+  for (Eigen::Index k = 0; k < slopes.size(); ++k) {
+    const double steep = std::abs(slopes[k]);
+    const bool known = curvatures[k] > flat;
+    if (known) way[k] = slopes[k] / curvatures[k];
+    const bool near = known ? std::abs(way[k]) <= plan_.stationary_tolerance
+                            : std::abs(curvatures[k]) <= flat && steep <= kFlatGradient * rounded;
+    still = still && (near || steep <= kGradientNoise * rounded);
+  }
+  to_go_ = norm_of(sizes.cwiseProduct(directions * way));
+  return still ||
+         (slope.cwiseAbs().maxCoeff() <= small * rounded && is_noise(gradient_.cwiseProduct(sizes), slope));
+}
+
+}  // namespace largo

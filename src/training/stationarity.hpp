@@ -1,0 +1,38 @@
+// Whether a gradient flow has come to its end.
+#pragma once
+
+#include <optional>
+
+#include "training/flow_integrator.hpp"
+
+namespace largo {
+
+/// Where the gradient, in natural sizes (NaturalSizes), is below kStationaryGradient of the risk that
+/// matters, the way still to go is H^-1 ∇R: the end is where it is below the tolerance along every direction,
+/// but for those in which the gradient, or the curvature, cannot be told from rounding. Without a Hessian
+/// (krylov) the way is |∇R| over its rate of decay. At kSettledSteps steps in a row.
+class Stationarity {
+ public:
+  Stationarity(const FlowPlan& plan, const Vector& start, const RiskPoint& first, FlowIntegrator& integrator);
+
+  /// To be shown every step; whether it is the end.
+  bool at(double time, const Vector& parameters, const RiskPoint& point);
+
+  /// The way still to go, where it is known.
+  std::optional<double> to_go() const { return to_go_; }
+
+ private:
+  bool is_still(double time, const Vector& parameters, const RiskPoint& point);
+  bool is_still_by_decay(double time, const Vector& parameters, const Vector& gradient);
+  bool is_still_by_curvature(const Vector& parameters, const Vector& gradient);
+
+  const FlowPlan& plan_;
+  FlowIntegrator& integrator_;
+  int settled_ = 0;
+  double steepest_ = 0, largest_;  // on the way: of gradients (with sizes: of risks), of parameters
+  double time_ = 0;
+  Vector gradient_;  // one step before
+  std::optional<double> to_go_;
+};
+
+}  // namespace largo

@@ -1,0 +1,173 @@
+// Flows do not depend on the units of parameters, risk and time, nor on parameters being of one size.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "largo/numerics/check.hpp"
+#include "largo/training/gradient_flow.hpp"
+#include "training/risks.hpp"
+
+namespace largo {
+namespace {
+
+using testing::FunctionRisk;
+
+// a R(kθ): flows through θ/k, in times that are 1/(a k²) as long.
+FunctionRisk in_units(const FunctionRisk& risk, double a, double k) {
+  return {risk.size(), [risk, a, k](const Vector& x) {
+            const RiskPoint point = risk.at(k * x);
+            return RiskPoint{a * point.value, 0, a * k * point.gradient};
+          }};
+}
+
+// ½ (xy - 1)² + pull ½ |θ|² + ¼ z⁴ - z x: with a parameter that starts at zero, and crosses it.
+FunctionRisk crooked_risk() {
+  return {3, [](const Vector& p) {
+            const double x = p[0], y = p[1], z = p[2], miss = x * y - 1, pull = 1e-3;
+            return RiskPoint{
+                0.5 * miss * miss + 0.5 * pull * p.squaredNorm() + 0.25 * z * z * z * z - z * x, 0,
+                Vector{{miss * y + pull * x - z, miss * x + pull * y, z * z * z + pull * z - x}}};
+          }};
+}
+
+void expect_same_flow(const FlowResult& given, const FlowResult& scaled, double a, double k) {
+  EXPECT_EQ(given.stationary, scaled.stationary);
+  EXPECT_EQ(given.evaluations, scaled.evaluations);
+  const auto &one = given.trajectory.points(), &two = scaled.trajectory.points();
+  ASSERT_EQ(one.size(), two.size());
+  for (std::size_t i = 0; i < one.size(); ++i) {
+    ASSERT_EQ(one[i].time, two[i].time * (a * k * k)) << i;
+    ASSERT_EQ(one[i].parameters, k * two[i].parameters) << i;
+    ASSERT_EQ(a * one[i].risk, two[i].risk) << i;
+    ASSERT_EQ(a * k * one[i].gradient_norm, two[i].gradient_norm) << i;
+    ASSERT_EQ(given.trajectory.values()[i], k * scaled.trajectory.values()[i]) << i;
+  }
+}
+
+TEST(FlowUnits, PowersOfTwoGiveTheSameBits) {
+  for (const FlowMethod method : {FlowMethod::dense, FlowMethod::krylov}) {
+    for (const double end : {std::numeric_limits<double>::infinity(), 3.0}) {
+      const Vector start{{-0.5, -0.2, 0}};
+      FlowPlan plan;
+      plan.method = method;
+      plan.end = end;
+      const FlowResult given = gradient_flow(crooked_risk(), start, plan);
+      for (const int i : {-100, -1, 0, 31}) {
+        for (const int j : {-40, 0, 1, 60}) {
+          SCOPED_TRACE(::testing::Message() << "risk 2^" << i << ", parameters 2^" << j << ", end " << end);
+          const double a = std::ldexp(1, i), k = std::ldexp(1, j);
+          plan.end = end / (a * k * k);
+          expect_same_flow(given, gradient_flow(in_units(crooked_risk(), a, k), start / k, plan), a, k);
+        }
+      }
+    }
+  }
+}
+
+// ½ (uv - 1)² + ½ (v - 1)² with u = x/X, v = y/Y: its minimum is (X, Y), the curvatures there are as 1/X² to
+// 1/Y², and the last bits of ∂R/∂y may exceed all of ∂R/∂x.
+FunctionRisk sizes_risk(double X, double Y) {
+  return {2, [X, Y](const Vector& p) {
+            const double u = p[0] / X, v = p[1] / Y, miss = u * v - 1;
+            return RiskPoint{0.5 * miss * miss + 0.5 * (v - 1) * (v - 1), 0,
+                             Vector{{miss * v / X, (miss * u + v - 1) / Y}}};
+          }};
+}
+
+TEST(FlowUnits, ParametersOfDifferentSizesReachTheEnd) {
+  for (const double size : {1e-120, 1e-60, 1e-8, 1e-4, 1.0, 1e4, 1e8, 1e60, 1e120}) {
+    for (const double from : {0.3, 2.5}) {
+      SCOPED_TRACE(::testing::Message() << "size " << size << ", from " << from);
+      const FlowResult flow = gradient_flow(sizes_risk(size, 1), Vector{{from * size, from}});
+      EXPECT_TRUE(flow.stationary);
+      const Vector last = flow.trajectory.points().back().parameters;
+      EXPECT_NEAR(last[0] / size, 1, 1e-8);
+      EXPECT_NEAR(last[1], 1, 1e-8);
+      EXPECT_LE(flow.last.value, 1e-17);
+    }
+  }
+}
+
+// From far away, where the risk is 10^(4n) of what matters: with its scale the end is found, too.
+TEST(FlowUnits, StartsFarAway) {
+  for (const double far : {1e3, 1e10, 1e30}) {
+    FlowPlan plan;
+    plan.risk_scale = 1;
+    const FlowResult flow = gradient_flow(sizes_risk(1, 1), Vector{{far, far}}, plan);
+    EXPECT_LE((flow.trajectory.points().back().parameters - Vector::Ones(2)).norm(), 1e-8) << far;
+  }
+}
+
+// ½ (xy - 1)² from next to its saddle at zero, where the gradient is small but not the end.
+TEST(FlowUnits, StartsNextToASaddle) {
+  for (const double near : {1e-3, 1e-20, 1e-100}) {
+    FlowPlan plan;
+    plan.risk_scale = 1;
+    const FlowResult flow = gradient_flow(testing::product_risk(), Vector::Constant(2, near), plan);
+    EXPECT_LE((flow.trajectory.points().back().parameters - Vector::Ones(2)).norm(), 1e-6) << near;
+  }
+}
+
+TEST(FlowUnits, EverythingAtZero) {
+  const FunctionRisk risk(2, [](const Vector& p) {
+    const Vector miss{{p[0] - 3e50, 10 * (p[1] + 1e50)}};
+    return RiskPoint{0.5 * (miss[0] * miss[0] + 0.1 * miss[1] * miss[1]), 0, miss};
+  });
+  const FlowResult flow = gradient_flow(risk, Vector::Zero(2));
+  EXPECT_LE((flow.trajectory.points().back().parameters - Vector{{3e50, -1e50}}).norm(), 1e42);
+}
+
+std::string message(const Risk& risk, const Vector& start, const FlowPlan& plan = {}) {
+  try {
+    gradient_flow(risk, start, plan);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// A gradient of the wrong sign goes to infinity, and says so.
+TEST(FlowUnits, DivergenceIsAnError) {
+  for (const FlowMethod method : {FlowMethod::dense, FlowMethod::krylov}) {
+    for (const double size : {1e-50, 1.0, 1e50}) {
+      const FunctionRisk wrong(2, [](const Vector& x) {
+        return RiskPoint{0.5 * x.squaredNorm(), 0, Vector(-x)};
+      });
+      FlowPlan plan;
+      plan.method = method;
+      const std::string text = message(wrong, Vector::Constant(2, size), plan);
+      EXPECT_NE(text.find("leaves every bound"), std::string::npos) << text;
+      EXPECT_NE(text.find("sign of the gradient"), std::string::npos) << text;
+      EXPECT_NE(text.find("t = "), std::string::npos) << text;
+    }
+  }
+}
+
+TEST(FlowUnits, RisksThatAreNotFiniteAreErrors) {
+  const double nan = std::nan(""), infinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {nan, infinity, -infinity}) {
+    const FunctionRisk value(1, [bad](const Vector&) { return RiskPoint{bad, 0, Vector::Ones(1)}; });
+    EXPECT_NE(message(value, Vector::Ones(1)).find("not finite"), std::string::npos);
+    const FunctionRisk slope(1, [bad](const Vector&) { return RiskPoint{1, 0, Vector::Constant(1, bad)}; });
+    EXPECT_NE(message(slope, Vector::Ones(1)).find("not finite"), std::string::npos);
+    // On the way, at x = ½.
+    const FunctionRisk later(1, [bad](const Vector& x) {
+      return RiskPoint{x[0], 0, Vector::Constant(1, x[0] < 0.5 ? bad : 1)};
+    });
+    EXPECT_NE(message(later, Vector::Ones(1)).find("not finite"), std::string::npos);
+  }
+}
+
+TEST(FlowUnits, BadScaleOfTheRisk) {
+  for (const double bad : {-1.0, std::nan("")}) {
+    FlowPlan plan;
+    plan.risk_scale = bad;
+    EXPECT_NE(message(testing::product_risk(), Vector{{0.3, 0.4}}, plan).find("risk_scale"),
+              std::string::npos);
+  }
+}
+
+}  // namespace
+}  // namespace largo
