@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/core.h>
 
 #include "figure_data.hpp"
-#include "shown_number.hpp"
+#include "largo/io/shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -123,6 +124,14 @@ std::vector<double> log_spaced(double first, double last, int count) {
   std::vector<double> values;
   for (int i = 0; i < count; ++i) values.push_back(first * std::pow(last / first, i / (count - 1.0)));
   return values;
+}
+
+std::vector<double> log_spaced_lengths(double first, double last, int count) {
+  std::vector<double> lengths;
+  for (const double L : log_spaced(first, last, count)) {
+    lengths.push_back(std::round(std::strtod(fmt::format("{:.1e}", L).c_str(), nullptr)));
+  }
+  return lengths;
 }
 
 }  // namespace largo

@@ -72,6 +72,10 @@ void print(const Claim& claim);
 /// `count` numbers from first to last, equally spaced in their logarithm.
 std::vector<double> log_spaced(double first, double last, int count);
 
+/// The same as lengths of prompts, which are whole: rounded to two significant digits, so that a table and a
+/// figure show what was computed.
+std::vector<double> log_spaced_lengths(double first, double last, int count);
+
 Claim lemma_claim(const ClaimOptions& options);
 Claim exact_error_claim(const ClaimOptions& options);
 Claim other_laws_claim(const ClaimOptions& options);

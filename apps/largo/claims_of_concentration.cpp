@@ -10,10 +10,10 @@
 #include "claims.hpp"
 #include "largo/concentration/concentration_summary.hpp"
 #include "largo/concentration/linear_attention.hpp"
+#include "largo/io/shown_number.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/factor.hpp"
-#include "shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -134,9 +134,9 @@ Claim bounds_claim(const ClaimOptions& options) {
   const AttentionLayer layer{gaussian(identity), identity, identity, gaussian(identity)};
   ConcentrationPlan fit, check;
   fit.scales = {1, 2, 4};
-  fit.lengths = log_spaced(2, 1e12, 9);
+  fit.lengths = log_spaced_lengths(2, 1e12, 9);
   check.scales = {1.2, 1.5, 1.7, 2.5, 3};
-  check.lengths = log_spaced(3, 5e11, 8);
+  check.lengths = log_spaced_lengths(3, 5e11, 8);
   for (const double L : {1e60, 1e150, 1e300}) check.lengths.push_back(L);
   fit.exponents = check.exponents = false;
   const auto fitted = concentration_grid(layer, fit, options.execution);

@@ -9,9 +9,9 @@
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
+#include "largo/io/shown_number.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/sampling/simulated_errors.hpp"
-#include "shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -107,7 +107,7 @@ ClaimFigure averaged_figure(const ClaimOptions& options) {
                      FigureSlider{.label = "σ"}};
   for (double sigma = 0.25; sigma <= 3; sigma += options.quick ? 0.75 : 0.25)
     figure.slider->values.push_back(sigma);
-  const std::vector<double> lengths = log_spaced(1, 1e12, options.quick ? 9 : 25);
+  const std::vector<double> lengths = log_spaced_lengths(1, 1e12, options.quick ? 9 : 25);
   const std::vector<double> errors = averaged_errors(figure.slider->values, lengths, options.execution);
   auto next = errors.begin();
   for (const double sigma : figure.slider->values) {
@@ -141,8 +141,8 @@ Claim exact_error_claim(const ClaimOptions& options) {
           fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
                       "average over {} simulated prompts.",
                       settings.dimension, settings.prompts)};
-  Curve ratios[3] = {
-      {.label = "output"}, {.label = "gradient in V", .color = 1}, {.label = "gradient in U", .color = 2}};
+  constexpr const char* kErrors[] = {"output", "gradient in V", "gradient in U"};
+  Curve ratios[3];
   Curve one{.style = Curve::Style::dashed, .color = 7};
   ClaimTable table{"Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
                    {"L", "s", "error of", "exact", "simulated", "standard error"}};
@@ -153,26 +153,27 @@ Claim exact_error_claim(const ClaimOptions& options) {
     const Estimate* exact[] = {&row.exact.output, &row.exact.gradient_V, &row.exact.gradient_U};
     const SampledMean* sampled[] = {&row.sampled.output, &row.sampled.gradient_V, &row.sampled.gradient_U};
     for (int k = 0; k < 3; ++k) {
-      table.rows.push_back({row.length, row.exact.s, ratios[k].label, exact[k]->value, sampled[k]->value,
+      table.rows.push_back({row.length, row.exact.s, kErrors[k], exact[k]->value, sampled[k]->value,
                             sampled[k]->standard_error});
-      add_ratio(ratios[k], L * std::pow(1.08, k - 1), *exact[k], *sampled[k]);  // side by side
+      add_ratio(ratios[k], L, *exact[k], *sampled[k]);
     }
     one.x.push_back(L);
     one.y.push_back(1);
   }
-  Panel panel{.x_label = "prompt length L", .y_label = "simulated / exact", .log_y = false};
-  for (Curve& curve : ratios) {
-    curve.style = Curve::Style::points;
-    panel.curves.push_back(curve);
+  Figure figure{.caption = "Simulated over exact errors; bars are two standard errors."};
+  for (int k = 0; k < 3; ++k) {
+    ratios[k].style = Curve::Style::points;
+    ratios[k].color = k;
+    figure.panels.push_back({.title = kErrors[k],
+                             .x_label = "prompt length L",
+                             .y_label = "simulated / exact",
+                             .log_y = false,
+                             .curves = {ratios[k], one}});
   }
-  panel.curves.push_back(one);
   claim.numbers = {
       {"largest distance of simulated and exact error, in standard errors", worst, kLargestZScore}};
   claim.tables = {table};
-  claim.figures = {
-      {"exact-error",
-       {{panel}, "Simulated over exact errors, side by side at each L; bars are two standard errors."}},
-      error_figure(options.quick)};
+  claim.figures = {{"exact-error", figure}, error_figure(options.quick)};
   decide(claim, true);
   return claim;
 }
@@ -200,7 +201,7 @@ Claim exponent_claim(const ClaimOptions& options) {
   Curve measured{.label = "between 10¹⁵⁰ and 10³⁰⁰", .style = Curve::Style::points},
       sharp{.label = "c(σ)", .color = 7};
   const std::vector<double> sigmas = {0.5, 1, 1.5, 2};
-  std::vector<double> lengths = log_spaced(1, kSecondLength, options.quick ? 5 : 17);
+  std::vector<double> lengths = log_spaced_lengths(1, kSecondLength, options.quick ? 5 : 17);
   lengths[lengths.size() / 2] = kFirstLength;
   const std::vector<double> errors = averaged_errors(sigmas, lengths, options.execution);
   double worst = 0;

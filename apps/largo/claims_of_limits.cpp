@@ -11,8 +11,8 @@
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_risks.hpp"
 #include "largo/icl/threshold.hpp"
+#include "largo/io/shown_number.hpp"
 #include "largo/sampling/streams.hpp"
-#include "shown_number.hpp"
 
 namespace largo {
 namespace {
@@ -77,7 +77,8 @@ Claim infinite_limit_claim(const ClaimOptions& options) {
       .title = "Training on infinite prompts",
       .source = "Theorem 5.1",
       .statement =
-          "From A = αΘΘᵀ, b = α with ‖ΘΘᵀ‖ = 1 and 0 < α < √2/(d^¼‖Σ‖), the flow of the infinite prompt ends "
+          "From A = αΘΘᵀ, b = α with ‖ΘΘᵀ‖ = 1 and 0 < α < √2/(d^{1/4}‖Σ‖), the flow of the infinite prompt "
+          "ends "
           "at "
           "the global minimum of the risk below, where the risk is that of Bayes, zero; on its way it keeps "
           "‖A‖² − b².",
@@ -210,16 +211,24 @@ Claim threshold_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double constant = trained_constant();
-  ClaimTable table{"L(ε), with the risks after training at that length and with a token less.",
-                   {"ε", "L(ε)", "risk there", "risk with a token less", "ε L(ε)"}};
+  ClaimTable table{
+      "L(ε), the risk after training at that length, and what is left to ε there and with a token less: "
+      "positive where the prompt is long enough, negative where it is not.",
+      {"ε", "L(ε)", "risk there", "ε − risk", "ε − risk with a token less", "ε L(ε)"}};
   Curve found{.label = "L(ε)", .style = Curve::Style::points},
       asymptote{.label = fmt::format("{:.2f}/ε", constant), .style = Curve::Style::dashed, .color = 7};
   bool holds = true;
   double last = 0;
-  for (const double epsilon : options.quick ? std::vector{1e-1, 1e-2, 1e-3} : log_spaced(1, 1e-5, 11)) {
+  const std::vector<double> tolerances =
+      options.quick ? std::vector{1e-1, 1e-2, 1e-3}
+                    : std::vector{1., 0.3, 0.1, 0.03, 0.01, 3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5};
+  for (const double epsilon : tolerances) {
     const Threshold at = threshold(problem, epsilon, start, {}, options.execution);
     holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
-    table.rows.push_back({epsilon, length_json(at.L), at.risk, at.before.risk, epsilon * at.L});
+    // As differences: of the risks themselves no table has the digits in which they differ.
+    const double most = at.limit + epsilon;
+    table.rows.push_back({epsilon, length_json(at.L), at.risk, most - at.risk,
+                          at.L == 1 ? Json() : Json(most - at.before.risk), epsilon * at.L});
     last = epsilon * at.L;
     found.x.push_back(epsilon);
     found.y.push_back(at.L);
@@ -259,7 +268,7 @@ Claim risk_ratio_claim(const ClaimOptions& options) {
       asymptote{.label = fmt::format("limit {:.2f}", limit), .style = Curve::Style::dashed, .color = 7};
   bool larger = true;
   double last = 0;
-  for (const double L : log_spaced(10, 1e6, options.quick ? 6 : 11)) {
+  for (const double L : log_spaced_lengths(10, 1e6, options.quick ? 6 : 11)) {
     const RegressionFlow flow =
         regression_flow(problem, AttentionKind::softmax, L, start, {}, options.execution);
     const InvariantPoint best = best_linear(problem, L);

@@ -91,9 +91,9 @@ Claim other_laws_claim(const ClaimOptions& options) {
   ClaimTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
                    {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
   Panel panel{.title = "error", .x_label = "prompt length L", .y_label = "output error"},
-      beside{.title = "sampled over exact",
+      beside{.title = "sampled less exact",
              .x_label = "prompt length L",
-             .y_label = "sampled / exact",
+             .y_label = "difference in standard errors",
              .log_y = false};
   double worst = 0;
   double missed = 0;
@@ -116,26 +116,27 @@ Claim other_laws_claim(const ClaimOptions& options) {
     sampled.y.push_back(row.sampled.value);
     sampled.low.push_back(row.sampled.low);
     sampled.high.push_back(row.sampled.high);
-    Curve& ratio = beside.curves[place->second / 2];
-    ratio.x.push_back(static_cast<double>(row.length) * std::pow(1.12, ratio.color - 1.5));  // side by side
-    ratio.y.push_back(row.sampled.value / row.exact.value);
-    ratio.low.push_back(row.sampled.low / row.exact.value);
-    ratio.high.push_back(row.sampled.high / row.exact.value);
+    Curve& difference = beside.curves[place->second / 2];
+    difference.x.push_back(static_cast<double>(row.length));
+    difference.y.push_back(std::copysign(row.z_score(), row.sampled.value - row.exact.value));
   }
-  Curve one{.style = Curve::Style::dashed, .color = 7};
-  for (const std::int64_t L : settings.lengths) {
-    one.x.push_back(static_cast<double>(L));
-    one.y.push_back(1);
+  for (const double limit : {-kLargestZScore, kLargestZScore}) {
+    Curve line{.style = Curve::Style::dashed, .color = 7};
+    for (const std::int64_t L : settings.lengths) {
+      line.x.push_back(static_cast<double>(L));
+      line.y.push_back(limit);
+    }
+    beside.curves.push_back(std::move(line));
   }
-  beside.curves.push_back(one);
   claim.numbers = {
       {"largest distance of sampled and exact error, in standard errors", worst, kLargestZScore},
       {fmt::format("95 % intervals, of {}, that miss the exact value", rows.size()), missed, kMostMissed}};
   claim.tables = {table};
-  claim.figures = {{"other-laws",
-                    {{panel, beside},
-                     "Output error for tokens of other laws: lines through exact values, points sampled with "
-                     "95 % intervals."}}};
+  claim.figures = {
+      {"other-laws",
+       {{panel, beside},
+        "Output error for tokens of other laws: lines through exact values, filled marks sampled "
+        "with 95 % intervals; dashed are the limits of the verdict."}}};
   decide(claim, true);
   return claim;
 }

@@ -132,7 +132,8 @@ Claim published_claim(const ClaimOptions& options) {
       .source = "Section 5 of the paper, figures",
       .statement =
           "Stochastic training at finite L ends where the flow on the exact risk does, softmax attention as "
-          "well as linear; both risks fall with L. The data are as in the paper, Σᵢⱼ = 0.5^|i−j| for prompts "
+          "well as linear; both risks fall with L. The data are as in the paper, Σᵢⱼ = 0.5^{|i−j|} for "
+          "prompts "
           "and queries, and as in its code, which has Σ² for prompts and I for queries.",
       .formula = R"(\dot\theta = -\nabla R_L(\theta),\qquad \theta=(K,Q,V,o),\;U=K^\top Q,\;v=V^\top o)",
       .computed =
@@ -158,8 +159,8 @@ Claim published_claim(const ClaimOptions& options) {
                     "predicted standard deviation"}};
   Figure figure{
       .caption =
-          "Risk after training: lines are gradient flow on the exact risk, points stochastic descent with "
-          "two predicted standard deviations."};
+          "Risk after training: lines are gradient flow on the exact risk, filled marks stochastic descent "
+          "with two predicted standard deviations."};
   double farthest = 0;
   bool falls = true;
   for (const PublishedData data : {PublishedData::paper, PublishedData::code}) {

@@ -122,6 +122,18 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
   return panel;
 }
 
+// What the marks are.
+std::string marks_of(const ConcentrationReport& report) {
+  const auto any = [&](ErrorMethod method) {
+    return std::any_of(report.rows.begin(), report.rows.end(),
+                       [&](const ConcentrationRow& row) { return row.method == method; });
+  };
+  if (!any(ErrorMethod::sampled)) return " Open marks stand on computed lengths.";
+  const bool both = any(ErrorMethod::exact);
+  return fmt::format(" {} are sampled, with their intervals.",
+                     both ? "Lines are exact, filled marks" : "Marks");
+}
+
 }  // namespace
 
 std::string to_svg(const ConcentrationReport& report) {
@@ -143,6 +155,7 @@ std::string to_svg(const ConcentrationReport& report) {
   figure.caption =
       fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
                   report.law, report.dimension, report.queries);
+  figure.caption += marks_of(report);
   if (scales.size() < all) figure.caption += fmt::format(" {} of {} scales are shown.", scales.size(), all);
   return to_svg(figure);
 }

@@ -16,6 +16,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/version.hpp"
 #include "output.hpp"
+#include "run_facts.hpp"
 
 namespace largo {
 namespace {
@@ -31,13 +32,7 @@ std::string describe_mpi(const std::string& mpi, int processes) {
 void run_doctor(const CommonOptions& options) {
   Json json;
   json["version"] = kVersion;
-  json["compiler"] = fmt::format("{} {}",
-#ifdef __clang__
-                                 "clang", __clang_version__
-#else
-                                 "gcc", __VERSION__
-#endif
-  );
+  json["compiler"] = compiler_of_this_build();
 #ifdef NDEBUG
   json["assertions"] = false;
 #else

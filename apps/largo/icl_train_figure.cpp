@@ -2,22 +2,22 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include <fmt/core.h>
 
+#include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
 #include "icl_train_seeds.hpp"
 #include "largo/io/figure.hpp"
+#include "largo/io/shown_number.hpp"
 
 namespace largo {
 namespace {
 
 constexpr std::size_t kMostLengths = 5;
 
-std::string label_of(double L) {
-  if (std::isinf(L)) return "L = ∞";
-  return L < 1e5 ? fmt::format("L = {:g}", L) : fmt::format("L = {:.0e}", L);
-}
+std::string label_of(double L) { return fmt::format("L = {}", shown(L)); }
 
 // At most kMostLengths, evenly chosen, the ends among them: more curves cannot be told apart.
 std::vector<double> shown_lengths(const TrainReport& report) {
@@ -31,59 +31,78 @@ std::vector<double> shown_lengths(const TrainReport& report) {
 
 bool several_kinds(const TrainReport& report) { return report.plan.attention.size() > 1; }
 
-// Of the first kind of attention and the first seed; x and y of each point of the path.
+// "training", or "training, linear" where there are two kinds to tell apart.
+std::string title_of(const char* what, const TrainReport& report, AttentionKind attention) {
+  return several_kinds(report) ? fmt::format("{}, {}", what, name_of(attention)) : what;
+}
+
+// The smallest risk that has a place in time: that of the infinite prompt falls on for ever, and would leave
+// none for the others.
+double least_shown(const TrainReport& report) {
+  constexpr double kRoom = 100;  // below the risks of finite prompts
+  double least = HUGE_VAL;
+  for (const TrainingRun& run : report.runs) {
+    if (!std::isinf(run.L) && run.final_risk.value > 0) least = std::min(least, run.final_risk.value);
+  }
+  return std::isinf(least) ? 1e-14 : least / kRoom;
+}
+
+// Of one kind of attention and the first seed; x and y of each point of the path.
 template <typename Place>
-std::vector<Curve> path_curves(const TrainReport& report, const Place& place) {
+std::vector<Curve> path_curves(const TrainReport& report, AttentionKind attention, const Place& place) {
   std::vector<Curve> curves;
   const std::vector<double> lengths = shown_lengths(report);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     bool labelled = false;
     for (const TrainingRun& run : report.runs) {
-      if (run.L != lengths[i] || run.attention != report.plan.attention.front() ||
-          run.seed != report.plan.batches.seed) {
+      if (run.L != lengths[i] || run.attention != attention || run.seed != report.plan.batches.seed) {
         continue;
       }
       Curve curve;
       curve.color = static_cast<int>(i);
-      if (!labelled) curve.label = label_of(run.L);
-      labelled = true;
       curve.style = run.method == TrainingMethod::flow ? Curve::Style::line : Curve::Style::points;
       const auto& points = run.path.points();
       const std::size_t stride =
           run.method == TrainingMethod::flow ? 1 : std::max<std::size_t>(1, points.size() / 20);
       for (std::size_t k = 0; k < points.size(); k += stride) place(run, points[k], curve);
+      if (curve.x.empty()) continue;
+      if (!labelled) curve.label = label_of(run.L);
+      labelled = true;
       curves.push_back(std::move(curve));
     }
   }
   return curves;
 }
 
-Panel risk_panel(const TrainReport& report) {
+Panel risk_panel(const TrainReport& report, AttentionKind attention) {
+  constexpr double kFirstTime = 1e-2;  // the start has no place on this axis
   Panel panel;
-  panel.title = several_kinds(report) ? fmt::format("training, {}", name_of(report.plan.attention.front()))
-                                      : "training";
+  panel.title = title_of("training", report, attention);
   panel.x_label = "time t";
   panel.y_label = "risk";
-  panel.curves = path_curves(report, [](const TrainingRun&, const TrajectoryPoint& point, Curve& curve) {
-    if (!(point.time > 1e-2) || !(point.risk > 1e-14)) return;  // the start has no place on this axis
-    curve.x.push_back(point.time);
-    curve.y.push_back(point.risk);
-  });
+  const double least = least_shown(report);
+  panel.curves =
+      path_curves(report, attention, [&](const TrainingRun&, const TrajectoryPoint& point, Curve& curve) {
+        if (!(point.time > kFirstTime) || !(point.risk > least)) return;
+        curve.x.push_back(point.time);
+        curve.y.push_back(point.risk);
+      });
   return panel;
 }
 
-Panel phase_panel(const TrainReport& report) {
+Panel phase_panel(const TrainReport& report, AttentionKind attention) {
   Panel panel;
-  panel.title = "phase portrait";
+  panel.title = title_of("phase portrait", report, attention);
   panel.x_label = "‖A‖";
   panel.y_label = "b";
   panel.log_x = panel.log_y = false;
   const Eigen::Index d = report.plan.problem.dimension();
-  panel.curves = path_curves(report, [&](const TrainingRun& run, const TrajectoryPoint& point, Curve& curve) {
-    const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
-    curve.x.push_back(here.U.norm());
-    curve.y.push_back(here.v[d]);
-  });
+  panel.curves =
+      path_curves(report, attention, [&](const TrainingRun& run, const TrajectoryPoint& point, Curve& curve) {
+        const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
+        curve.x.push_back(here.U.norm());
+        curve.y.push_back(here.v[d]);
+      });
   return panel;
 }
 
@@ -122,25 +141,64 @@ Panel length_panel(const TrainReport& report) {
   return panel;
 }
 
+// What the marks are, and what the figure leaves out.
+std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
+  const bool flow = has(report.plan, TrainingMethod::flow);
+  const bool descent = has(report.plan, TrainingMethod::descent);
+  std::string text = !descent ? ". Open marks stand on computed points."
+                     : flow   ? ", filled marks stochastic gradient descent."
+                              : ": marks are stochastic gradient descent.";
+  if (descent && lengths_shown) text += " Bars are two standard deviations.";
+  const auto finite = [](double L) { return !std::isinf(L); };
+  const auto& all = report.plan.lengths;
+  if (all.size() > kMostLengths)
+    text += fmt::format(" In time, {} of {} lengths are shown.", kMostLengths, all.size());
+  const auto least = least_shown(report);
+  const bool cut = std::any_of(report.runs.begin(), report.runs.end(), [&](const TrainingRun& run) {
+    return std::isinf(run.L) && run.final_risk.value < least;
+  });
+  if (cut) text += fmt::format(" Risks below {} are not shown.", shown(least, 1));
+  if (lengths_shown && !std::all_of(all.begin(), all.end(), finite))
+    text += " L = ∞ has no place on a logarithmic axis.";
+  std::set<std::uint64_t> seeds;
+  for (const TrainingRun& run : report.runs) seeds.insert(run.seed);
+  if (seeds.size() > 1) {
+    text += fmt::format(" In time, the first of {} seeds is shown{}.", seeds.size(),
+                        lengths_shown ? ", against L their mean" : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string to_svg(const TrainReport& report) {
   Figure figure;
-  figure.panels.push_back(risk_panel(report));
-  if (report.plan.parameters == Parametrisation::invariant) figure.panels.push_back(phase_panel(report));
+  const auto add = [&](Panel panel) {
+    const bool any = std::any_of(panel.curves.begin(), panel.curves.end(),
+                                 [](const Curve& curve) { return !curve.x.empty(); });
+    if (any) figure.panels.push_back(std::move(panel));
+    return any;
+  };
+  const auto& kinds = report.plan.attention;
+  const bool phases = report.plan.parameters == Parametrisation::invariant;
+  for (const AttentionKind attention : kinds) add(risk_panel(report, attention));
+  // Of two kinds: those in time and the lengths in the first row, portraits in the second.
+  if (phases && kinds.size() == 1) add(phase_panel(report, kinds.front()));
   Panel lengths = length_panel(report);
-  if (!lengths.curves.empty() && lengths.curves.front().x.size() > 2)
-    figure.panels.push_back(std::move(lengths));
-  double error = 0;
-  for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
-  figure.caption = fmt::format("In-context regression in {} dimensions: lines are gradient flow on the {}",
-                               report.plan.problem.dimension(),
-                               report.plan.parameters == Parametrisation::invariant
-                                   ? "exact risk"
-                                   : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
-  const auto& methods = report.plan.methods;
-  const bool sgd = std::find(methods.begin(), methods.end(), TrainingMethod::descent) != methods.end();
-  figure.caption += sgd ? ", points stochastic gradient descent." : ".";
+  std::erase_if(lengths.curves, [](const Curve& curve) { return curve.x.size() < 3; });
+  const bool lengths_shown = add(std::move(lengths));
+  if (phases && kinds.size() > 1) {
+    for (const AttentionKind attention : kinds) add(phase_panel(report, attention));
+  }
+  figure.caption = fmt::format("In-context regression in {} dimensions", report.plan.problem.dimension());
+  if (has(report.plan, TrainingMethod::flow)) {
+    double error = 0;
+    for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
+    figure.caption += fmt::format(": lines are gradient flow on the {}",
+                                  phases ? "exact risk"
+                                         : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
+  }
+  figure.caption += marks_and_omissions(report, lengths_shown);
   return to_svg(figure);
 }
 

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kName = "report";
 
 struct ReportOptions : CommonOptions {
-  std::string store, out, csv;
+  std::string store, out, csv, x;
 };
 
 // Beside the store, under its name.
@@ -34,6 +34,7 @@ void run_report(ReportOptions options) {
   if (!options.out.empty() && !options.out.ends_with(".html")) {
     fail(kName, "--out", fmt::format("'{}'", options.out), "a .html file");
   }
+  if (!options.x.empty() && options.out.empty()) fail(kName, "--x is for the page: give --out as well");
   for (const auto& [option, file] : {std::pair("--csv", options.csv), std::pair("--out", options.out)}) {
     if (!file.empty() && same_file(file, options.store)) {
       fail(kName, option, fmt::format("'{}'", file), "another file than the store");
@@ -47,8 +48,9 @@ void run_report(ReportOptions options) {
   const StudyTable table = read_study_table(options.store);
   if (first_process() && !options.csv.empty()) write_text(kName, options.csv, to_csv(table));
   if (first_process() && !options.out.empty()) {
-    const std::string command = fmt::format("largo report {}", options.store);
-    write_text(kName, options.out, report_page(Json::parse(report_data(table, command))));
+    std::string command = fmt::format("largo report {}", options.store);
+    if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
+    write_text(kName, options.out, report_page(Json::parse(report_data(table, command, options.x))));
   }
   if (options.json) {
     fmt::print("{}\n", to_json(table));
@@ -75,6 +77,10 @@ void add_report_command(CLI::App& app) {
   command
       ->add_option("--out", options->out,
                    "a page with figures, .html (the store's name, if nothing else is asked for)")
+      ->check(check_given, "");
+  command
+      ->add_option("--x", options->x,
+                   "parameter on the x axis of the page's figures (the first that varies and is a number)")
       ->check(check_given, "");
   add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");

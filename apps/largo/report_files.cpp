@@ -57,7 +57,7 @@ void remove_file(const std::filesystem::path& file) {
 
 void check_report_folder(const char* command, const std::filesystem::path& folder) {
   make_folder(command, folder);
-  for (const char* name : {"report.json", "report.html"}) AtomicFile(command, folder / name);
+  for (const char* name : {"report.json", "run.json", "report.html"}) AtomicFile(command, folder / name);
   const std::filesystem::path figures = folder / "figures";
   std::error_code missing;
   const auto status = std::filesystem::status(figures, missing);
@@ -67,7 +67,7 @@ void check_report_folder(const char* command, const std::filesystem::path& folde
 }
 
 void write_report(const char* command, const std::filesystem::path& folder, const std::vector<Claim>& claims,
-                  const Json& report, const std::string& page) {
+                  const ReportTexts& texts) {
   make_folder(command, folder / "figures");
   std::deque<AtomicFile> files;
   const auto add = [&](const std::filesystem::path& file, const std::string& text) {
@@ -84,8 +84,9 @@ void write_report(const char* command, const std::filesystem::path& folder, cons
       ids.push_back(figure.id);
     }
   }
-  add(folder / "report.json", fmt::format("{}\n", to_text(report, 1)));
-  add(folder / "report.html", page);
+  add(folder / "report.json", fmt::format("{}\n", to_text(texts.report, 1)));
+  add(folder / "run.json", fmt::format("{}\n", to_text(texts.run, 1)));
+  add(folder / "report.html", texts.page);
   for (AtomicFile& file : files) file.flush();
   remove_file(folder / "report.html");
   for (const std::string& id : figures_there(folder)) {

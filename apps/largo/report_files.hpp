@@ -1,4 +1,4 @@
-// The folder that largo reproduce writes: report.html, report.json, figures/.
+// The folder that largo reproduce writes: report.html, report.json, run.json, figures/.
 #pragma once
 
 #include <filesystem>
@@ -14,11 +14,16 @@ namespace largo {
 /// written.
 void check_report_folder(const char* command, const std::filesystem::path& folder);
 
+struct ReportTexts {
+  Json report, run;
+  std::string page;
+};
+
 /// All files, or none: every one is complete on the disk before the first replaces its predecessor. From
 /// there until the last is in place, report.html, there is no report.html; who kills the program then leaves
 /// no page that fits neither its figures nor its data. Figures of an earlier report that this one does not
 /// have are removed.
 void write_report(const char* command, const std::filesystem::path& folder, const std::vector<Claim>& claims,
-                  const Json& report, const std::string& page);
+                  const ReportTexts& texts);
 
 }  // namespace largo

@@ -3,6 +3,8 @@
 #include <stdexcept>
 #include <string_view>
 
+#include <fmt/format.h>
+
 // The page's bytes, as they are: compilers are slow with long literals.
 __asm__(
     ".section .rodata\n"
@@ -17,18 +19,27 @@ __asm__(
 extern "C" const char largo_report_template[], largo_report_template_end[];
 
 namespace largo {
+namespace {
 
-std::string report_page(const Json& data) {
-  constexpr std::string_view kPlace = R"(<script type="application/json" id="largo-data">null</script>)";
+// Puts JSON in the place of null in the page's element of that id.
+void put(std::string& page, std::string_view id, const Json& data) {
+  const std::string place = fmt::format(R"(<script type="application/json" id="{}">)", id);
   constexpr std::string_view kNothing = "null</script>";
-  std::string page(largo_report_template, largo_report_template_end);
-  const std::size_t place = page.find(kPlace);
-  if (place == std::string::npos) throw std::logic_error("report_page: the page has no place for data");
+  const std::size_t at = page.find(fmt::format("{}{}", place, kNothing));
+  if (at == std::string::npos) throw std::logic_error("report_page: the page has no place for data");
   std::string text = to_text(data);
   // Nothing in a text may look like the end of the script, or the start of a comment.
-  for (std::size_t at = text.find('<'); at != std::string::npos; at = text.find('<', at))
-    text.replace(at, 1, "\\u003c");
-  page.replace(place + kPlace.size() - kNothing.size(), 4, text);
+  for (std::size_t less = text.find('<'); less != std::string::npos; less = text.find('<', less))
+    text.replace(less, 1, "\\u003c");
+  page.replace(at + place.size(), 4, text);
+}
+
+}  // namespace
+
+std::string report_page(const Json& data, const Json& run) {
+  std::string page(largo_report_template, largo_report_template_end);
+  put(page, "largo-run", run);  // first: the data may be long, and is not searched
+  put(page, "largo-data", data);
   return page;
 }
 

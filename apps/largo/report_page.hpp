@@ -7,7 +7,8 @@
 
 namespace largo {
 
-/// The page with `data` in it.
-std::string report_page(const Json& data);
+/// The page with `data` in it, and what made it (run_facts.hpp) in a place of its own, null where the page
+/// says nothing of that.
+std::string report_page(const Json& data, const Json& run = nullptr);
 
 }  // namespace largo

@@ -19,6 +19,7 @@
 #include "progress.hpp"
 #include "report_files.hpp"
 #include "report_page.hpp"
+#include "run_facts.hpp"
 
 namespace largo {
 namespace {
@@ -98,6 +99,7 @@ void run_reproduce(const ReproduceOptions& options) {
   }
   ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::swap(settings.device, settings.execution.device);  // other claims draw few prompts
+  const Json run = run_facts(options);                    // the time of the beginning
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kName, folder);
   std::vector<Claim> claims;
@@ -126,7 +128,7 @@ void run_reproduce(const ReproduceOptions& options) {
       claims.begin(), claims.end(), [](const Claim& claim) { return claim.verdict == Verdict::holds; }));
   const std::string page = (folder / "report.html").string();
   if (first_process()) {
-    write_report(kName, folder, claims, report, report_page(page_data(options, report, held)));
+    write_report(kName, folder, claims, {report, run, report_page(page_data(options, report, held), run)});
   }
   if (options.json) {
     print_json(report);

@@ -71,29 +71,45 @@ std::vector<int> line_colors(const Panel& panel) {
   return colors;
 }
 
-// Which lines need a marker to be told apart in black and white.
+// Which lines carry a marker, and which the legend shows: what is drawn.
 class Markers {
  public:
   explicit Markers(const Figure& figure) {
-    for (const Panel& panel : figure.panels) {
-      several_ = several_ || line_colors(panel).size() > 1;
-      for (const Curve& curve : panel.curves) {
-        if (curve.style == Curve::Style::points) of_points_.push_back(curve.color);
-      }
-    }
+    for (const Panel& panel : figure.panels) several_ = several_ || line_colors(panel).size() > 1;
   }
 
-  bool in_legend(const Curve& curve) const { return several_ && curve.style == Curve::Style::line; }
-
-  /// Not where sampled points of the colour show its marker already, nor on a line that is alone and unnamed.
+  /// Not where enough points of the colour show its marker already, nor on a line that is alone and unnamed.
   bool on(const Panel& panel, const Curve& curve) const {
-    return in_legend(curve) && !among(of_points_, curve.color) &&
+    return marked(curve) && !shown_by_points(panel, curve) &&
            (!curve.label.empty() || line_colors(panel).size() > 1);
   }
 
+  /// A line whose points have no entry of their own is shown with theirs.
+  Mark in_legend(const Panel& panel, const Curve& curve) const {
+    if (on(panel, curve)) return Mark::hollow;
+    if (curve.style != Curve::Style::line) return Mark::none;
+    const bool unnamed = std::any_of(panel.curves.begin(), panel.curves.end(), [&](const Curve& other) {
+      return other.style == Curve::Style::points && other.color == curve.color && other.label.empty();
+    });
+    return unnamed ? Mark::solid : Mark::none;
+  }
+
  private:
+  // Alone and with few points, a line has markers too: they say where it was computed.
+  bool marked(const Curve& curve) const {
+    return curve.style == Curve::Style::line && (several_ || curve.x.size() <= kFewPoints);
+  }
+
+  static bool shown_by_points(const Panel& panel, const Curve& curve) {
+    constexpr std::size_t kEnough = 4;
+    std::size_t points = 0;
+    for (const Curve& other : panel.curves) {
+      if (other.style == Curve::Style::points && other.color == curve.color) points += other.x.size();
+    }
+    return points > 0 && points >= std::min(kEnough, curve.x.size());
+  }
+
   bool several_ = false;
-  std::vector<int> of_points_;
 };
 
 bool same_entry(const Curve& a, const Curve& b) {
@@ -118,7 +134,7 @@ std::vector<std::vector<LegendEntry>> legends_of(const Figure& figure, const Mar
                                         [&](const Curve* other) { return same_entry(*other, curve); });
       if (curve.label.empty() || repeated || !drawable(panel, curve)) continue;
       known.push_back(&curve);
-      legend.push_back({&curve, markers.in_legend(curve)});
+      legend.push_back({&curve, markers.in_legend(panel, curve)});
     }
     sort_by_style(legend);
   }
@@ -162,7 +178,7 @@ std::string to_svg(const Figure& figure) {
     const PlacedPanel& placed = page.panels[i];
     add_axes(content, panel, placed);
     Ink ink(placed.frame.plot);
-    for (const Curve& curve : panel.curves) add_ink(ink, curve, placed.frame);
+    for (const Curve& curve : panel.curves) add_ink(ink, curve, placed.frame, markers.on(panel, curve));
     for (const Curve& curve : panel.curves) add_band(content, curve, placed.frame);
     for (const Curve& curve : panel.curves) add_curve(content, curve, placed.frame, markers.on(panel, curve));
     const std::vector<PlacedNote> notes = place_notes(panel, placed.frame, ink);

@@ -17,8 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 8> kPalette = {"#0072B2", "#D55E00", "#009E73", "#931D72",
                                                       "#605618", "#9C73F4", "#681404", "#000000"};
 constexpr double kMarker = 1.9;     // half the height of a marker
-constexpr double kMarkerStep = 34;  // between the markers on a line, along it
-constexpr double kMostMarkers = 7;  // on one piece of a line
+constexpr double kMarkerStep = 34;  // between the markers on a line, along it, where not all points have one
+constexpr double kMostMarkers = 7;  // on one such piece of a line
+constexpr double kMarkerRoom = 8;   // between points that each have one, where there are many
 constexpr double kMerged = 0.15;    // points of a line that are nearer are drawn as one
 
 using Polyline = std::vector<Point>;
@@ -72,7 +73,7 @@ std::string path_through(const Polyline& line) {
   return path;
 }
 
-// The outline of the colour's marker, as a path; crosses have no inside.
+// The outline of the colour's marker, as a path. All have an inside, so that solid and hollow ones differ.
 std::string marker_path(int color, Point p) {
   const auto shape = [&](std::initializer_list<Point> corners) {
     std::string path;
@@ -80,14 +81,6 @@ std::string marker_path(int color, Point p) {
       add_point(path, path.empty() ? 'M' : 'L', {p.x + kMarker * corner.x, p.y + kMarker * corner.y});
     }
     return path + 'z';
-  };
-  const auto cross = [&](double a, double b) {
-    std::string path;
-    add_point(path, 'M', {p.x - a, p.y - b});
-    add_point(path, 'L', {p.x + a, p.y + b});
-    add_point(path, 'M', {p.x + b, p.y - a});
-    add_point(path, 'L', {p.x - b, p.y + a});
-    return path;
   };
   // Seven, so that with eight colours no pair of colour and marker comes twice among 56 numbers.
   switch (color % 7) {
@@ -103,41 +96,47 @@ std::string marker_path(int color, Point p) {
     case 4:
       return shape({{0, 1.2}, {1.15, -0.85}, {-1.15, -0.85}});
     case 5:
-      return cross(kMarker * 0.9, kMarker * 0.9);
+      return shape({{1.2, 0}, {-0.85, 1.15}, {-0.85, -1.15}});
     default:
-      return cross(kMarker * 1.2, 0);
+      return shape({{-1.2, 0}, {0.85, 1.15}, {0.85, -1.15}});
   }
 }
 
-enum class Fill { hollow, solid };
-
-void add_markers(std::string& out, int color, const Polyline& places, Fill fill) {
-  if (places.empty()) return;
+void add_markers(std::string& out, int color, const Polyline& places, Mark mark) {
+  if (places.empty() || mark == Mark::none) return;
   fmt::format_to(std::back_inserter(out), R"(<path fill="{}" stroke="{}" stroke-width="0.8" d=")",
-                 fill == Fill::solid ? color_of(color) : "#fff", color_of(color));
+                 mark == Mark::solid ? color_of(color) : "#fff", color_of(color));
   for (const Point p : places) out += marker_path(color, p);
   out += "\"/>\n";
 }
 
-// Evenly along the line, beginning elsewhere for each colour so that equal curves show both
-// markers.
+// How far each point lies from the first, along the line.
+std::vector<double> walked_along(const Polyline& line) {
+  std::vector<double> walked(line.size());
+  for (std::size_t i = 1; i < line.size(); ++i) walked[i] = walked[i - 1] + distance(line[i - 1], line[i]);
+  return walked;
+}
+
+// Which points of a line carry a marker; never a place between them, since a marker says that something was
+// computed there. All of them where they have room, else some, about evenly along the line and beginning
+// elsewhere for each colour, so that equal curves show both markers.
 Polyline marker_places(const Polyline& line, int color) {
-  double length = 0;
-  for (std::size_t i = 1; i < line.size(); ++i) length += distance(line[i - 1], line[i]);
+  const std::vector<double> walked = walked_along(line);
+  bool roomy = true;
+  for (std::size_t i = 1; i < line.size(); ++i)
+    roomy = roomy && distance(line[i - 1], line[i]) >= kMarkerRoom;
+  if (roomy || line.size() <= kFewPoints) return line;
   constexpr double kGolden = 0.381966;
+  const double length = walked.back();
   const double every = std::max(kMarkerStep, length / kMostMarkers);
   double next = every * (0.25 + std::fmod(kGolden * color, 1.0));
   if (length < next + every / 4) next = length / 2;
   Polyline places;
-  double walked = 0;
-  for (std::size_t i = 1; i < line.size(); ++i) {
-    const double step = distance(line[i - 1], line[i]);
-    for (; step > 0 && next <= walked + step; next += every) {
-      places.push_back(between(line[i - 1], line[i], (next - walked) / step));
-    }
-    walked += step;
+  for (std::size_t i = 0; next <= length; next += every) {
+    const std::size_t before = i;
+    while (i + 1 < line.size() && std::abs(walked[i + 1] - next) <= std::abs(walked[i] - next)) ++i;
+    if (places.empty() || i > before) places.push_back(line[i]);
   }
-  if (places.empty() && !line.empty()) places.push_back(line.front());
   return places;
 }
 
@@ -218,7 +217,7 @@ void add_curve(std::string& out, const Curve& curve, const Frame& frame, bool ma
     std::vector<Box> bars;
     for (const auto& piece : band_pieces(curve, frame)) bars.insert(bars.end(), piece.begin(), piece.end());
     add_bars(out, curve.color, bars);
-    add_markers(out, curve.color, places, Fill::solid);
+    add_markers(out, curve.color, places, Mark::solid);
     return;
   }
   std::string path;
@@ -231,15 +230,15 @@ void add_curve(std::string& out, const Curve& curve, const Frame& frame, bool ma
     }
   }
   if (!path.empty()) add_stroke(out, curve, path);
-  add_markers(out, curve.color, places, Fill::hollow);
+  add_markers(out, curve.color, places, Mark::hollow);
 }
 
-void add_key(std::string& out, const Curve& curve, Point at, bool markers) {
+void add_key(std::string& out, const Curve& curve, Point at, Mark mark) {
   const Point middle = {at.x + kKeyWidth / 2, at.y};
   if (curve.style == Curve::Style::points) {
     if (!curve.low.empty())
       add_bars(out, curve.color, {{middle.x, middle.y - 3.2, middle.x, middle.y + 3.2}});
-    add_markers(out, curve.color, {middle}, Fill::solid);
+    add_markers(out, curve.color, {middle}, Mark::solid);
     return;
   }
   if (!curve.low.empty()) {
@@ -250,20 +249,24 @@ void add_key(std::string& out, const Curve& curve, Point at, bool markers) {
                    number(kKeyWidth));
   }
   add_stroke(out, curve, fmt::format("M{} {}h{}", number(at.x), number(at.y), number(kKeyWidth)));
-  if (markers) add_markers(out, curve.color, {middle}, Fill::hollow);
+  add_markers(out, curve.color, {middle}, mark);
 }
 
-void add_ink(Ink& ink, const Curve& curve, const Frame& frame) {
+void add_ink(Ink& ink, const Curve& curve, const Frame& frame, bool markers) {
+  const auto add_marker = [&](Point p) {
+    ink.add_segment({p.x - kMarker, p.y - kMarker}, {p.x + kMarker, p.y + kMarker});
+    ink.add_segment({p.x - kMarker, p.y + kMarker}, {p.x + kMarker, p.y - kMarker});
+  };
   if (curve.style != Curve::Style::points) {
     for (const Polyline& line : pieces(curve, frame)) {
       for (std::size_t i = 0; i < line.size(); ++i) ink.add_segment(line[i > 0 ? i - 1 : 0], line[i]);
+      if (!markers && line.size() > 1) continue;
+      for (const Point place : marker_places(line, curve.color)) add_marker(place);
     }
     return;
   }
   for (std::size_t i = 0; i < curve.x.size(); ++i) {
-    if (const auto point = frame.at(curve.x[i], curve.y[i])) {
-      ink.add_segment({point->x - kMarker, point->y - kMarker}, {point->x + kMarker, point->y + kMarker});
-    }
+    if (const auto point = frame.at(curve.x[i], curve.y[i])) add_marker(*point);
     if (const auto line = bar(curve, i, frame))
       ink.add_segment({line->left, line->top}, {line->left, line->bottom});
   }

@@ -37,7 +37,7 @@ double widest(std::span<const LegendEntry> entries) {
 }
 
 void add_entry(std::string& out, const LegendEntry& entry, Point at, double text_room) {
-  add_key(out, *entry.curve, {at.x, at.y - kLegendSize * kCapHeight / 2}, entry.marker);
+  add_key(out, *entry.curve, {at.x, at.y - kLegendSize * kCapHeight / 2}, entry.mark);
   TextStyle style;
   style.size = kLegendSize;
   style.widest = text_room;
@@ -102,7 +102,7 @@ int between_note_and_point(const PlacedNote& placed, Point point, const Ink& ink
 // How bad a place is: what is covered, how far the note is from its point, and what is between them.
 double badness(const PlacedNote& placed, Point point, double shift, const Frame& frame, const Ink& ink,
                std::span<const PlacedNote> others) {
-  constexpr double kOverNote = 1e4, kOutside = 1e5, kOverInk = 1.5, kAway = 0.5, kBehind = 5, kOtherSide = 1;
+  constexpr double kOverNote = 1e4, kOutside = 1e5, kOverInk = 100, kAway = 0.5, kBehind = 5, kOtherSide = 1;
   double bad = kOverInk * ink.beneath(placed.box.grown(0.8)) + kAway * std::abs(shift) +
                kBehind * between_note_and_point(placed, point, ink);
   if (placed.anchor != Anchor::start) bad += kOtherSide;
@@ -113,34 +113,65 @@ double badness(const PlacedNote& placed, Point point, double shift, const Frame&
   return bad;
 }
 
-}  // namespace
+Point within(Point p, const Box& plot) {
+  return {std::clamp(p.x, plot.left, plot.right), std::clamp(p.y, plot.top, plot.bottom)};
+}
 
-std::vector<PlacedNote> place_notes(const Panel& panel, const Frame& frame, const Ink& ink) {
+// Beside what the note may stand: its point, which has a place, and some others of the curve that goes
+// through it, since what it says is said of the curve.
+std::vector<Point> points_for(const Note& note, const Panel& panel, const Frame& frame) {
+  constexpr std::size_t kMostPoints = 16;
+  std::vector<Point> points = {within(*frame.at(note.x, note.y), frame.plot)};
+  for (const Curve& curve : panel.curves) {
+    const std::size_t size = curve.x.size();
+    bool through = false;
+    for (std::size_t i = 0; i < size; ++i)
+      through = through || (curve.x[i] == note.x && curve.y[i] == note.y);
+    if (!through || curve.color != note.color) continue;
+    for (std::size_t i = 0; i < size; i += 1 + (size - 1) / kMostPoints) {
+      if (const auto point = frame.at(curve.x[i], curve.y[i])) points.push_back(within(*point, frame.plot));
+    }
+    break;
+  }
+  return points;
+}
+
+// Of places that are as good the first is taken: beside the first of the points before the others, above
+// before below, near before far.
+PlacedNote best_place(const Note& note, const std::vector<Point>& points, const Frame& frame, const Ink& ink,
+                      std::span<const PlacedNote> others) {
   constexpr double kStep = 1.5;
-  std::vector<PlacedNote> placed;
-  for (const Note& note : panel.notes) {
-    auto point = frame.at(note.x, note.y);
-    if (!point || note.text.empty()) continue;
-    point->x = std::clamp(point->x, frame.plot.left, frame.plot.right);
-    point->y = std::clamp(point->y, frame.plot.top, frame.plot.bottom);
-    PlacedNote best;
-    double least = std::numeric_limits<double>::infinity();
-    const int steps = static_cast<int>(frame.plot.height() / kStep);
+  constexpr double kAlong = 0.15;   // how bad it is to be away from the point, along the curve
+  constexpr double kFarAlong = 30;  // and beside another point not farther than this
+  PlacedNote best;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Point point : points) {
+    const double along = kAlong * distance(point, points.front());
+    const int steps = static_cast<int>((along == 0 ? frame.plot.height() : kFarAlong) / kStep);
     for (int i = 0; i <= 2 * steps; ++i) {
-      // Above before below, near before far: of places that are as good the first is taken.
       const int away = (i + 1) / 2;
       const double shift = kStep * (i % 2 == 1 ? -away : away);
       for (const Anchor anchor : {Anchor::start, Anchor::middle, Anchor::end}) {
-        const PlacedNote candidate = note_at(note, *point, anchor, shift, frame.plot);
-        const double bad = badness(candidate, *point, shift, frame, ink, placed);
+        const PlacedNote candidate = note_at(note, point, anchor, shift, frame.plot);
+        const double bad = along + badness(candidate, point, shift, frame, ink, others);
         if (bad < least) {
           least = bad;
           best = candidate;
         }
       }
     }
-    best.over_ink = ink.beneath(best.box) > 0;
-    placed.push_back(best);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<PlacedNote> place_notes(const Panel& panel, const Frame& frame, const Ink& ink) {
+  std::vector<PlacedNote> placed;
+  for (const Note& note : panel.notes) {
+    if (!frame.at(note.x, note.y) || note.text.empty()) continue;
+    placed.push_back(best_place(note, points_for(note, panel, frame), frame, ink, placed));
+    placed.back().over_ink = ink.beneath(placed.back().box) > 0;
   }
   return placed;
 }

@@ -18,16 +18,17 @@ struct PlacedNote {
   bool over_ink = false;
 };
 
-/// Notes beside their points: on either side, moved vertically to where they cover no other note and little
-/// ink. They overlap only when there is no room left in their panel. Curves beneath a note are lightened.
+/// Notes beside their points, or beside another point of the curve of their colour that goes through it: on
+/// either side, moved vertically to where they cover no other note and no ink. They overlap, or cover ink,
+/// only when there is no room left in their panel. Curves beneath a note are lightened.
 std::vector<PlacedNote> place_notes(const Panel& panel, const Frame& frame, const Ink& ink);
 
 void add_notes(std::string& out, std::span<const PlacedNote> notes);
 
-/// One line of a legend: the curve that it is a sample of, and whether it carries its marker.
+/// One line of a legend: the curve that it is a sample of, and the marker that a line carries there.
 struct LegendEntry {
   const Curve* curve = nullptr;
-  bool marker = false;
+  Mark mark = Mark::none;
 };
 
 /// The corner of the plot where a legend of one column covers nothing (the first of top right, bottom left,

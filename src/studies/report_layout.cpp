@@ -5,6 +5,10 @@
 #include <set>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "largo/numerics/check.hpp"
+
 namespace largo {
 namespace {
 
@@ -24,6 +28,23 @@ std::vector<ReportAxis> axes_of(const StudyTable& table) {
     if (axis.values.size() > 1) axes.push_back(std::move(axis));
   }
   return axes;
+}
+
+// With the axis `x`, if there is one of that name, on the x axis.
+ReportLayout layout_with(const std::string& x, std::vector<ReportAxis> axes) {
+  const auto take = [&](auto&& fits) -> std::optional<ReportAxis> {
+    const auto at = std::find_if(axes.begin(), axes.end(), fits);
+    if (at == axes.end()) return std::nullopt;
+    ReportAxis axis = std::move(*at);
+    axes.erase(at);
+    return axis;
+  };
+  ReportLayout layout;
+  layout.x = take([&](const ReportAxis& axis) { return axis.name == x; });
+  layout.curves = take([](const ReportAxis&) { return true; });
+  layout.slider = take([](const ReportAxis& axis) { return axis.numeric; });
+  layout.held = std::move(axes);
+  return layout;
 }
 
 }  // namespace
@@ -50,22 +71,26 @@ bool log_spaced(const ReportAxis& axis) {
   return unevenness([](double x) { return std::log(x); }) < unevenness([](double x) { return x; });
 }
 
-ReportLayout layout_of(const StudyTable& table) {
-  std::vector<ReportAxis> axes = axes_of(table);
-  ReportLayout layout;
-  const auto take = [&](bool numeric) -> std::optional<ReportAxis> {
-    const auto at =
-        std::find_if(axes.begin(), axes.end(), [&](const ReportAxis& a) { return a.numeric || !numeric; });
-    if (at == axes.end()) return std::nullopt;
-    ReportAxis axis = std::move(*at);
-    axes.erase(at);
-    return axis;
-  };
-  layout.x = take(true);
-  layout.curves = take(false);
-  layout.slider = take(true);
-  layout.held = std::move(axes);
-  return layout;
+std::vector<ReportLayout> layouts_of(const StudyTable& table, const std::string& first) {
+  const std::vector<ReportAxis> axes = axes_of(table);
+  std::vector<std::string> names;
+  for (const ReportAxis& axis : axes) {
+    if (axis.numeric) names.push_back(axis.name);
+  }
+  if (!first.empty()) {
+    const auto at = std::find(names.begin(), names.end(), first);
+    if (at == names.end()) {
+      fail("report", "x axis", fmt::format("'{}'", first),
+           names.empty()
+               ? "left out: no parameter of the study varies and is a number"
+               : fmt::format("a parameter that varies and is a number: {}", fmt::join(names, ", ")));
+    }
+    std::rotate(names.begin(), at, at + 1);
+  }
+  if (names.empty()) return {layout_with("", axes)};
+  std::vector<ReportLayout> layouts;
+  for (const std::string& name : names) layouts.push_back(layout_with(name, axes));
+  return layouts;
 }
 
 }  // namespace largo

@@ -24,9 +24,11 @@ struct ReportLayout {
   std::vector<ReportAxis> held;  ///< at their first value
 };
 
-/// The first axis that is a number is x, the next one of any kind has a curve for each value, the next that
-/// is a number has the slider.
-ReportLayout layout_of(const StudyTable& table);
+/// A layout for each axis that is a number, which is its x: `first` before the others, and these in the
+/// study's order. Of the other axes, the next one of any kind has a curve for each value, the next that is a
+/// number has the slider. Without such an axis there is one layout, that has no x. InputError where `first`,
+/// unless empty, is no such axis.
+std::vector<ReportLayout> layouts_of(const StudyTable& table, const std::string& first = {});
 
 /// Whether steps in log are more even than steps.
 bool log_spaced(const ReportAxis& axis);

@@ -99,9 +99,15 @@ class ConcentrationTest(largo_cli.CliTest):
         self.assertEqual(table[0]["method"], "exact")
         figure = xml.dom.minidom.parse(self.path("out.svg"))
         self.assertEqual(figure.documentElement.tagName, "svg")
-        text = open(self.path("out.svg")).read()
-        for word in ("σ = 0.5", "bound", "slope", "gradient in U"):
+        with open(self.path("out.svg"), encoding="utf-8") as file:
+            text = file.read()
+        for word in ("σ = 0.5", "bound", "slope", "gradient in U", "Open marks stand on computed lengths."):
             self.assertIn(word, text)
+        for methods, said in (("exact,sampled", "Lines are exact, filled marks are sampled"), ("sampled", "Marks are sampled")):
+            self.succeed("concentration", *LAYER, *QUERY, "--L", "10,100", "--method", methods, "--prompts", "200", "--plot",
+                         "marks.svg")
+            with open(self.path("marks.svg"), encoding="utf-8") as file:
+                self.assertIn(said, file.read())
 
     def test_repeated_scales_and_lengths_count_once(self):
         rows = self.rows(*LAYER, *QUERY, "--sigma", "1,2,1", "--L", "100,10,100")

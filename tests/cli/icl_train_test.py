@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import os
+import re
 import signal
 import statistics
 import struct
@@ -124,12 +125,34 @@ class Train(IclTest):
         self.assertEqual(xml.dom.minidom.parse(self.path("paths.svg")).documentElement.tagName, "svg")
         with open(self.path("paths.svg"), encoding="utf-8") as file:
             text = file.read()
-        for word in ("L = ∞", "phase portrait", "risk after training", "gradient descent"):
+        for word in ("L = ∞", "phase portrait", "risk after training", "filled marks stochastic gradient descent"):
             self.assertIn(word, text)
         self.assertNotIn("nan", text)
         self.succeed("icl", "train", "--d", "1", "--L", "1", "--time", "1", "--parameters", "merged", "--csv", "m.csv", "--plot",
                      "m.svg")
         xml.dom.minidom.parse(self.path("m.svg"))
+
+    def titles_and_caption(self, name):
+        with open(self.path(name), encoding="utf-8") as file:
+            text = file.read()
+        return re.findall(r'font-size="8" text-anchor="middle">(.*?)</text>', text), re.search("<title>(.*?)</title>", text).group(1)
+
+    def test_the_figure_has_what_was_asked_for(self):
+        self.succeed("icl", "train", "--d", "2", "--L", "10,100,1000,inf", "--attention", "softmax,linear", "--plot", "both.svg")
+        titles, caption = self.titles_and_caption("both.svg")
+        self.assertEqual(titles, ["training, softmax", "training, linear", "risk after training", "phase portrait, softmax",
+                                  "phase portrait, linear"])
+        self.assertIn("Open marks stand on computed points.", caption)
+        self.assertIn("Risks below", caption)  # those of the infinite prompt fall for ever
+        self.assertIn("L = ∞ has no place", caption)
+        # What is left out is said.
+        self.succeed("icl", "train", "--d", "2", "--L", "10,20,30,40,50,60", "--method", "sgd", "--steps", "20", "--seeds", "2",
+                     "--parameters", "merged", "--plot", "some.svg")
+        titles, caption = self.titles_and_caption("some.svg")
+        self.assertEqual(titles, ["training", "risk after training"])
+        self.assertIn("In time, 5 of 6 lengths are shown.", caption)
+        self.assertIn("the first of 2 seeds", caption)
+        self.assertNotIn("flow", caption)
 
     def test_same_for_threads(self):
         arguments = ["icl", "train", "--d", "2", "--L", "10,50,inf", "--method", "flow,sgd", "--steps", "60", "--attention",

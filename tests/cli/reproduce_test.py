@@ -1,5 +1,6 @@
 """largo reproduce: the claims, their numbers and texts, and the folder that it writes."""
 
+import calendar
 import csv
 import json
 import math
@@ -10,6 +11,7 @@ import signal
 import subprocess
 import time
 import unittest
+import unittest.mock
 
 from largo_cli import BINARY, CliTest
 
@@ -33,6 +35,21 @@ class Reproduce(CliTest):
                 texts += [panel["title"], panel["x_label"], panel["y_label"], *(c["label"] for c in panel["curves"])]
         for text in texts:
             self.assertIsNone(re.search(r"\d[eE][-+]?\d|(?<![\w-])-\d", text), text)
+            self.assertIsNone(re.search(r"\^(?!{[^{}]+})", text), text)  # which the page could not raise
+
+    def assert_whole_lengths(self, claim):
+        """Lengths are whole numbers, and those that are shown are those that were computed: no marks side by side."""
+        for table in claim["tables"]:
+            for at, name in enumerate(table["columns"]):
+                if name in ("L", "L(ε)") or name.startswith("L at") or name.startswith("L averaged"):
+                    for row in table["rows"]:
+                        self.assertEqual(row[at], int(row[at]), (claim["id"], table["title"]))
+        panels = [panel for figure in claim["figures"]
+                  for frame in [figure["panels"], *figure.get("slider", {}).get("panels", [])] for panel in frame]
+        for panel in panels:
+            if panel["x_label"] == "prompt length L":
+                for curve in panel["curves"]:
+                    self.assertEqual(curve["x"], [int(x) for x in curve["x"]], (claim["id"], panel["title"]))
 
     def files(self, folder):
         found = {}
@@ -62,6 +79,7 @@ class Reproduce(CliTest):
                 self.assertTrue(all(len(row) == len(table["columns"]) for row in table["rows"]), claim["id"])
             self.assertEqual(claim["command"], f"largo reproduce --quick --only {claim['id']}")
             self.assert_readable(claim)
+            self.assert_whole_lengths(claim)
         self.assertEqual(report["command"], "largo reproduce --quick")
         exponents = claims["averaged-exponent"]
         self.assertAlmostEqual(self.column(exponents, "c(σ)")[1], (5 ** 0.5 - 1) / 2, 12)
@@ -69,6 +87,9 @@ class Reproduce(CliTest):
         self.assertEqual(self.column(claims["exact-error"], "error of")[:3], ["output", "gradient in V", "gradient in U"])
         self.assertEqual(len(set(self.column(claims["other-laws"], "law"))), 4)
         self.assertEqual(self.column(claims["threshold"], "L(ε)"), [445, 4745, 47836])
+        # The table shows that a token less is not enough: by a sign, not by digits that nobody sees.
+        self.assertTrue(all(left >= 0 for left in self.column(claims["threshold"], "ε − risk")))
+        self.assertTrue(all(left < 0 for left in self.column(claims["threshold"], "ε − risk with a token less")))
         # 47.89 L^-1 beside 15 L^-1: the constants of docs/icl.md
         self.assertAlmostEqual(self.column(claims["risk-ratio"], "ratio")[-1], 47.89 / 15, 2)
         # (d + 1)(e - 1) in four dimensions
@@ -101,7 +122,44 @@ class Reproduce(CliTest):
         # A second run replaces the report, and gives the same whatever the number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
-        self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json"])
+        self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json", "run.json"])
+
+    def run_facts(self, folder):
+        """Those beside the page, which has the same in a place of its own."""
+        with open(self.path(f"{folder}/run.json"), encoding="utf-8") as file:
+            facts = json.load(file)
+        with open(self.path(f"{folder}/report.html"), encoding="utf-8") as file:
+            self.assertEqual(json.loads(re.search(r'id="largo-run">(.*?)</script>', file.read(), re.S).group(1)), facts)
+        return facts
+
+    def test_what_made_the_report(self):
+        self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out", "--threads", "2")
+        facts = self.run_facts("out")
+        self.assertRegex(facts["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        age = time.time() - calendar.timegm(time.strptime(facts["date"], "%Y-%m-%dT%H:%M:%SZ"))
+        self.assertTrue(-5 < age < 600, facts["date"])
+        self.assertEqual((facts["threads"], facts["processes"], facts["device"]), (2, 1, "cpu"))
+        self.assertIn("version", facts)
+        for name in ("compiler", "machine", "simd"):
+            self.assertTrue(facts[name], name)
+        if "commit" in facts:
+            self.assertRegex(facts["commit"], "^[0-9a-f]{40,64}$")
+            self.assertIsInstance(facts["modified"], bool)
+        # The report itself knows nothing of them.
+        with open(self.path("out/report.json"), encoding="utf-8") as file:
+            self.assertEqual(set(json.load(file)), {"version", "seed", "command", "claims"})
+
+    def test_the_same_bytes_wherever_it_is_made(self):
+        with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="1700000000"):
+            self.succeed("reproduce", "--quick", "--only", "audit", "--out", "one", "--threads", "1")
+            self.succeed("reproduce", "--quick", "--only", "audit", "--out", "two", "--threads", "2")
+        self.assertEqual(self.files("one"), self.files("two"))
+        facts = self.run_facts("one")
+        self.assertEqual(facts["date"], "2023-11-14T22:13:20Z")
+        self.assertFalse({"machine", "simd", "threads", "processes", "device"} & set(facts))
+        for wrong in ("soon", "-1", "1e9", "99999999999999999999"):
+            with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH=wrong):
+                self.refuse("reproduce", "--quick", "--only", "audit", "--out", "three", fragment="SOURCE_DATE_EPOCH")
 
     def test_some_of_the_claims(self):
         report = self.json("reproduce", "--quick", "--only", "audit,lemma,audit", "--seed", "3", "--out", "some")
@@ -117,7 +175,7 @@ class Reproduce(CliTest):
         self.write("out/figures/mine.svg", "mine")
         out = self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
         self.assertIn("1 of 1 claim holds", out)
-        self.assertEqual(set(self.files("out")), {"report.html", "report.json", "figures/mine.svg", "figures/audit.svg",
+        self.assertEqual(set(self.files("out")), {"report.html", "report.json", "run.json", "figures/mine.svg", "figures/audit.svg",
                                                   "figures/audit.pdf", "figures/audit.csv"})
         # A report that is not ours says nothing about files.
         for content in ("[]", "{", '{"claims": 3}', '{"claims": [{"figures": [{"id": "../figures/mine"}]}]}',
@@ -153,7 +211,7 @@ class Reproduce(CliTest):
         self.assertEqual(self.files("out"), before)
 
     def test_what_is_in_the_way_is_found_before_the_work(self):
-        for name in ("report.html", "report.json"):
+        for name in ("report.html", "report.json", "run.json"):
             os.makedirs(self.path(f"in/{name}"))
             self.refuse("reproduce", "--full", "--out", "in", fragment=name)
             os.rmdir(self.path(f"in/{name}"))

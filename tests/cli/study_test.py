@@ -94,9 +94,21 @@ class Commands(StudyTest):
             page = file.read()
         data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
         self.assertEqual((data["kind"], len(data["sections"])), ("study", 7))
+        # The hash is the last thing that the page says.
+        self.assertEqual(data["about"], [{"label": "Content", "value": run["content"]}])
+        self.assertNotIn(run["content"], data["intro"])
+        self.assertEqual(data["sections"][0]["figures"][0]["x"], "s")
         drawn = data["sections"][0]["figures"][0]["panels"][0]["curves"][0]["y"][0]
         self.assertLess(abs(drawn - exact["P2"]), 1e-7 * exact["P2"])  # figures have eight digits
         self.refuse("report", "m.sqlite", "--out", "m.txt", fragment=".html")
+        self.succeed("report", "m.sqlite", "--x", "L")
+        with open(self.path("m.html"), encoding="utf-8") as file:
+            data = json.loads(re.search(r'id="largo-data">(.*?)</script>', file.read(), re.S).group(1))
+        figure = data["sections"][0]["figures"][0]
+        self.assertEqual((figure["x"], [view["x"] for view in figure["views"]]), ("L", ["s"]))
+        self.assertEqual(data["command"], "largo report m.sqlite --x L")
+        self.refuse("report", "m.sqlite", "--x", "l", "--out", "l.html", fragment="s, L")
+        self.refuse("report", "m.sqlite", "--x", "L", "--csv", "l.csv", fragment="--out")
 
     def test_set(self):
         self.write("m.toml", MOMENTS.format(3, 4))

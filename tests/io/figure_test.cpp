@@ -1,5 +1,6 @@
 #include "largo/io/figure.hpp"
 
+#include <algorithm>
 #include <clocale>
 #include <cmath>
 #include <cstdio>
@@ -7,6 +8,7 @@
 
 #include "fixtures.hpp"
 #include "io/figure_labels.hpp"
+#include "io/figure_panels.hpp"
 #include "io/figure_svg.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "sample_figures.hpp"
@@ -108,7 +110,7 @@ TEST(Figure, PutsValuesWhereTheyBelong) {
 TEST(Figure, ShowsAPointThatIsAlone) {
   const std::string alone = to_svg(figure_of(named({10}, {2})));
   EXPECT_TRUE(line_path(alone).empty() || count(line_path(alone), "L") == 0);
-  EXPECT_EQ(count(alone, "a1.9 1.9"), 2U) << "one circle of two arcs";
+  EXPECT_EQ(count(alone, "a1.9 1.9"), 4U) << "a circle of two arcs, and the same in the legend";
   Curve unlabelled = named({1, 2, 3, 4, 5}, {1, 2, 0, 4, 0});
   unlabelled.label.clear();
   EXPECT_EQ(count(to_svg(figure_of(unlabelled)), "a1.9 1.9"), 2U) << "4 stands between zeros";
@@ -181,6 +183,103 @@ TEST(Figure, NamesEachCurveOnce) {
   for (char c = 'a'; c < 'm'; ++c) EXPECT_EQ(count(crowded, std::string(">run ") + c + "<"), 1U) << c;
 }
 
+// The middles of the circles, the markers of colour 0, that have this fill.
+std::vector<svg::Point> circles(const std::string& svg, const std::string& fill) {
+  std::vector<svg::Point> found;
+  const std::string start = "<path fill=\"" + fill + "\" stroke=\"#0072B2\" stroke-width=\"0.8\" d=\"";
+  for (std::size_t at = svg.find(start); at != std::string::npos; at = svg.find(start, at + 1)) {
+    const std::size_t from = at + start.size();
+    const std::string path = svg.substr(from, svg.find('"', from) - from);
+    for (std::size_t m = path.find('M'); m != std::string::npos; m = path.find('M', m + 1)) {
+      svg::Point left;
+      if (std::sscanf(path.c_str() + m, "M%lf %lfa", &left.x, &left.y) == 2)
+        found.push_back({left.x + 1.9, left.y});
+    }
+  }
+  return found;
+}
+
+std::vector<svg::Point> vertices(const std::string& path) {
+  std::vector<svg::Point> found;
+  for (std::size_t at = path.find_first_of("ML"); at != std::string::npos;
+       at = path.find_first_of("ML", at + 1)) {
+    svg::Point p;
+    if (std::sscanf(path.c_str() + at + 1, "%lf %lf", &p.x, &p.y) == 2) found.push_back(p);
+  }
+  return found;
+}
+
+// A marker says that something was computed there.
+TEST(Figure, MarkersStandOnThePointsOfALine) {
+  // Uneven, as the lengths of a training are: places between the points would be far from all of them.
+  Figure sparse = figure_of(named({10, 100, 1e4, 1e6}, {1.5, 0.4, 5e-3, 5e-5}));
+  std::string svg = to_svg(sparse);
+  const std::vector<svg::Point> points = vertices(line_path(svg));
+  std::vector<svg::Point> marks = circles(svg, "#fff");
+  ASSERT_EQ(points.size(), 4U);
+  ASSERT_EQ(marks.size(), 5U) << "each point, and the legend";
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_LT(svg::distance(points[i], marks[i]), 0.02) << i;
+
+  // Too many for a marker each: some have one, and none is elsewhere.
+  Figure dense = figure_of(curve_of(
+      "", log_spaced(1, 1e6, 60), [](double x) { return 1 / (1 + x); }, 0));
+  dense.panels[0].curves.push_back(curve_of(
+      "", {1, 1e6}, [](double) { return 0.5; }, 1));
+  svg = to_svg(dense);
+  const std::vector<svg::Point> many = vertices(line_path(svg));
+  marks = circles(svg, "#fff");
+  EXPECT_GT(marks.size(), 3U);
+  EXPECT_LT(marks.size(), 9U);
+  for (const svg::Point& mark : marks) {
+    const bool on = std::any_of(many.begin(), many.end(),
+                                [&](const svg::Point& p) { return svg::distance(p, mark) < 0.02; });
+    EXPECT_TRUE(on) << mark.x << ", " << mark.y;
+  }
+}
+
+TEST(Figure, TheLegendShowsTheMarksThatAreDrawn) {
+  const std::string solid = "#0072B2";
+  Figure figure = figure_of(named({1, 10, 100}, {3, 2, 1}));
+  figure.panels[0].curves.push_back(curve_of(
+      "other", {1, 100}, [](double) { return 2.5; }, 1));
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 4U) << "three points and the legend";
+  // Points of the colour have its marker, the line has none; so in the legend, under whichever name they
+  // have.
+  Curve points = named({1, 10, 100}, {3, 2, 1});
+  points.style = Curve::Style::points;
+  points.label.clear();
+  figure.panels[0].curves.push_back(points);
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 0U);
+  EXPECT_EQ(circles(to_svg(figure), solid).size(), 4U) << "three points, and the legend's line";
+  figure.panels[0].curves.back().label = "sampled";
+  EXPECT_EQ(circles(to_svg(figure), solid).size(), 4U) << "three points, and the legend's point";
+  // One point does not show where the line was computed.
+  figure.panels[0].curves.back() = named({10}, {2});
+  figure.panels[0].curves.back().style = Curve::Style::points;
+  figure.panels[0].curves.back().label = "sampled";
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 4U);
+  // Every marker has an inside.
+  for (int color = 0; color < 8; ++color) {
+    points.color = color;
+    const std::string svg = to_svg(figure_of(points));
+    EXPECT_EQ(count(svg, "z\"/>"), 1U) << color;
+  }
+}
+
+TEST(Figure, NotesCoverNoCurve) {
+  for (const Figure& figure : {concentration_figure(), extreme_figure()}) {
+    const svg::Page page = svg::lay_out(figure);
+    for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+      const svg::Frame& frame = page.panels[i].frame;
+      svg::Ink ink(frame.plot);
+      for (const Curve& curve : figure.panels[i].curves) svg::add_ink(ink, curve, frame, true);
+      for (const svg::PlacedNote& placed : place_notes(figure.panels[i], frame, ink)) {
+        EXPECT_EQ(ink.beneath(placed.box), 0) << i << ": " << placed.note->text << ", " << placed.note->color;
+      }
+    }
+  }
+}
+
 svg::Frame square_frame(const Panel& panel) {
   svg::Frame frame;
   frame.plot = {40, 10, 160, 130};
@@ -220,7 +319,7 @@ TEST(Figure, PutsTheLegendWhereNothingIs) {
     std::vector<svg::LegendEntry> entries;
     for (const Curve& curve : panel.curves) {
       svg::add_ink(ink, curve, frame);
-      entries.push_back({&curve, true});
+      entries.push_back({&curve, svg::Mark::hollow});
     }
     return place_legend(entries, frame, ink, {});
   };

@@ -239,6 +239,39 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
   EXPECT_EQ(report_data(table, "").find("nan"), std::string::npos);
 }
 
+TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
+  run_study(study("quantity = 'moments'\n[grid]\ns = [0.5, 1, 2]\nL = '1e2:1e6:3'\nseed = [1, 2]\n"),
+            path("s.sqlite"));
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  const auto figure_over = [&](const std::string& x) {
+    return nlohmann::json::parse(report_data(table, "", x)).at("sections").at(0).at("figures").at(0);
+  };
+  const auto figure = figure_over("");
+  EXPECT_EQ(figure.at("x"), "s");
+  ASSERT_EQ(figure.at("views").size(), 2U);
+  EXPECT_EQ(figure.at("views").at(0).at("x"), "L");
+  EXPECT_EQ(figure.at("views").at(1).at("x"), "seed");
+  EXPECT_EQ(figure.at("panels").at(0).at("curves").at(2).at("label"), "L = 10⁶") << "not 1000000";
+  const auto over_L = figure_over("L");
+  EXPECT_EQ(over_L.at("x"), "L");
+  EXPECT_EQ(over_L.at("views").at(0).at("x"), "s");
+  // The values are those of the table, whatever they stand against.
+  const auto& curve = over_L.at("panels").at(0).at("curves").at(1);  // s = 1
+  EXPECT_EQ(curve.at("label"), "s = 1");
+  EXPECT_EQ(curve.at("x"), (std::vector<double>{100, 1e4, 1e6}));
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(curve.at("y").at(i), figure.at("panels").at(0).at("curves").at(i).at("y").at(1)) << i;
+  }
+  EXPECT_EQ(over_L.at("slider").at("label"), "seed");
+  try {
+    report_data(table, "", "law");
+    FAIL() << "there is no such axis";
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("'law'"), std::string::npos) << error.what();
+    EXPECT_NE(std::string(error.what()).find("s, L, seed"), std::string::npos) << error.what();
+  }
+}
+
 TEST_F(StudyStoreTest, ReportsSayWhatFailed) {
   run_study(study("quantity = 'moments'\n[grid]\ns = [-1, -2]\nL = [10]\n"), path("s.sqlite"));
   const auto data = nlohmann::json::parse(report_data(read_study_table(path("s.sqlite")), ""));

@@ -175,6 +175,32 @@ const tiny = {
   ],
 };
 
+// What stands on the x axis can be chosen.
+const grid = { L: [10, 100, 1e3, 1e4, 1e6], sigma: [0.5, 1, 2] };
+const value = (L, sigma) => sigma ** 2 / L ** (1 / (1 + sigma ** 2));
+const against = (x, other, of) => ({
+  x,
+  caption: `Error against ${x}, a curve for each ${other}.`,
+  panels: [
+    {
+      title: "",
+      x_label: x,
+      y_label: "error",
+      log_x: x === "L",
+      log_y: true,
+      curves: grid[other].map((v, i) =>
+        curve(`${other} = ${v === 1e6 ? "10⁶" : v}`, grid[x], (u) => of(u, v), "line", i),
+      ),
+      notes: [],
+    },
+  ],
+});
+const chosen = (id, factor) => ({
+  id,
+  ...against("L", "sigma", (L, s) => factor * value(L, s)),
+  views: [against("sigma", "L", (s, L) => factor * value(L, s))],
+});
+
 const long = range(60).map((i) => [i + 1, round(1.7 ** i), round(Math.exp(-i)), i % 7 ? "ok" : null]);
 const report = {
   kind: "reproduce",
@@ -184,6 +210,7 @@ const report = {
   version: "0.0.0",
   command: "largo reproduce --seed 1 --out reproduce-out",
   seed: 1,
+  about: [{ label: "Content", value: "0123456789abcdef".repeat(4) }],
   sections: [
     {
       id: "lemma",
@@ -218,7 +245,7 @@ const report = {
       title: "The output concentrates as the prompt grows",
       source: "Proposition 3.1",
       statement:
-        "The mean squared distance between attention over L tokens and over their law falls like a power of L.",
+        "The mean squared distance between attention over L tokens and over their law falls like a power of L, where 0 < α < √2/(d^{1/4}‖Σ‖).",
       formula:
         "\\mathbb E\\,\\bigl\\| T[\\hat\\mu_L] - T[\\mu] \\bigr\\|_{L^2(\\nu)}^2 \\;\\le\\; c_1\\,\\sigma^6\\,\\frac{\\ln L}{L^{c_2/\\sigma^2}} \\qquad (L \\ge 2)",
       computed: "The exact error at 57 lengths from 10 to 10⁸, and 400 sampled prompts at six of them.",
@@ -228,8 +255,14 @@ const report = {
         { label: "largest z-score", value: 1.9, limit: 4 },
         { label: "fitted c₂", value: 0.553 },
       ],
-      tables: [],
-      figures: [concentration],
+      tables: [
+        {
+          title: "A table with a^{1/4} that is too wide for a phone",
+          columns: ["law of the tokens", "length L", "exact error", "sampled error", "95 % from", "to", "z"],
+          rows: [["uniform on the sphere", 4788590, 1.23456e-7, 1.23457e-7, 1.2e-7, 1.3e-7, 0.1]],
+        },
+      ],
+      figures: [concentration, chosen("chosen", 1), chosen("chosen-too", 3)],
       command: "largo reproduce --only output",
     },
     {

@@ -4,9 +4,9 @@ import { fixedAxes, hasPlace, makeTicks, place, type Ticks } from "./axis";
 import { svg } from "./dom";
 import { formatNumber, tickParts } from "./format";
 import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
-import { placeNote, samples, type Box, type Pixel } from "./notes";
+import { around, placeNote, samples, type Box, type Pixel } from "./notes";
 import type { Inks } from "./palette";
-import { linesAreMarked, markerIndices, pieces, type Axes, type Point } from "./pieces";
+import { markerIndices, markers, pieces, type Axes, type Point } from "./pieces";
 import type { Curve, Panel } from "./types";
 
 export const FONT = "Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif";
@@ -17,6 +17,8 @@ export interface ChartOptions {
   height: number;
   axes: Axes;
   inks: Inks;
+  /** All panels of the figure: whether lines must be told apart is seen from them. */
+  figure: Panel[];
   /** Shows the values of the nearest point under the pointer. */
   hover: boolean;
 }
@@ -61,7 +63,10 @@ function raisePowers(chart: Element): void {
 /** The axes of a panel that does not move. */
 export const ownAxes = (panel: Panel): Axes => fixedAxes([[panel]], 0);
 
-export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: ChartOptions): SVGSVGElement {
+export function drawPanel(
+  panel: Panel,
+  { width, height, axes, inks, figure, hover }: ChartOptions,
+): SVGSVGElement {
   const margin = { top: 10, right: 12, bottom: panel.x_label ? 42 : 28 };
   const y = makeTicks(axes.y, height - margin.top - margin.bottom, 24);
   const widest = Math.max(0, ...y.major.map((tick) => labelWidth(tick.label)));
@@ -75,9 +80,11 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
   });
 
   const drawn = panel.curves.map((curve) => ({ curve, lines: pieces(curve, axes) }));
-  const several = linesAreMarked(panel);
+  const { on } = markers(figure);
   const marked = (curve: Curve, line: Point[]) =>
-    several || line.length === 1 ? markerIndices(line.map(pixel), curve.color).map((i) => line[i]!) : [];
+    on(panel, curve) || line.length === 1
+      ? markerIndices(line.map(pixel), curve.color).map((i) => line[i]!)
+      : [];
   const near = drawn.flatMap(({ curve, lines }) =>
     lines.flat().map((p) => ({ x: p.x, y: p.y, text: pointText(panel, curve, p.index), color: curve.color })),
   );
@@ -140,10 +147,25 @@ export function drawPanel(panel: Panel, { width, height, axes, inks, hover }: Ch
     mark.removeAttribute("aria-label");
   }
   chart.append(drawAxes(x, y, frame, pixel, axes, inks));
-  const ink = drawn.flatMap(({ lines }) => lines.flatMap((line) => samples(line.map(pixel))));
+  const ink = drawn.flatMap(({ curve, lines }) =>
+    lines.flatMap((line) =>
+      curve.style === "points"
+        ? line.flatMap((p) => [...around(pixel(p)), ...samples(barOf(p).map(pixel))])
+        : [...samples(line.map(pixel)), ...marked(curve, line).flatMap((p) => around(pixel(p)))],
+    ),
+  );
   chart.append(drawNotes(panel, axes, inks, frame, pixel, ink));
   return chart;
 }
+
+/** The ends of an error bar. */
+const barOf = (p: Point) =>
+  p.low === undefined || p.high === undefined
+    ? []
+    : [
+        { x: p.x, y: p.low },
+        { x: p.x, y: p.high },
+      ];
 
 /** The lines of both axes and their ticks. */
 function drawAxes(x: Ticks, y: Ticks, frame: Box, pixel: (value: Pixel) => Pixel, axes: Axes, inks: Inks) {

@@ -1,6 +1,6 @@
 // The data of a figure as CSV in long format.
 import { exactNumber } from "./format";
-import type { Cell, Figure, Panel, Table } from "./types";
+import type { Cell, Panel, Table, View } from "./types";
 
 /** A field as RFC 4180 says: in quotes where it needs them. */
 export function csvField(value: Cell): string {
@@ -29,7 +29,7 @@ export function figureRows(panels: Panel[]): Cell[][] {
 export const FIGURE_COLUMNS = ["panel", "label", "x", "y", "low", "high"];
 
 /** The whole figure; with a slider its value is the first column, and all its frames are there. */
-export function figureCsv({ panels, slider }: Figure): string {
+export function figureCsv({ panels, slider }: View): string {
   if (!slider) return toCsv([FIGURE_COLUMNS, ...figureRows(panels)]);
   const rows = slider.values.flatMap((value, i) =>
     figureRows(slider.panels[i]!).map((row) => [value, ...row]),

@@ -1,8 +1,8 @@
 // Reads the JSON of a report and checks it against the contract, so that a mistake in the data is one clear
 // line on the page and not half a page.
 import { cell, choice, DataError, fail, flag, list, number, object, optional, text } from "./read";
-import type { Curve, CurveStyle, Figure, Note, NumberRow, Panel } from "./types";
-import type { Report, Section, Slider, Table, Verdict } from "./types";
+import type { Curve, CurveStyle, Fact, Figure, Note, NumberRow, Panel } from "./types";
+import type { Report, Run, Section, Slider, Table, Verdict, View } from "./types";
 
 function color(value: unknown, path: string): number {
   if (!Number.isInteger(value) || (value as number) < 0) fail(path, "a whole number from 0", value);
@@ -79,16 +79,29 @@ function slider(value: unknown, path: string): Slider {
   return out;
 }
 
-function figure(value: unknown, path: string): Figure {
+function view(value: unknown, path: string): View {
   const from = object(value, path);
-  const out: Figure = {
-    id: text(from.id, `${path}.id`),
+  const out: View = {
     caption: optional(from, "caption", path, text) ?? "",
     panels: panels(from.panels, `${path}.panels`),
   };
   if (out.panels.length === 0) fail(`${path}.panels`, "a list with at least one panel", from.panels);
   const moving = optional(from, "slider", path, slider);
-  return moving ? { ...out, slider: moving } : out;
+  const x = optional(from, "x", path, text);
+  return { ...out, ...(moving && { slider: moving }), ...(x !== undefined && { x }) };
+}
+
+function figure(value: unknown, path: string): Figure {
+  const from = object(value, path);
+  const out: Figure = { id: text(from.id, `${path}.id`), ...view(value, path) };
+  const views = optional(from, "views", path, (v, p) => list(v, p, view));
+  if (!views?.length) return out;
+  unique(
+    [out, ...views].map((v, i) => v.x ?? fail(`${path}${i ? `.views[${i - 1}]` : ""}.x`, "a text", v.x)),
+    "views of a figure",
+    "x axis",
+  );
+  return { ...out, views };
 }
 
 function table(value: unknown, path: string): Table {
@@ -132,19 +145,40 @@ function section(value: unknown, path: string): Section {
   };
 }
 
-function unique(ids: string[], what: string): void {
+function unique(ids: string[], what: string, name = "id"): void {
   const twice = ids.find((id, i) => ids.indexOf(id) !== i);
-  if (twice !== undefined) throw new DataError(`two ${what} have the id "${twice}"`);
+  if (twice !== undefined) throw new DataError(`two ${what} have the ${name} "${twice}"`);
+}
+
+function fact(value: unknown, path: string): Fact {
+  const from = object(value, path);
+  return { label: text(from.label, `${path}.label`), value: text(from.value, `${path}.value`) };
+}
+
+function parse(json: string): unknown {
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    throw new DataError(`the data is not JSON: ${(error as Error).message}`);
+  }
+}
+
+/** What made the report; null where the page does not say. */
+export function readRun(json: string): Run | null {
+  const parsed = parse(json);
+  if (parsed === null) return null;
+  const from = object(parsed, "run");
+  const texts = ["date", "version", "commit", "compiler", "machine", "simd", "device"] as const;
+  const run: Run = {};
+  for (const key of texts) run[key] = optional(from, key, "run", text);
+  for (const key of ["threads", "processes"] as const) run[key] = optional(from, key, "run", number);
+  run.modified = optional(from, "modified", "run", flag);
+  return run;
 }
 
 /** The report in `json`; null where the page has no data. DataError names the first member that is wrong. */
 export function readReport(json: string): Report | null {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(json);
-  } catch (error) {
-    throw new DataError(`the data is not JSON: ${(error as Error).message}`);
-  }
+  const parsed = parse(json);
   if (parsed === null) return null;
   const from = object(parsed, "");
   const seed = optional(from, "seed", "", number);
@@ -155,6 +189,7 @@ export function readReport(json: string): Report | null {
     version: text(from.version, "version"),
     command: text(from.command, "command"),
     sections: list(from.sections, "sections", section),
+    about: optional(from, "about", "", (v, p) => list(v, p, fact)) ?? [],
   };
   unique(
     report.sections.map((s) => s.id),

@@ -28,12 +28,18 @@ export function svg<K extends keyof SVGElementTagNameMap>(
   return fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
 }
 
+/** Plain text in which x^{y} stands for a raised y. */
+export function raised(text: string): (string | HTMLElement)[] {
+  const parts = text.split(/\^\{([^{}]*)\}/);
+  return parts.map((part, i) => (i % 2 ? h("sup", {}, part) : part));
+}
+
 /** Plain text as paragraphs, which blank lines separate. */
 export function paragraphs(text: string, className?: string): HTMLElement[] {
   return text
     .split(/\n\s*\n/)
     .filter((part) => part.trim())
-    .map((part) => h("p", { class: className }, part.trim()));
+    .map((part) => h("p", { class: className }, ...raised(part.trim())));
 }
 
 export function button(text: string, label: string, act: () => void): HTMLButtonElement {
@@ -42,11 +48,24 @@ export function button(text: string, label: string, act: () => void): HTMLButton
   return out;
 }
 
-/** Lets the keyboard scroll `element` where, and only where, it is larger than its place. */
+/**
+ * `element` in a box that says so where, and only where, it is wider than its place: its cut edge fades, a line
+ * below tells of it, and the keyboard can scroll it.
+ */
 export function scrollable(element: HTMLElement, label: string): HTMLElement {
+  const hint = h("p", { class: "scroll-hint", "aria-hidden": "true" }, "Scroll sideways to see the rest →");
+  const box = h("div", { class: "scroller" }, element, hint);
+  const cut = () => {
+    const { scrollLeft, scrollWidth, clientWidth } = element;
+    element.classList.toggle("cut-left", scrollLeft > 1);
+    element.classList.toggle("cut-right", scrollLeft + clientWidth < scrollWidth - 1);
+  };
   const update = () => {
     const { scrollWidth, clientWidth, scrollHeight, clientHeight } = element;
-    const larger = scrollWidth > clientWidth || scrollHeight > clientHeight;
+    const wider = scrollWidth > clientWidth + 1;
+    const larger = wider || scrollHeight > clientHeight;
+    box.classList.toggle("scrolls", wider);
+    cut();
     for (const [name, value] of [
       ["tabindex", "0"],
       ["role", "group"],
@@ -56,6 +75,7 @@ export function scrollable(element: HTMLElement, label: string): HTMLElement {
       else element.removeAttribute(name);
     }
   };
+  element.addEventListener("scroll", cut, { passive: true });
   new ResizeObserver(update).observe(element);
-  return element;
+  return box;
 }

@@ -1,7 +1,7 @@
 // A figure as a file: SVG, PNG. Files have the light colours whatever the theme is, and a fixed size.
 import { drawPanel, FONT, FONT_SIZE } from "./chart";
 import { svg } from "./dom";
-import { drawKey, isShared, KEY_WIDTH, legendEntries } from "./legend";
+import { drawKey, isShared, KEY_WIDTH, legendEntries, type Entry } from "./legend";
 import { fileInks } from "./palette";
 import type { Axes } from "./pieces";
 import type { Panel } from "./types";
@@ -28,10 +28,10 @@ export const saveText = (name: string, text: string, type: string) =>
   save(name, new Blob([text], { type: `${type};charset=utf-8` }));
 
 /** The legend in rows of at most `width` pixels, and how high it is. */
-function drawLegend(panels: Panel[], left: number, top: number, width: number): [SVGElement[], number] {
+function drawLegend(entries: Entry[], left: number, top: number, width: number): [SVGElement[], number] {
   let [x, y] = [0, 0];
   const out: SVGElement[] = [];
-  for (const entry of legendEntries(panels)) {
+  for (const entry of entries) {
     const { label } = entry.curve;
     const size = KEY_WIDTH + 8 + label.length * 6.6 + 22;
     if (x > 0 && x + size > width) [x, y] = [0, y + ROW];
@@ -55,7 +55,7 @@ export function composeSvg(panels: Panel[], axes: Axes[], caption: string): SVGS
     let below = 0;
     panels.slice(start, start + columns).forEach((panel, i) => {
       const left = i * width + MARGIN;
-      const options = { width, height, axes: axes[start + i]!, inks: fileInks, hover: false };
+      const options = { width, height, axes: axes[start + i]!, inks: fileInks, figure: panels, hover: false };
       const chart = drawPanel(panel, options);
       chart.querySelector("style")?.remove();
       for (const name of ["class", "style", "fill"]) chart.removeAttribute(name);
@@ -66,14 +66,19 @@ export function composeSvg(panels: Panel[], axes: Axes[], caption: string): SVGS
       const middle = { x: left + width / 2 + 20, y: top + 17, "text-anchor": "middle", "font-size": 13 };
       if (panel.title) parts.push(svg("text", middle, panel.title));
       if (shared) return;
-      const [items, size] = drawLegend([panel], left + 20, top + titled + height, width - 20);
+      const [items, size] = drawLegend(
+        legendEntries([panel], panels),
+        left + 20,
+        top + titled + height,
+        width - 20,
+      );
       parts.push(...items);
       below = Math.max(below, size);
     });
     top += titled + height + below;
   }
   if (shared) {
-    const [items, size] = drawLegend(panels, 20, top, columns * width - 20);
+    const [items, size] = drawLegend(legendEntries(panels), 20, top, columns * width - 20);
     parts.push(...items);
     top += size;
   }

@@ -2,14 +2,14 @@
 import { fixedAxes } from "./axis";
 import { drawPanel } from "./chart";
 import { FIGURE_COLUMNS, figureCsv, figureRows } from "./csv";
-import { button, h } from "./dom";
+import { button, h, raised } from "./dom";
 import { composeSvg, save, saveText, svgText, toPng } from "./download";
 import { formatCell } from "./format";
 import { whenNear } from "./lazy";
 import { isShared, legend, legendEntries } from "./legend";
 import { pageInks } from "./palette";
 import { dataTable, lazyDetails } from "./table";
-import type { Figure, Panel } from "./types";
+import type { Figure, Panel, Slider, View } from "./types";
 
 const HEIGHT = { least: 250, most: 390, perWidth: 0.7 };
 
@@ -27,18 +27,60 @@ export function describe(panel: Panel): string {
   ].join("");
 }
 
-/** The frame that the figure begins with: the one that is its `panels`, if there is one. */
-export function firstFrame({ panels, slider }: Figure): number {
+/** The frame that a view begins with: the one that is its `panels`, if there is one. */
+export function firstFrame({ panels, slider }: View): number {
   const same = JSON.stringify(panels);
   return Math.max(0, slider?.panels.findIndex((frame) => JSON.stringify(frame) === same) ?? 0);
 }
 
+// What the figures of the page do when something else is to stand on their x axis: all that can change together.
+const followers: ((x: string) => void)[] = [];
+
 export function figureElement(figure: Figure, number: number): HTMLElement {
-  const { slider } = figure;
-  const frames = slider?.panels ?? [figure.panels];
+  const element = h("figure", { id: `figure-${figure.id}` });
+  const views = [figure, ...(figure.views ?? [])];
+  const columns = (view: View) =>
+    Math.max(view.panels.length, ...(view.slider?.panels ?? []).map((frame) => frame.length));
+  const choice = views.length > 1 && xAxisChoice(figure.id, views);
+  let shown: View | undefined;
+  const show = (view: View) => {
+    if (view === shown) return;
+    shown = view;
+    element.className = `columns-${Math.min(columns(view), 3)}`;
+    element.replaceChildren(...(choice ? [choice] : []), ...viewElements(view, figure.id, number));
+  };
+  if (choice) {
+    const select = choice.querySelector("select")!;
+    select.addEventListener("change", () => followers.forEach((follow) => follow(select.value)));
+    followers.push((x) => {
+      const view = views.find((one) => one.x === x);
+      if (!view) return;
+      select.value = x;
+      show(view);
+    });
+  }
+  show(figure);
+  return element;
+}
+
+function xAxisChoice(id: string, views: View[]): HTMLElement {
+  const name = `x-axis-${id}`;
+  const options = views.map(({ x = "" }) => h("option", { value: x }, x));
+  return h(
+    "div",
+    { class: "choice" },
+    h("label", { for: name }, "Against"),
+    h("select", { id: name }, ...options),
+  );
+}
+
+/** Panels, legend, slider, caption, data and files of what a figure shows. */
+function viewElements(view: View, id: string, number: number): HTMLElement[] {
+  const { slider } = view;
+  const frames = slider?.panels ?? [view.panels];
   const most = Math.max(...frames.map((frame) => frame.length));
   const axes = Array.from({ length: most }, (_, i) => fixedAxes(frames, i));
-  let frame = slider ? firstFrame(figure) : 0;
+  let frame = slider ? firstFrame(view) : 0;
   let widths: number[] = [];
   const shown = () => frames[frame]!;
 
@@ -54,7 +96,7 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
       if (width < 40) return; // it waits, or has no place yet
       const height = Math.round(clamp(width * HEIGHT.perWidth, HEIGHT.least, HEIGHT.most));
       boxes[i]!.replaceChildren(
-        drawPanel(panel, { width, height, axes: axes[i]!, inks: pageInks, hover: true }),
+        drawPanel(panel, { width, height, axes: axes[i]!, inks: pageInks, figure: shown(), hover: true }),
       );
     });
   };
@@ -68,9 +110,9 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
       titles[i]!.replaceChildren(panel.title);
       titles[i]!.hidden = !panels.some((other) => other.title);
       boxes[i]!.setAttribute("aria-label", describe(panel));
-      legends[i]!.replaceChildren((!shared && legend([panel], pageInks)) || "");
+      legends[i]!.replaceChildren((!shared && legend([panel], panels, pageInks)) || "");
     });
-    below.replaceChildren((shared && legend(panels, pageInks)) || "");
+    below.replaceChildren((shared && legend(panels, panels, pageInks)) || "");
     drawCharts();
   };
   const resize = () => {
@@ -85,8 +127,8 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
   });
 
   const name = `Figure ${number}`;
-  const image = () => composeSvg(shown(), axes, figure.caption || name);
-  const file = figure.id || `figure-${number}`;
+  const image = () => composeSvg(shown(), axes, view.caption || name);
+  const file = id || `figure-${number}`;
   const said = h("span", { class: "said", role: "status" });
   const data = lazyDetails("Data", () => h("div", { class: "frame-data" }));
   const fillData = () => {
@@ -108,31 +150,33 @@ export function figureElement(figure: Figure, number: number): HTMLElement {
       );
     }),
     button("CSV", `Data of ${name.toLowerCase()} as CSV`, () =>
-      saveText(`${file}.csv`, figureCsv(figure), "text/csv"),
+      saveText(`${file}.csv`, figureCsv(view), "text/csv"),
     ),
     said,
   );
   const control =
     slider &&
-    sliderElement(figure, frame, (i) => {
+    sliderElement(id, slider, frame, (i) => {
       frame = i;
       draw();
       fillData();
     });
   draw();
-  return h(
-    "figure",
-    { id: `figure-${figure.id}`, class: `columns-${Math.min(most, 3)}` },
-    control,
+  return [
+    ...(control ? [control] : []),
     h("div", { class: "panels" }, ...cells),
     below,
-    h("figcaption", {}, h("strong", {}, `${name}.`), ` ${figure.caption}`),
+    h("figcaption", {}, h("strong", {}, `${name}.`), " ", ...raised(view.caption)),
     h("div", { class: "under" }, tools, data),
-  );
+  ];
 }
 
-function sliderElement({ id, slider }: Figure, first: number, move: (frame: number) => void): HTMLElement {
-  const { label, values } = slider!;
+function sliderElement(
+  id: string,
+  { label, values }: Slider,
+  first: number,
+  move: (frame: number) => void,
+): HTMLElement {
   const value = (i: number) => formatCell(values[i]!);
   const spoken = (i: number) => `${label} = ${value(i)}`;
   const name = `slider-${id}`;

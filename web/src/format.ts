@@ -17,13 +17,19 @@ function scientific(x: number, digits: number): [mantissa: string, exponent: num
   return [mantissa.includes(".") ? mantissa.replace(/\.?0+$/, "") : mantissa, Number(exponent)];
 }
 
-/** For readers: whole numbers below 10⁶ in full, others with `digits` significant digits. */
+const COUNTED = 1e9; // whole numbers below may be lengths, of which a token less is another
+
+/**
+ * For readers: whole numbers in full below 10⁶, and below 10⁹ where digits would be lost; others with `digits`
+ * significant digits.
+ */
 export function formatNumber(x: number, digits = 5): string {
   if (!Number.isFinite(x)) return x > 0 ? "∞" : `${MINUS}∞`;
   if (x === 0) return "0";
   const size = Math.abs(x);
-  if (Number.isInteger(x) && size < 1e6) return withMinus(String(x));
   const [mantissa, exponent] = scientific(x, digits);
+  const rounded = Number(`${mantissa}e${exponent}`) !== x;
+  if (Number.isInteger(x) && size < (rounded ? COUNTED : 1e6)) return withMinus(String(x));
   if (exponent >= -3 && exponent < 6) return withMinus(String(Number(`${mantissa}e${exponent}`)));
   const power = `10${superscript(exponent)}`;
   if (mantissa === "1" || mantissa === "-1") return withMinus(mantissa.replace("1", power));

@@ -1,7 +1,7 @@
 // Which line is what.
 import { h, svg } from "./dom";
 import { markerPath, STROKES, type Inks } from "./palette";
-import { linesAreMarked } from "./pieces";
+import { markers, type Mark } from "./pieces";
 import type { Curve, Panel } from "./types";
 
 export const KEY_WIDTH = 34;
@@ -11,19 +11,17 @@ const nameOf = (curve: Curve) => JSON.stringify([curve.label, curve.color, curve
 
 export interface Entry {
   curve: Curve;
-  marked: boolean;
+  mark: Mark;
 }
 
-/** What a legend of these panels shows: each pair of label and look once. */
-export function legendEntries(panels: Panel[]): Entry[] {
+/** What a legend of some panels of a figure shows: each pair of label and look once. */
+export function legendEntries(panels: Panel[], figure = panels): Entry[] {
+  const { inLegend } = markers(figure);
   const entries = new Map<string, Entry>();
   for (const panel of panels) {
-    const lines = linesAreMarked(panel);
     for (const curve of panel.curves) {
-      const marked = lines || curve.style === "points";
-      const known = entries.get(nameOf(curve));
-      if (known) known.marked ||= marked;
-      else if (curve.label) entries.set(nameOf(curve), { curve, marked });
+      if (curve.label && !entries.has(nameOf(curve)))
+        entries.set(nameOf(curve), { curve, mark: inLegend(panel, curve) });
     }
   }
   return [...entries.values()];
@@ -36,7 +34,7 @@ export function isShared(panels: Panel[]): boolean {
 }
 
 /** A short piece of the curve; its left end in the middle of the height is at (x, y). */
-export function drawKey({ curve, marked }: Entry, inks: Inks, x: number, y: number): SVGGElement {
+export function drawKey({ curve, mark }: Entry, inks: Inks, x: number, y: number): SVGGElement {
   const color = inks.curve(curve.color);
   const { width, dash } = STROKES[curve.style];
   const middle = x + KEY_WIDTH / 2;
@@ -58,17 +56,17 @@ export function drawKey({ curve, marked }: Entry, inks: Inks, x: number, y: numb
       }),
     curve.low && points && svg("path", { d: bar }),
     !points && svg("path", { d: `M${x} ${y}h${KEY_WIDTH}`, "stroke-dasharray": dash }),
-    marked &&
+    mark !== "none" &&
       svg("path", {
         d: markerPath(curve.color, middle, y, 3.6),
-        fill: points ? color : inks.paper,
+        fill: mark === "solid" ? color : inks.paper,
         "stroke-width": 1.4,
       }),
   );
 }
 
-export function legend(panels: Panel[], inks: Inks): HTMLElement | null {
-  const entries = legendEntries(panels);
+export function legend(panels: Panel[], figure: Panel[], inks: Inks): HTMLElement | null {
+  const entries = legendEntries(panels, figure);
   if (entries.length === 0) return null;
   const items = entries.map((entry) => {
     const size = {

@@ -1,38 +1,35 @@
 // The page: reads the data in it and shows the report.
+import { aboutElement, runSummary } from "./about";
 import { commandLine } from "./copy";
-import { readReport } from "./data";
+import { readReport, readRun } from "./data";
 import { h, paragraphs } from "./dom";
-import { formatCell } from "./format";
 import { runAll, whenDone } from "./lazy";
 import { DataError } from "./read";
 import { sectionElement } from "./section";
 import "./style.css";
 import { summaryElement } from "./summary";
 import { themeToggle } from "./theme";
-import type { Report } from "./types";
+import type { Fact, Report, Run } from "./types";
 
-function header(report: Report): HTMLElement {
-  const fact = (name: string, value: string) => h("div", {}, h("dt", {}, name), h("dd", {}, value));
+function header(report: Report, run: Run | null): HTMLElement {
+  const fact = ({ label, value }: Fact) => h("div", {}, h("dt", {}, label), h("dd", {}, value));
   return h(
     "header",
     {},
     h("h1", {}, report.title),
     ...paragraphs(report.intro, "intro"),
-    h(
-      "dl",
-      { class: "facts" },
-      fact("largo", report.version),
-      report.seed !== undefined && fact("Seed", formatCell(report.seed)),
-    ),
+    h("dl", { class: "facts" }, ...runSummary(report, run).map(fact)),
     commandLine(report.command),
   );
 }
 
-function show(report: Report): void {
+function show(report: Report, run: Run | null): void {
   document.title = report.title;
   const count = { figure: 0, table: 0 };
   const sections = report.sections.map((section) => sectionElement(section, count));
-  document.getElementById("report")!.replaceChildren(header(report), summaryElement(report), ...sections);
+  document
+    .getElementById("report")!
+    .replaceChildren(header(report, run), summaryElement(report), ...sections, ...aboutElement(report, run));
   // Until then sections out of sight are not laid out (style.css).
   const complete = () => (document.documentElement.dataset.complete = "");
   const target = location.hash && document.getElementById(location.hash.slice(1));
@@ -52,7 +49,8 @@ function start(): void {
   document.getElementById("theme")!.append(themeToggle());
   try {
     const report = readReport(document.getElementById("largo-data")?.textContent ?? "null");
-    if (report) show(report);
+    const run = readRun(document.getElementById("largo-run")?.textContent ?? "null");
+    if (report) show(report, run);
     else showMessage("No data", "This page is a template: largo fills it with the data of a report.");
   } catch (error) {
     if (!(error instanceof DataError)) throw error;

@@ -1,4 +1,4 @@
-// Where the notes of a panel stand: beside their point, where they cover no other note and few curves.
+// Where the notes of a panel stand: beside their point, where they cover no other note and no curve.
 
 export interface Box {
   left: number;
@@ -21,6 +21,7 @@ export interface PlacedNote {
 
 const HEIGHT = 14;
 const GAP = 8;
+const REACH = 20; // places that are tried above a point, and below it
 const SAMPLE = 3; // pixels between the samples of a line
 
 /** Points every few pixels along the polyline. */
@@ -35,6 +36,10 @@ export function samples(line: Pixel[]): Pixel[] {
   });
 }
 
+/** What a marker covers. */
+export const around = ({ x, y }: Pixel): Pixel[] =>
+  [-4, 0, 4].flatMap((dx) => [-4, 0, 4].map((dy) => ({ x: x + dx, y: y + dy })));
+
 const overlaps = (a: Box, b: Box) =>
   a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
@@ -42,7 +47,11 @@ const overlaps = (a: Box, b: Box) =>
 export function placeNote(at: Pixel, width: number, frame: Box, ink: Pixel[], taken: Box[]): PlacedNote {
   let best: PlacedNote | null = null;
   let least = Infinity;
-  for (const rise of [-1.1, 1.1, 0, -2.2, 2.2, -3.3, 3.3]) {
+  const rises = Array.from(
+    { length: 2 * REACH },
+    (_, i) => (i % 2 ? 1 : -1) * (1.1 + 0.4 * Math.floor(i / 2)),
+  );
+  for (const rise of [0, ...rises]) {
     for (const side of [0, -1, -0.5]) {
       const wanted = at.x + (side === -0.5 ? 0 : GAP * (1 + 2 * side)) + side * width;
       const left = Math.min(Math.max(wanted, frame.left + 2), frame.right - width - 2);
@@ -52,7 +61,7 @@ export function placeNote(at: Pixel, width: number, frame: Box, ink: Pixel[], ta
         (p) => p.x > box.left - 2 && p.x < box.right + 2 && p.y > box.top - 1 && p.y < box.bottom + 1,
       ).length;
       const away = Math.abs(left - wanted) + Math.abs(rise) * 2 + Math.abs(side) * 2;
-      const cost = covered * 3 + away + 1000 * taken.filter((other) => overlaps(box, other)).length;
+      const cost = covered * 50 + away + 1000 * taken.filter((other) => overlaps(box, other)).length;
       if (cost >= least) continue;
       least = cost;
       best = { x: left, y, box };

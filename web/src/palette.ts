@@ -55,11 +55,12 @@ const square: Corners = [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]]; //
 const up: Corners = [[0, -1.2], [1.15, 0.85], [-1.15, 0.85]]; // prettier-ignore
 const diamond: Corners = [[0, -1.3], [1.1, 0], [0, 1.3], [-1.1, 0]]; // prettier-ignore
 const down: Corners = [[0, 1.2], [1.15, -0.85], [-1.15, -0.85]]; // prettier-ignore
-const times: Corners = [[-0.9, -0.9], [0.9, 0.9], [0.9, -0.9], [-0.9, 0.9]]; // prettier-ignore
-const plus: Corners = [[-1.2, 0], [1.2, 0], [0, -1.2], [0, 1.2]]; // prettier-ignore
+const right: Corners = [[1.2, 0], [-0.85, 1.15], [-0.85, -1.15]]; // prettier-ignore
+const left: Corners = [[-1.2, 0], [0.85, 1.15], [0.85, -1.15]]; // prettier-ignore
 
-// Seven, so that with eight colours no pair of colour and marker comes twice among 56 numbers.
-const MARKERS = [null, square, up, diamond, down, times, plus];
+// Seven, so that with eight colours no pair of colour and marker comes twice among 56 numbers. All have an inside,
+// so that filled and open ones differ.
+const MARKERS = [null, square, up, diamond, down, right, left];
 
 type Context = Pick<CanvasRenderingContext2D, "moveTo" | "lineTo" | "closePath" | "arc">;
 
@@ -72,12 +73,11 @@ export function drawMarker(color: number, context: Context, size: number): void 
     context.arc(0, 0, r, 0, 2 * Math.PI);
     return;
   }
-  const open = corners === times || corners === plus;
   corners.forEach(([x, y], i) => {
-    if (i === 0 || (open && i === 2)) context.moveTo(r * x, r * y);
+    if (i === 0) context.moveTo(r * x, r * y);
     else context.lineTo(r * x, r * y);
   });
-  if (!open) context.closePath();
+  context.closePath();
 }
 
 /** The marker of a colour around (x, y) as the path of an SVG. */

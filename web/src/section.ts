@@ -2,7 +2,7 @@
 import temml from "temml";
 import { commandLine } from "./copy";
 import { tableCsv } from "./csv";
-import { button, h, paragraphs, scrollable } from "./dom";
+import { button, h, paragraphs, raised, scrollable } from "./dom";
 import { saveText } from "./download";
 import { figureElement } from "./figure";
 import { verdictBadge } from "./summary";
@@ -20,7 +20,9 @@ export interface Counters {
 function formulaElement(latex: string): HTMLElement {
   const box = h("div", { class: "formula" });
   temml.render(latex, box, { displayMode: true, throwOnError: false, annotate: true });
-  return scrollable(box, "Formula");
+  const outer = scrollable(box, "Formula");
+  outer.classList.add("formula-box");
+  return outer;
 }
 
 function numbersElement(numbers: NumberRow[], name: string): HTMLElement {
@@ -45,7 +47,7 @@ function tableElement(table: Table, number: number, file: string): HTMLElement {
   return h(
     "figure",
     { class: "table-figure" },
-    h("figcaption", {}, h("strong", {}, title ? `${name}.` : name), title),
+    h("figcaption", {}, h("strong", {}, title ? `${name}.` : name), ...raised(title)),
     long || make(),
     h("div", { class: "under" }, csv),
   );

@@ -40,11 +40,19 @@ export interface Slider {
   panels: Panel[][];
 }
 
-export interface Figure {
-  id: string;
+/** What a figure shows at a time. */
+export interface View {
   caption: string;
   panels: Panel[];
   slider?: Slider;
+  /** What stands on the x axis, where that can be chosen. */
+  x?: string;
+}
+
+export interface Figure extends View {
+  id: string;
+  /** The same with something else on the x axis. */
+  views?: View[];
 }
 
 export type Cell = Num | string | null;
@@ -78,6 +86,25 @@ export interface Section {
   command?: string;
 }
 
+export interface Fact {
+  label: string;
+  value: string;
+}
+
+/** What made the report; its numbers depend on none of it. All may be missing. */
+export interface Run {
+  date?: string;
+  version?: string;
+  commit?: string;
+  modified?: boolean;
+  compiler?: string;
+  machine?: string;
+  simd?: string;
+  threads?: number;
+  processes?: number;
+  device?: string;
+}
+
 export interface Report {
   kind: "reproduce" | "study";
   title: string;
@@ -86,4 +113,6 @@ export interface Report {
   command: string;
   seed?: Num;
   sections: Section[];
+  /** Said at the end of the page. */
+  about: Fact[];
 }

@@ -12,9 +12,10 @@
 
 namespace largo {
 
-/// A curve through (x[i], y[i]). It is broken where a value has no place: infinite, or not positive on a
-/// logarithmic axis. NaN throws InputError. low and high, both or neither, are a band around the curve, or
-/// the error bars of points; they end at the edge of the panel.
+/// A curve through (x[i], y[i]). Markers stand on these points only: filled ones on points, open ones on
+/// lines that must be told apart or have few points. The curve is broken where a value has no place:
+/// infinite, or not positive on a logarithmic axis. NaN throws InputError. low and high, both or neither, are
+/// a band around the curve, or the error bars of points; they end at the edge of the panel.
 struct Curve {
   enum class Style { line, dashed, dotted, points };
 
@@ -25,9 +26,9 @@ struct Curve {
   int color = 0;  ///< the same number is the same colour and marker in all panels; 7 is black, 8 is 0 again
 };
 
-/// A short text beside the point (x, y), such as the slope of a curve; it is moved up or down to where it
-/// covers no other note and, if possible, no curve. A note without a place in the panel (see Curve) is left
-/// out.
+/// A short text beside the point (x, y), such as the slope of a curve; it is moved up or down, and along the
+/// curve of its colour through the point if there is one, to where it covers no other note and, if possible,
+/// no curve. A note without a place in the panel (see Curve) is left out.
 struct Note {
   double x = 0, y = 0;
   std::string text;

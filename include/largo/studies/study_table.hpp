@@ -68,9 +68,10 @@ std::string to_csv(const StudyTable& table);
 /// [{"inputs", "results": {NAME: {"value", "error"}}}]}; a row without results has "message".
 std::string to_json(const StudyTable& table);
 
-/// The data of the report's page, as JSON of kind "study": a section for each result, with a figure over the
-/// first axis that is a number, a curve for each value of the next one, a slider for the one after, and a
-/// table.
-std::string report_data(const StudyTable& table, const std::string& command);
+/// The data of the report's page, as JSON of kind "study": a section for each result, with a table and a
+/// figure over `x`, or over the first axis that is a number, a curve for each value of the next one and a
+/// slider for the one after; on the page, every other axis that is a number can be chosen for x. InputError
+/// where `x`, unless empty, is no axis that is a number.
+std::string report_data(const StudyTable& table, const std::string& command, const std::string& x = {});
 
 }  // namespace largo

@@ -161,11 +161,150 @@ each("labels stand beside the middle of their axis, within the chart", async (pa
   expect(bad).toEqual([]);
 });
 
+each("markers on lines stand on computed points", async (page) => {
+  const astray = await page.evaluate(() => {
+    const out: string[] = [];
+    for (const chart of document.querySelectorAll(".chart svg")) {
+      const lines = [...chart.querySelectorAll("[data-mark=line] path")];
+      const vertices = lines.map((path) =>
+        [...path.getAttribute("d")!.matchAll(/[ML](-?[\d.]+),(-?[\d.]+)/g)].map(
+          (m) => [+m[1]!, +m[2]!] as const,
+        ),
+      );
+      for (const dots of chart.querySelectorAll("[data-mark=dot]")) {
+        const color = dots.getAttribute("stroke");
+        const own = lines.flatMap((path, i) =>
+          (path.getAttribute("stroke") ?? path.parentElement!.getAttribute("stroke")) === color
+            ? vertices[i]!
+            : [],
+        );
+        const open = dots.getAttribute("fill") === "var(--paper)";
+        if (!open || own.length === 0) continue; // points of their own, ends of bars
+        for (const dot of dots.children) {
+          const at = /translate\((-?[\d.]+),(-?[\d.]+)\)/.exec(dot.getAttribute("transform") ?? "");
+          if (!at) continue;
+          const near = own.some(([x, y]) => Math.hypot(x - +at[1]!, y - +at[2]!) < 0.6);
+          if (!near) out.push(`${chart.parentElement!.getAttribute("aria-label")}: ${at[0]}`);
+        }
+      }
+    }
+    return out;
+  });
+  expect(astray).toEqual([]);
+});
+
+each("what is wider than its place says so", async (page, view) => {
+  await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
+  await page.waitForTimeout(300);
+  const look = () =>
+    page.evaluate(() =>
+      [...document.querySelectorAll<HTMLElement>(".table, .formula")]
+        .filter((box) => box.checkVisibility())
+        .map((box) => {
+          const hint = box.parentElement!.querySelector<HTMLElement>(".scroll-hint")!;
+          const wide = box.scrollWidth > box.clientWidth + 1;
+          return { wide, hinted: hint.checkVisibility(), fades: getComputedStyle(box).maskImage !== "none" };
+        }),
+    );
+  // A box that was just opened is looked at by the page a little later.
+  await expect
+    .poll(async () => (await look()).filter(({ wide, hinted, fades }) => hinted !== wide || fades !== wide), {
+      timeout: 10_000,
+    })
+    .toEqual([]);
+  const boxes = await look();
+  if (
+    view === "phone" &&
+    sections.some((section) => (section.tables ?? []).some((t) => t.columns.length > 5))
+  )
+    expect(boxes.some(({ wide }) => wide)).toBe(true);
+  // At its end nothing is cut on the right any more.
+  const last = await page.evaluate(async () => {
+    const boxes = [...document.querySelectorAll<HTMLElement>(".table, .formula")];
+    const wide = boxes.find((box) => box.scrollWidth > box.clientWidth + 1);
+    if (!wide) return null;
+    wide.scrollLeft = wide.scrollWidth;
+    await new Promise((done) => setTimeout(done, 300));
+    return wide.className;
+  });
+  if (last !== null) expect(last.split(" ")).not.toContain("cut-right");
+  if (last !== null) expect(last.split(" ")).toContain("cut-left");
+});
+
+test("what is raised is raised", { timeout: 30_000 }, async () => {
+  const page = await open();
+  const texts = await page.locator("p, figcaption, dd, h2, li, td, th").allTextContents();
+  expect(texts.filter((text) => /\^[{\d¼½]/.test(text))).toEqual([]);
+  const wanted = html.match(/\^\{[^{}]*\}(?=[^"]*")/g)?.length ?? 0;
+  if (wanted && /"statement":"[^"]*\^\{/.test(html))
+    expect(await page.locator("sup").count()).toBeGreaterThan(0);
+  await page.context().close();
+});
+
+test("what made the report is said, all of it at the end", { timeout: 30_000 }, async () => {
+  const page = await open();
+  const run = JSON.parse(/id="largo-run">(.*?)<\/script>/s.exec(html)![1]!);
+  const head = (await page.locator("header").textContent()) ?? "";
+  expect(head).toContain(data.version);
+  if (run) {
+    const about = (await page.locator("#about").textContent()) ?? "";
+    for (const key of ["version", "commit", "compiler", "machine"])
+      if (run[key]) expect(about).toContain(run[key]);
+    expect(head).toContain(run.date.slice(0, 10));
+    if (run.commit) expect(head).toContain(run.commit.slice(0, 10));
+  }
+  for (const { label, value } of data.about ?? []) {
+    expect(await page.locator("#about").textContent()).toContain(`${label}${value}`);
+    expect(head).not.toContain(value);
+  }
+  if (run || data.about?.length)
+    expect(await page.locator("main > :last-child").getAttribute("id")).toBe("about");
+  await page.context().close();
+});
+
+const choosing = figures.filter((figure) => figure.views?.length);
+test.runIf(choosing.length)(
+  "what is on the x axis can be chosen, for all figures",
+  { timeout: 60_000 },
+  async () => {
+    const page = await open();
+    const root = (figure: Figure) => page.locator(`[id="figure-${figure.id}"]`);
+    const label = (figure: Figure) => root(figure).locator(".chart").first().getAttribute("aria-label");
+    const [first] = choosing;
+    const select = root(first!).locator("select");
+    const views = [first!, ...first!.views!];
+    expect(await select.locator("option").allTextContents()).toEqual(views.map((view) => view.x));
+    for (const view of [...views].reverse()) {
+      await select.selectOption(view.x!);
+      for (const figure of choosing) {
+        const same = [figure, ...figure.views!].find((one) => one.x === view.x)!;
+        await expect.poll(() => label(figure)).toContain(`against ${same.panels[0]!.x_label} `);
+        await root(figure).scrollIntoViewIfNeeded();
+        await expect.poll(() => root(figure).locator("[data-mark=line] path").count()).toBeGreaterThan(0);
+        expect(await root(figure).locator("figcaption").textContent()).toContain(same.caption);
+        expect(await root(figure).locator("select").inputValue()).toBe(view.x);
+      }
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        root(first!).locator(".tools button", { hasText: "CSV" }).click(),
+      ]);
+      const csv = readFileSync(await download.path(), "utf8")
+        .trimEnd()
+        .split("\n");
+      const frames = view.slider?.panels ?? [view.panels];
+      expect(csv.length).toBe(frames.flat().flatMap((p) => p.curves.flatMap((c) => c.x)).length + 1);
+      if (shots) await root(first!).screenshot({ path: `${shots}/against-${view.x}.png` });
+    }
+    await page.context().close();
+  },
+);
+
 test("tables have a name, those without a title no full stop", { timeout: 60_000 }, async () => {
   const page = await open();
   const captions = await page.locator(".table-figure figcaption").allTextContents();
   const titles = sections.flatMap((section) => section.tables ?? []).map((table) => table.title);
-  expect(captions).toEqual(titles.map((title, i) => `Table ${i + 1}${title && `. ${title}`}`));
+  const plain = (title: string) => title.replace(/\^\{([^{}]*)\}/g, "$1"); // raised
+  expect(captions).toEqual(titles.map((title, i) => `Table ${i + 1}${title && `. ${plain(title)}`}`));
   await page.context().close();
 });
 
@@ -295,7 +434,7 @@ test.runIf(figures.length)("figures come as SVG, PNG and CSV", { timeout: 120_00
 
 test("the keyboard reaches everything that can be used", { timeout: 60_000 }, async () => {
   const page = await open();
-  const all = "a[href], button, summary, input";
+  const all = "a[href], button, summary, input, select";
   const wanted = await page.locator(all).count();
   const reached = new Set<number>();
   for (let i = 0; i < wanted + 40; ++i) {

@@ -36,7 +36,7 @@ test("a figure in long format, panels without a title by number", () => {
 
 test("a figure with a slider has all frames, its value first", () => {
   const slider = { label: "L", values: [10, Infinity], panels: [[panel("p", [1])], [panel("p", [2])]] };
-  const lines = figureCsv({ id: "f", caption: "", panels: [panel("p", [1])], slider }).split("\n");
+  const lines = figureCsv({ caption: "", panels: [panel("p", [1])], slider }).split("\n");
   expect(lines).toEqual([
     "L,panel,label,x,y,low,high",
     '10,p,"a, ""b""",0,1,,',

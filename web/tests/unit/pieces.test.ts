@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
 import { makeAxis } from "../../src/axis";
 import { placeNote, samples } from "../../src/notes";
-import { markerIndices, pieces } from "../../src/pieces";
-import type { Curve } from "../../src/types";
+import { legendEntries } from "../../src/legend";
+import { markerIndices, markers, pieces } from "../../src/pieces";
+import type { Curve, Panel } from "../../src/types";
 
 const curve = (y: number[], more: Partial<Curve> = {}): Curve => ({
   label: "",
@@ -46,6 +47,64 @@ test("markers stand apart, at most about seven on a piece, elsewhere for each co
   first.slice(1).forEach((at, i) => expect((at - first[i]!) * 3).toBeGreaterThan(60));
   expect(second).not.toEqual(first);
   expect(markerIndices([{ x: 5, y: 5 }], 3)).toEqual([0]);
+});
+
+test("few points have a marker each, and so have many that are apart", () => {
+  const line = (n: number, step: number) => Array.from({ length: n }, (_, i) => ({ x: i * step, y: 100 }));
+  expect(markerIndices(line(5, 60), 2)).toEqual([0, 1, 2, 3, 4]);
+  expect(markerIndices(line(20, 2), 2)).toHaveLength(20);
+  expect(markerIndices(line(30, 20), 2)).toHaveLength(30);
+});
+
+const panel = (...curves: Curve[]): Panel => ({
+  title: "",
+  x_label: "",
+  y_label: "",
+  log_x: false,
+  log_y: false,
+  curves,
+  notes: [],
+});
+
+test("open markers are on lines, filled ones are points, and the legend shows what is drawn", () => {
+  const dense = (color: number, more: Partial<Curve> = {}) =>
+    curve(Array<number>(50).fill(1), { label: `line ${color}`, color, ...more });
+  const points = (color: number, label = "", count = 4) =>
+    curve(Array<number>(count).fill(2), { style: "points", color, label });
+  const seen = (...curves: Curve[]) => {
+    const { on, inLegend } = markers([panel(...curves)]);
+    const whole = panel(...curves);
+    return curves.map((c) => [on(whole, c), inLegend(whole, c)]);
+  };
+  // A dense line alone needs none; a sparse one says where it was computed; dashed ones never have any.
+  expect(seen(dense(0), dense(1, { style: "dashed" }))).toEqual([
+    [false, "none"],
+    [false, "none"],
+  ]);
+  expect(seen(curve([1, 2, 3], { label: "sparse" }))).toEqual([[true, "hollow"]]);
+  expect(seen(dense(0), dense(1))).toEqual([
+    [true, "hollow"],
+    [true, "hollow"],
+  ]);
+  // Points of the colour show its marker: in their own entry, or in that of the line where they have none.
+  expect(seen(dense(0), dense(1), points(0))[0]).toEqual([false, "solid"]);
+  expect(seen(dense(0), dense(1), points(0, "sampled"))[0]).toEqual([false, "none"]);
+  expect(seen(dense(0), dense(1), points(0, "sampled", 1))[0]).toEqual([true, "hollow"]); // one is not enough
+  const entries = legendEntries([panel(dense(0), dense(1), points(0, "sampled"))]);
+  expect(entries.map(({ mark }) => mark)).toEqual(["none", "hollow", "solid"]);
+});
+
+test("a note finds the one free place of a crowded panel", () => {
+  const frame = { left: 0, top: 0, right: 300, bottom: 200 };
+  const rows = Array.from({ length: 13 }, (_, i) => i * 10).filter((y) => y < 130);
+  const ink = rows.flatMap((y) =>
+    samples([
+      { x: 0, y },
+      { x: 300, y },
+    ]),
+  );
+  const { box } = placeNote({ x: 150, y: 60 }, 80, frame, ink, []);
+  expect(box.top).toBeGreaterThanOrEqual(120);
 });
 
 test("a note avoids the curve and other notes, and stays inside", () => {

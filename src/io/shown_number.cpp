@@ -1,4 +1,4 @@
-#include "shown_number.hpp"
+#include "largo/io/shown_number.hpp"
 
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +8,8 @@
 
 namespace largo {
 namespace {
+
+constexpr double kCounted = 1e9;  // whole numbers below may be lengths, of which a token less is another
 
 std::string with_minus(const std::string& text) {
   return text.starts_with('-') ? fmt::format("−{}", text.substr(1)) : text;
@@ -25,8 +27,10 @@ std::string raised(int exponent) {
 std::string shown(double value, int digits) {
   if (std::isinf(value)) return value > 0 ? "∞" : "−∞";
   if (value == 0) return "0";
-  if (std::abs(value) < 1e6 && value == std::floor(value)) return with_minus(fmt::format("{:.0f}", value));
   const std::string text = fmt::format("{:.{}e}", value, digits - 1);
+  const bool whole = value == std::floor(value);
+  const bool rounded = std::strtod(text.c_str(), nullptr) != value;
+  if (whole && std::abs(value) < (rounded ? kCounted : 1e6)) return with_minus(fmt::format("{:.0f}", value));
   const std::size_t e = text.find('e');
   const int exponent = std::atoi(text.c_str() + e + 1);
   if (exponent >= -3 && exponent < 6) {
