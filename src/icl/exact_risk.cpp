@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <memory>
 #include <numbers>
 #include <span>
 #include <utility>
@@ -9,8 +11,8 @@
 
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
-#include "icl/task_scores.hpp"
 #include "icl/standard_coordinates.hpp"
+#include "icl/task_scores.hpp"
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
 
@@ -22,12 +24,12 @@ constexpr double kDepth = 34;
 constexpr double kLeastLength = 1e12;
 // Steps of the rules at short lengths. The statistics change where s is about √(2 ln L), within about 1 of s:
 // rules have a fixed number of nodes there.
-constexpr double kStep = 0.2;            // over s
-constexpr double kStepOfScores = 0.6;    // of s, at most
-constexpr double kStepsOfXi = 8;         // in a unit of v, ξ = exp(v - e^-v)
-constexpr double kStepsPerScore = 0.5;   // more, for each unit of √(2 ln L)
+constexpr double kStep = 0.2;           // over s
+constexpr double kStepOfScores = 0.6;   // of s, at most
+constexpr double kStepsOfXi = 8;        // in a unit of v, ξ = exp(v - e^-v)
+constexpr double kStepsPerScore = 0.5;  // more, for each unit of √(2 ln L)
 constexpr double kFirstXi = -3.4;
-constexpr double kLinearFrom = 40;       // log(1 + e^t) = t there
+constexpr double kLinearFrom = 40;  // log(1 + e^t) = t there
 // Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
 constexpr double kLargeLimit = 100;
 
@@ -56,7 +58,8 @@ struct HalfSums {  // from even nodes and from odd ones
 
 class GivenXi {
  public:
-  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest) : law_(law), table_(table), rest_(rest) {}
+  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest)
+      : law_(law), table_(table), rest_(rest) {}
 
   ScoreFactors factors(double square) {
     if (!(square < kLargestScoreSpread * kLargestScoreSpread)) {
@@ -79,10 +82,12 @@ class GivenXi {
     // far from zero, and ends like a Gaussian, against which the statistics rise from 1/L to 1.
     const double L = table_.L(), reach = std::sqrt(2 * kDepth);
     double first = -kDepth / law_.rank() - 1 + 0.5 * std::log(law_.smallest_ratio());
-    if (law_.lowest() > reach) first = std::max(first, std::log(std::expm1(std::min(law_.lowest() - reach, 600.0))));
+    if (law_.lowest() > reach)
+      first = std::max(first, std::log(std::expm1(std::min(law_.lowest() - reach, 600.0))));
     if (law_.lowest() - reach > kLinearFrom) first = std::max(first, law_.lowest() - reach);
     const double last = law_.highest() + std::sqrt(2 * (kDepth + std::log(std::max(L, kLeastLength))));
-    const double largest_change = std::min(std::sqrt(law_.largest()), std::sqrt(2 * std::log(std::max(L, 2.0))));
+    const double largest_change =
+        std::min(std::sqrt(law_.largest()), std::sqrt(2 * std::log(std::max(L, 2.0))));
     const double step = std::min(kStep, kStepOfScores / largest_change);
     struct Node {
       double q, weight;
@@ -158,14 +163,41 @@ class ExactRisk {
     head_.noise = coordinates_.noise();
   }
 
+  /// Whether the turn is not known well enough for the part of the gradient that needs it (gradient_of()).
+  bool has_small_label() const {
+    return head_.hidden.cols() > 1 && std::abs(head_.label) < kSmallLabel * label_unit();
+  }
+
+  /// The gradient in U_21, and the rest as it is, from differences to both sides along the label: its error
+  /// is of second order in their size, and known from twice the size.
+  void mend_label(RiskAndGradient& found, const Execution& execution) const {
+    const Eigen::Index d = coordinates_.dimension();
+    const auto around = [&](double size) {
+      RegressionParameters mean{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
+      for (const double sign : {1.0, -1.0}) {
+        ExactRisk moved = *this;
+        moved.head_.label += sign * size * label_unit();
+        const RiskAndGradient there = moved.compute(Wanted::gradient, execution);
+        mean.U += 0.5 * to_parameters(there.gradient, d).U;
+        found.gradient_error += there.gradient_error;
+      }
+      return Vector(mean.U.row(d).head(d));
+    };
+    const Vector near = around(kLabelStep), far = around(2 * kLabelStep);
+    RegressionParameters mended = to_parameters(found.gradient, d);
+    mended.U.row(d).head(d) = near;
+    found.gradient = to_vector(mended);
+    found.gradient_error += (far - near).norm();
+  }
+
   RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
     const std::vector<XiNode> rule = xi_rule(table_->L());
     const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
     const std::size_t width = kScalars + 2 * slopes;
-    const auto rows = distribute_rows(
-        static_cast<std::ptrdiff_t>(rule.size()), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
-          fill(rule[static_cast<std::size_t>(i)], wanted, row);
-        });
+    const auto rows = distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
+                                      [&](std::ptrdiff_t i, std::span<double> row) {
+                                        fill(rule[static_cast<std::size_t>(i)], wanted, row);
+                                      });
     // Sums over all nodes, over every other one of the rule over ξ, and likewise of the other rules.
     Vector even = Vector::Zero(static_cast<Eigen::Index>(width)), odd = even;
     for (std::size_t i = 0; i < rule.size(); ++i) {
@@ -175,6 +207,14 @@ class ExactRisk {
   }
 
  private:
+  static constexpr double kSmallLabel = 1e-4, kLabelStep = 1e-3;
+
+  // Labels of this size change scores as much as all else together, or by one.
+  double label_unit() const {
+    const double tasks = std::sqrt(head_.tasks.squaredNorm() + head_.noise);
+    return std::max(head_.hidden.norm(), 1.0) / (tasks > 0 ? tasks : 1);
+  }
+
   enum : Eigen::Index { kEven, kOdd, kContour, kSize, kTable, kScalars };
 
   std::size_t slope_size() const {
@@ -245,12 +285,14 @@ class ExactRisk {
       return Vector(sums.segment(kScalars + half * slopes, slopes));
     };
     const Vector rest = gradient_of(part(all, 0) + part(all, 1));
-    const Vector coarse = gradient_of(2 * part(all, 0)), coarse_xi = gradient_of(2 * (part(even, 0) + part(even, 1)));
+    const Vector coarse = gradient_of(2 * part(all, 0)),
+                 coarse_xi = gradient_of(2 * (part(even, 0) + part(even, 1)));
     found.gradient = rest;
     if (rest_ == Rest::of_limit) found.gradient += limit_.gradient;
     const double norm = rest.norm();
-    found.gradient_error = error_of((rest - coarse).norm(), norm) + error_of((rest - coarse_xi).norm(), norm) +
-                           norm * (found.risk.error / std::max(size, 1e-300)) + kRounding * found.gradient.norm();
+    found.gradient_error =
+        error_of((rest - coarse).norm(), norm) + error_of((rest - coarse_xi).norm(), norm) +
+        norm * (found.risk.error / std::max(size, 1e-300)) + kRounding * found.gradient.norm();
     return found;
   }
 
@@ -283,7 +325,10 @@ Estimate exact_risk(const RegressionProblem& problem, double L, const Regression
 
 RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,
                                         const RegressionParameters& parameters, const Execution& execution) {
-  return make(problem, L, parameters).compute(Wanted::gradient, execution);
+  const ExactRisk risk = make(problem, L, parameters);
+  RiskAndGradient found = risk.compute(Wanted::gradient, execution);
+  if (risk.has_small_label()) risk.mend_label(found, execution);
+  return found;
 }
 
 }  // namespace largo

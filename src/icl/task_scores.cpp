@@ -57,12 +57,13 @@ struct TaskScores::Tilt {
 
 // A form under a tilt: its mean and the mean of its gradient.
 struct TaskScores::TiltedForm {
-  TiltedForm(const Form& form, const Tilt& tilt) : average(number(form.c)), gradient(tilt.D.size()) {
+  TiltedForm(const Form& form, const Tilt& tilt, Eigen::Index rank)
+      : average(number(form.c)), gradient(tilt.D.size()) {
     const auto n = static_cast<Eigen::Index>(tilt.D.size());
     for (Eigen::Index i = 0; i < n; ++i) {
       const auto at = static_cast<std::size_t>(i);
       Complex half = number(form.b[i]);
-      for (Eigen::Index j = 0; j < n; ++j) half += form.A(i, j) * tilt.mean[static_cast<std::size_t>(j)];
+      for (Eigen::Index j = 0; j < rank; ++j) half += form.A(i, j) * tilt.mean[static_cast<std::size_t>(j)];
       average += tilt.mean[at] * (half + number(form.b[i])) + form.A(i, i) * tilt.D[at];
       gradient[at] = 2 * half;
     }
@@ -121,10 +122,12 @@ TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi)
   y_ = form(omegas_.transpose() * head.targets * queries_, 0);
   cc_ = c_.A.cwiseProduct(c_.A);
   cy_ = c_.A.cwiseProduct(y_.A);
+  rest_cc_ = cc_.rightCols(n - rank_).rowwise().sum();
+  rest_cy_ = cy_.rightCols(n - rank_).rowwise().sum();
 }
 
-// Of decay ζ + Σ (log D + (1 - ζ) D m²/λ)/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above, to
-// 1e-3.
+// Of decay ζ + Σ (log D + (1 - ζ) D m²/λ)/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above,
+// to 1e-3.
 TaskScores::Crossing TaskScores::crossing(double q) const {
   const double decay = q / (2 * largest_);
   double low = 0.5 / decay;  // the sum is at least that of the largest λ
@@ -172,7 +175,7 @@ void TaskScores::add_constant(double weight, const ScoreFactors& factors, ScoreS
 }
 
 void TaskScores::add(double q, const Crossing& crossing, double weight, const ScoreFactors& factors,
-                   ScoreSums& sums) const {
+                     ScoreSums& sums) const {
   const double decay = q / (2 * largest_);
   double curvature = 0;
   for (Eigen::Index j = 0; j < rank_; ++j) {
@@ -229,13 +232,13 @@ void TaskScores::add(double q, const Crossing& crossing, double weight, const Sc
 }
 
 void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSums& sums) const {
-  const TiltedForm c(c_, tilt), y(y_, tilt), kappa(kappa_, tilt);
+  const TiltedForm c(c_, tilt, rank_), y(y_, tilt, rank_), kappa(kappa_, tilt, rank_);
   Complex cc = c.average * c.average, cy = c.average * y.average;
   const Eigen::Index n = ratio_.size();
   for (Eigen::Index i = 0; i < n; ++i) {
     const auto at = static_cast<std::size_t>(i);
-    Complex with_c = number(0), with_y = number(0);
-    for (Eigen::Index j = 0; j < n; ++j) {
+    Complex with_c = number(rest_cc_[i]), with_y = number(rest_cy_[i]);
+    for (Eigen::Index j = 0; j < rank_; ++j) {
       const Complex& D = tilt.D[static_cast<std::size_t>(j)];
       with_c += cc_(i, j) * D;
       with_y += cy_(i, j) * D;
@@ -271,8 +274,8 @@ void add_moments(const ComplexVector& D, const ComplexVector& mean, const Comple
     entry(i + 1, 0) += first;
     entry(0, i + 1) += first;
     for (std::size_t j = 0; j <= i; ++j) {
-      double sum =
-          real_sum(to_mean, mean[j]) + real_sum(to_slope, slope[j]) + real_sum(to_hessian * D[j], hessian(i, j));
+      double sum = real_sum(to_mean, mean[j]) + real_sum(to_slope, slope[j]) +
+                   real_sum(to_hessian * D[j], hessian(i, j));
       if (i == j) sum += real_sum(weighted, D[i]);
       entry(i + 1, j + 1) += sum;
       if (i != j) entry(j + 1, i + 1) += sum;
@@ -282,8 +285,8 @@ void add_moments(const ComplexVector& D, const ComplexVector& mean, const Comple
 
 }  // namespace
 
-void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y, const TiltedForm& kappa,
-                          const ScoreFactors& factors, ScoreSums& sums) const {
+void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y,
+                            const TiltedForm& kappa, const ScoreFactors& factors, ScoreSums& sums) const {
   const auto n = tilt.D.size();
   const auto at = [](const Matrix& A, std::size_t i, std::size_t j) {
     return A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
@@ -298,7 +301,8 @@ void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedF
   };
   // κ: noise
   slope.assign(n, number(0));
-  add(number(factors.noise), [&](std::size_t, std::size_t) { return number(0); }, sums.values);
+  add(
+      number(factors.noise), [&](std::size_t, std::size_t) { return number(0); }, sums.values);
   // dy: cross c
   for (std::size_t i = 0; i < n; ++i) slope[i] = factors.cross * Dc[i];
   add(

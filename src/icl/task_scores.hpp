@@ -94,12 +94,13 @@ class TaskScores {
   double xi_;
   int rank_ = 0;
   double largest_ = 0, smallest_ratio_ = 1, smallest_square_ = 0, highest_ = 0, lowest_ = 0;
-  Vector ratio_;     // λ_j/λ
-  Vector distance_;  // m_j²/λ
-  Vector shift_;     // σ_j m_j/λ
+  Vector ratio_;                              // λ_j/λ
+  Vector distance_;                           // m_j²/λ
+  Vector shift_;                              // σ_j m_j/λ
   Matrix scores_, tasks_, queries_, omegas_;  // û + u_y ŵ, ŵ, χ and ω as maps of (1, ζ)
   Form c_, y_, kappa_;
-  Matrix cc_, cy_;  // products of coefficients of the forms
+  Matrix cc_, cy_;            // products of coefficients of the forms
+  Vector rest_cc_, rest_cy_;  // sums of their rows where D_j = 1
 };
 
 }  // namespace largo
