@@ -81,7 +81,7 @@ PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& pro
 
 Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
 
-// Gaussian covariates: exact, or a quasi-Monte-Carlo average over tasks.
+// Gaussian covariates: exact, or above 32 dimensions off the invariant set a quasi-Monte-Carlo average.
 Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
                const RegressionParameters& parameters, double L) {
   const TaskNodes nodes{options.nodes, options.seed};
@@ -188,7 +188,7 @@ void add_icl_risk_command(CLI::App& icl) {
   command->add_option("--draws", options->draws, "sampled prompts, with --covariates")
       ->transform(whole_number(2, std::uint64_t{1} << 30))
       ->capture_default_str();
-  command->add_option("--nodes", options->nodes, "tasks to average over, with --U and --V")
+  command->add_option("--nodes", options->nodes, "tasks to average over, with --U and --V, if d is above 32")
       ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
   command->get_option("--draws")->needs("--covariates");

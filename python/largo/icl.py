@@ -186,7 +186,9 @@ def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
 def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
          v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
          threads: int = 0, progress: Progress = None) -> Estimate:
-    """R_L at (A, b) = `point`, exact, or at any (U, v), averaged over `nodes` tasks; prompts are not sampled.
+    """R_L at (A, b) = `point` or at any (U, v), exact: nothing is sampled.
+
+    Off the invariant set and above 32 dimensions it is an average over `nodes` tasks instead. `error` is a bound.
 
     `L` is one length or an array of them, finite or ∞; the result has its shape.
 

@@ -13,9 +13,9 @@ namespace largo {
 std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
                                                     const TaskNodes& nodes, const Execution& execution);
 
-/// R_L(U, v) of softmax attention with R_∞ exact, the rest as a difference from the invariant point (A, b)
-/// that (U, v) contains, where R_L is exact: over nodes goes only what is new off the invariant set. Where
-/// the plain average over nodes has the smaller error, that.
+/// R_L(U, v) of softmax attention: exact_risk() up to kMostExactDimension, where it takes some seconds; the
+/// average over nodes beyond.
+inline constexpr Eigen::Index kMostExactDimension = 32;
 Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
                                const TaskNodes& nodes, const Execution& execution);
 

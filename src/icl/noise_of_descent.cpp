@@ -30,11 +30,10 @@ bool has_one_size(const DescentOptions& descent) {
 
 DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                             const Execution& execution) {
-  const Eigen::Index d = plan.problem.dimension();
-  const TaskNodes nodes = final_nodes(plan);
+  // Over the same nodes for both: differences of neighbours are far more accurate than either.
+  const auto risk = risk_of(plan, run.attention, run.L, final_nodes(plan), execution);
   const auto risk_at = [&](const TrainingRun& path, const Vector& parameters) {
-    const RegressionParameters here = to_parameters(path.map->map(parameters), d);
-    return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution).value;
+    return risk->at(parameters_of(plan, path, parameters)).value;
   };
   double count = 0, mean = 0, squares = 0;
   for (const TrajectoryPoint& point : run.path.points()) {

@@ -20,6 +20,7 @@ class StandardCoordinates {
  public:
   explicit StandardCoordinates(const RegressionProblem& problem);
 
+  Eigen::Index dimension() const { return d_; }
   Eigen::Index size() const { return (d_ + 1) * (d_ + 2); }
   /// Of (U, v) in the layout of to_vector(); InputError for another size, or numbers that are not finite.
   StandardParameters from(const ConstVectorRef& parameters) const;

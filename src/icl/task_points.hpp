@@ -19,19 +19,26 @@ inline constexpr std::int64_t kFewestPoints = 512;  ///< a block of the kernel t
 Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed,
                      const Execution& execution = {});
 
-/// Positive weights for such points (ω, χ), ω the first `task_dimension` coordinates: of all that give the
-/// averages of 1, χ_i χ_j, ω_k ω_l, χ_i χ_j |χ|² and χ_i χ_j ω_k ω_l exactly, those of least relative
-/// entropy. Risks are close to quadratic in the query and in the task, so that most of their error goes.
-/// Equal weights where there are too few points for that. Cost: O(n d⁸), 0.3 s for d = 5 and n = 8192.
-Vector calibrated_weights(const Matrix& points, Eigen::Index task_dimension, const Execution& execution = {});
+/// Moves points (ω, χ), ω the first `task_dimension` coordinates, further out: each of |ω| and |χ| by a cube
+/// beyond about its mean. Returns the weights, with sum one, that make them standard normal again. None is
+/// much above the average, and pairs in which both are large, which carry R_L - R_∞ off the invariant set,
+/// are no longer rare.
+Vector stretch(Matrix& points, Eigen::Index task_dimension);
+
+/// Positive weights for such points: of all that give the averages of 1, χ_i χ_j, ω_k ω_l, χ_i χ_j |χ|² and
+/// χ_i χ_j ω_k ω_l exactly, those of least entropy relative to the `given` ones. Risks are close to quadratic
+/// in the query and in the task, so that most of their error goes. The given weights where there are too few
+/// points for that. Cost: O(n d⁸), 0.3 s for d = 5 and n = 8192.
+Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Index task_dimension,
+                          const Execution& execution = {});
 
 struct TaskPoints {
-  Matrix points;
+  Matrix points;   ///< stretched
   Vector weights;  ///< calibrated up to kMostCalibrated points
 };
 inline constexpr std::int64_t kMostCalibrated = 8192;
 
-/// Both; the last few are kept, for the risks at other lengths.
+/// All of this; the last few are kept, for the risks at other lengths.
 std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
                                               std::int64_t count, std::uint64_t seed,
                                               const Execution& execution = {});

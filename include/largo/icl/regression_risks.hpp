@@ -25,7 +25,7 @@ namespace largo {
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
                                            double L);
 
-/// How the average over (w, x_q) is taken where there is no better way.
+/// How the average over (w, x_q) is taken where quadrature (exact_risk.hpp) is too slow: along flows.
 struct TaskNodes {
   std::int64_t count = 4096;  ///< rounded up to a power of two, at least 512
   std::uint64_t seed = 1;     ///< of the shift
@@ -33,11 +33,14 @@ struct TaskNodes {
 
 /// R_L(U, v) for any parameters, in the layout of to_vector(). Polynomials (linear attention, L = ∞) are
 /// averaged exactly, by a rule of degree 5 in w. Softmax risks are averages over points (w, x_q) of Sobol's
-/// sequence after a random digital shift, each with (-w, x_q), so that the invariant set stays one; up to
-/// 8192 with weights that make second moments and their products exact. The spread over eight parts estimates
-/// the error. Prompts are integrated exactly (by a table to 1e-6). The gradient is that of the average, and
-/// no point's share is negative: flows cannot escape through its error. Cost: 25 ns a node for d = 5, 5 µs
-/// for polynomials; weights once, 0.3 s for 8192 nodes.
+/// sequence after a random digital shift, moved outwards and weighted accordingly, so that pairs of large w
+/// and x_q are among them, each with (-w, x_q), so that the invariant set stays one; up to 8192 with weights
+/// that make second moments and their products exact. The error is the standard error of eight parts, each
+/// without what the weights make exact: well above the error of the average of all. At very long lengths even
+/// these points may miss what R_L - R_∞ is made of: for a risk with a bound on its error there is
+/// exact_risk(). Prompts are integrated exactly (by a table to 1e-6). The gradient is that of the average,
+/// and no point's share is negative: flows cannot escape through its error. Cost: 25 ns a node for d = 5, 5
+/// µs for polynomials; weights once, 0.3 s for 8192 nodes.
 std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                                          const TaskNodes& nodes = {}, const Execution& execution = {});
 

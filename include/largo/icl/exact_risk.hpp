@@ -1,0 +1,35 @@
+// R_L(U, v) of softmax attention for any parameters, by quadrature: no sampling, whatever the dimension is.
+//
+// Given the coordinate ξ of the query along U_21, the only one that multiplies the task, s² is a quadratic
+// form of a Gaussian. So the average over (w, x_q) is one integral over ξ and one over s². docs/icl.md
+// derives this.
+#pragma once
+
+#include "largo/icl/regression_problem.hpp"
+#include "largo/numerics/estimate.hpp"
+#include "largo/numerics/execution.hpp"
+
+namespace largo {
+
+/// R_L(U, v). Domain: 1 <= L <= kLargestL; otherwise, and where scores overflow, InputError. Error: 1e-9 of
+/// the risk or less, usually 1e-11. What is reported is larger than that by construction: the sum of the
+/// changes when each of the three rules (over ξ, over s², on the contours that invert its transform) has
+/// every other node only, raised to the power 3/2 because a rule with all its nodes squares their error, and
+/// the errors of the table and of rounding. Cost for d = 1, 2, 5, 10: see docs/icl.md; the first time at a
+/// length a SoftmaxTable.
+Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
+                    const Execution& execution = {});
+
+/// The risk together with its gradient in (U, v), in the layout of to_vector(), and a bound on the gradient's
+/// error in the Euclidean norm, by the same rules. Where U_21 is small beside U_11 the part of the gradient
+/// along it loses digits, in proportion; the error reported knows.
+struct RiskAndGradient {
+  Estimate risk;
+  Vector gradient;
+  double gradient_error = 0;
+};
+RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,
+                                        const RegressionParameters& parameters,
+                                        const Execution& execution = {});
+
+}  // namespace largo

@@ -1,0 +1,334 @@
+#include "largo/icl/exact_risk.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numbers>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "icl/polynomial_risk.hpp"
+#include "icl/risk_statistics.hpp"
+#include "icl/standard_coordinates.hpp"
+#include "icl/task_scores.hpp"
+#include "largo/numerics/check.hpp"
+#include "numerics/distribute.hpp"
+
+namespace largo {
+namespace {
+
+// What is below e^-kDepth of an average is left out.
+constexpr double kDepth = 34;
+constexpr double kLeastLength = 1e12;
+// Steps of the rules at short lengths. The statistics change where s is about √(2 ln L), within about 1 of s:
+// rules have a fixed number of nodes there.
+constexpr double kStep = 0.2;           // over s
+constexpr double kStepOfScores = 0.6;   // of s, at most
+constexpr double kStepsOfXi = 8;        // in a unit of v, ξ = exp(v - e^-v)
+constexpr double kStepsPerScore = 0.5;  // more, for each unit of √(2 ln L)
+constexpr double kFirstXi = -3.4;
+constexpr double kLinearFrom = 40;  // log(1 + e^t) = t there
+// Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
+constexpr double kLargeLimit = 100;
+
+// Over ξ > 0 with the weights of a standard normal, both signs counted: a rule in v, ξ = exp(v - e^-v).
+struct XiNode {
+  double xi, weight;
+};
+std::vector<XiNode> xi_rule(double L) {
+  const double step = 1 / (kStepsOfXi + kStepsPerScore * std::sqrt(2 * std::log(L)));
+  const double last = std::sqrt(2 * (kDepth + std::log(std::max(L, kLeastLength))));
+  std::vector<XiNode> nodes;
+  for (int i = 0;; ++i) {
+    const double v = kFirstXi + step * i, xi = std::exp(v - std::exp(-v));
+    if (xi > last) return nodes;
+    const double density = 2 * std::exp(-xi * xi / 2) / std::sqrt(2 * std::numbers::pi);
+    nodes.push_back({xi, step * density * xi * (1 + std::exp(-v))});
+  }
+}
+
+// R_L as a sum of R_∞ and the rest, or of ½ E y² and the rest.
+enum class Rest { of_limit, of_null };
+
+struct HalfSums {  // from even nodes and from odd ones
+  ScoreSums even, odd;
+};
+
+class GivenXi {
+ public:
+  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest)
+      : law_(law), table_(table), rest_(rest) {}
+
+  ScoreFactors factors(double square) {
+    if (!(square < kLargestScoreSpread * kLargestScoreSpread)) {
+      fail("exact_risk", "the scores overflow: scale down the parameters");
+    }
+    const RiskStatistics f = risk_statistics(table_, square);
+    error_ = std::max(error_, f.relative_error);
+    const double one = rest_ == Rest::of_null ? 1 : 0;
+    return {f.phi + one, f.p - one, f.p, f.phi_slope, f.p_slope};
+  }
+
+  void add_to(HalfSums& sums) {
+    if (law_.rank() == 0) {
+      const ScoreFactors here = factors(law_.smallest_square());
+      law_.add_constant(0.5, here, sums.even);
+      law_.add_constant(0.5, here, sums.odd);
+      return;
+    }
+    // In t, √(Q/λ) = ρ = log(1 + e^t): the law begins like ρ^rank below the smallest of the λ_j, unless it is
+    // far from zero, and ends like a Gaussian, against which the statistics rise from 1/L to 1.
+    const double L = table_.L(), reach = std::sqrt(2 * kDepth);
+    double first = -kDepth / law_.rank() - 1 + 0.5 * std::log(law_.smallest_ratio());
+    if (law_.lowest() > reach)
+      first = std::max(first, std::log(std::expm1(std::min(law_.lowest() - reach, 600.0))));
+    if (law_.lowest() - reach > kLinearFrom) first = std::max(first, law_.lowest() - reach);
+    const double last = law_.highest() + std::sqrt(2 * (kDepth + std::log(std::max(L, kLeastLength))));
+    const double largest_change =
+        std::min(std::sqrt(law_.largest()), std::sqrt(2 * std::log(std::max(L, 2.0))));
+    const double step = std::min(kStep, kStepOfScores / largest_change);
+    struct Node {
+      double q, weight;
+      TaskScores::Crossing crossing;
+      double size;
+    };
+    std::vector<Node> nodes;
+    double top = -std::numeric_limits<double>::infinity();
+    for (int i = 0; first + step * i < last; ++i) {
+      const double t = first + step * i;
+      const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
+      Node node{law_.largest() * rho * rho, step * law_.largest() * 2 * rho / (1 + std::exp(-t)), {}, 0};
+      node.crossing = law_.crossing(node.q);
+      const double square = law_.smallest_square() + node.q;
+      const double most = kLargestScoreSpread * kLargestScoreSpread;
+      const ScoreFactors f = factors(std::min(square, 0.99 * most));
+      // c² is at most κ s²
+      node.size = node.crossing.log_density + std::log(node.weight / law_.largest()) +
+                  std::log(std::abs(f.square) * square + f.noise + std::abs(f.cross) * std::sqrt(square));
+      top = std::max(top, node.size);
+      nodes.push_back(node);
+    }
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].size < top - kDepth) continue;
+      law_.add(nodes[i].q, nodes[i].crossing, nodes[i].weight, factors(law_.smallest_square() + nodes[i].q),
+               i % 2 == 0 ? sums.even : sums.odd);
+    }
+  }
+
+  double error() const { return error_; }  // of the statistics, relative
+
+ private:
+  const TaskScores& law_;
+  const SoftmaxTable& table_;
+  Rest rest_;
+  double error_ = 0;
+};
+
+Matrix with_a_column(const Matrix& given) {
+  return given.cols() > 0 ? given : Matrix(Matrix::Zero(given.rows(), 1));
+}
+
+// The reflection that takes the first axis to the direction of `vector`, or to the opposite one.
+Matrix reflection_to(const Vector& vector) {
+  const Eigen::Index n = vector.size();
+  const double norm = vector.norm();
+  Matrix turn = Matrix::Identity(n, n);
+  if (!(norm > 0)) return turn;
+  Vector axis = vector / norm;
+  axis[0] += axis[0] < 0 ? -1 : 1;
+  turn -= (2 / axis.squaredNorm()) * axis * axis.transpose();
+  return turn;
+}
+
+enum class Wanted { value, gradient };
+
+class ExactRisk {
+ public:
+  ExactRisk(const RegressionProblem& problem, double L, const RegressionParameters& given)
+      : coordinates_(problem), table_(SoftmaxTable::shared(L)), parameters_(to_vector(given)) {
+    const StandardParameters standard = coordinates_.from(parameters_);
+    limit_ = PolynomialRisk(problem, 0).at(parameters_);
+    null_ = problem.null_risk();
+    rest_ = limit_.value > kLargeLimit * null_ ? Rest::of_null : Rest::of_limit;
+    const Vector label = coordinates_.queries().cols() > 0 ? standard.label : Vector(Vector::Zero(1));
+    turn_ = reflection_to(label);
+    head_.hidden = with_a_column(standard.hidden) * turn_;
+    head_.tasks = coordinates_.tokens().transpose() * coordinates_.tasks();
+    head_.targets = with_a_column(coordinates_.tasks().transpose() * coordinates_.queries()) * turn_;
+    head_.v_hat = standard.v_hat;
+    head_.label = (turn_ * label)[0];
+    head_.v_y = standard.v_y;
+    head_.noise = coordinates_.noise();
+  }
+
+  /// Whether the turn is not known well enough for the part of the gradient that needs it (gradient_of()).
+  bool has_small_label() const {
+    return head_.hidden.cols() > 1 && std::abs(head_.label) < kSmallLabel * label_unit();
+  }
+
+  /// The gradient in U_21, and the rest as it is, from differences to both sides along the label: its error
+  /// is of second order in their size, and known from twice the size.
+  void mend_label(RiskAndGradient& found, const Execution& execution) const {
+    const Eigen::Index d = coordinates_.dimension();
+    const auto around = [&](double size) {
+      RegressionParameters mean{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
+      for (const double sign : {1.0, -1.0}) {
+        ExactRisk moved = *this;
+        moved.head_.label += sign * size * label_unit();
+        const RiskAndGradient there = moved.compute(Wanted::gradient, execution);
+        mean.U += 0.5 * to_parameters(there.gradient, d).U;
+        found.gradient_error += there.gradient_error;
+      }
+      return Vector(mean.U.row(d).head(d));
+    };
+    const Vector near = around(kLabelStep), far = around(2 * kLabelStep);
+    RegressionParameters mended = to_parameters(found.gradient, d);
+    mended.U.row(d).head(d) = near;
+    found.gradient = to_vector(mended);
+    found.gradient_error += (far - near).norm();
+  }
+
+  RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
+    const std::vector<XiNode> rule = xi_rule(table_->L());
+    const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
+    const std::size_t width = kScalars + 2 * slopes;
+    const auto rows = distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
+                                      [&](std::ptrdiff_t i, std::span<double> row) {
+                                        fill(rule[static_cast<std::size_t>(i)], wanted, row);
+                                      });
+    // Sums over all nodes, over every other one of the rule over ξ, and likewise of the other rules.
+    Vector even = Vector::Zero(static_cast<Eigen::Index>(width)), odd = even;
+    for (std::size_t i = 0; i < rule.size(); ++i) {
+      (i % 2 == 0 ? even : odd) += Eigen::Map<const Vector>(rows.data() + i * width, even.size());
+    }
+    return result(even, odd, wanted);
+  }
+
+ private:
+  static constexpr double kSmallLabel = 1e-4, kLabelStep = 1e-3;
+
+  // Labels of this size change scores as much as all else together, or by one.
+  double label_unit() const {
+    const double tasks = std::sqrt(head_.tasks.squaredNorm() + head_.noise);
+    return std::max(head_.hidden.norm(), 1.0) / (tasks > 0 ? tasks : 1);
+  }
+
+  enum : Eigen::Index { kEven, kOdd, kContour, kSize, kTable, kScalars };
+
+  std::size_t slope_size() const {
+    return static_cast<std::size_t>(head_.hidden.size() + head_.targets.size() + head_.v_hat.size() + 2);
+  }
+
+  static void place(const TurnedSlope& slope, double weight, std::span<double> row) {
+    Eigen::Map<Vector> all(row.data(), static_cast<Eigen::Index>(row.size()));
+    all << slope.hidden.reshaped(), slope.targets.reshaped(), slope.v_hat, slope.label, slope.v_y;
+    all *= weight;
+  }
+
+  void fill(const XiNode& node, Wanted wanted, std::span<double> row) const {
+    const TaskScores law(head_, node.xi);
+    GivenXi given(law, *table_, rest_);
+    HalfSums sums;
+    sums.even = sums.odd = wanted == Wanted::gradient ? law.no_sums_with_slopes() : law.no_sums();
+    given.add_to(sums);
+    row[kEven] = node.weight * sums.even.value;
+    row[kOdd] = node.weight * sums.odd.value;
+    row[kContour] = node.weight * (sums.even.coarse + sums.odd.coarse);
+    row[kSize] = node.weight * (sums.even.size + sums.odd.size);
+    row[kTable] = row[kSize] * given.error();
+    if (wanted == Wanted::value) return;
+    const std::size_t slopes = slope_size();
+    place(law.slope(sums.even), node.weight, row.subspan(kScalars, slopes));
+    place(law.slope(sums.odd), node.weight, row.subspan(kScalars + slopes, slopes));
+  }
+
+  // A rule has the square of the error it has with every other node, for errors relative to its sum: to be on
+  // the safe side, the power 3/2.
+  static double error_of(double change, double size) {
+    return size > 0 ? std::abs(change) * std::min(1.0, std::sqrt(std::abs(change) / size)) : 0;
+  }
+
+  Vector gradient_of(const ConstVectorRef& all) const {
+    const Eigen::Index r = head_.hidden.rows(), q = head_.hidden.cols(), k = head_.targets.rows();
+    const Matrix hidden = all.head(r * q).reshaped(r, q);
+    const Matrix targets = all.segment(r * q, k * q).reshaped(k, q);
+    // The risk does not change where hidden, targets and label turn together: that gives what is not along
+    // the label.
+    const Matrix moments = head_.hidden.transpose() * hidden + head_.targets.transpose() * targets;
+    Vector label = Vector::Zero(q);
+    if (head_.label != 0) label = (moments - moments.transpose()).col(0) / head_.label;
+    label[0] = all[r * q + k * q + r];
+    StandardParameters slope;
+    const Eigen::Index known = coordinates_.queries().cols();  // without a column of zeros
+    slope.hidden = (hidden * turn_).leftCols(known);
+    slope.label = (turn_ * label).head(known);
+    slope.v_hat = all.segment(r * q + k * q, r);
+    slope.v_y = all[all.size() - 1];
+    return coordinates_.gradient(slope);
+  }
+
+  RiskAndGradient result(const Vector& even, const Vector& odd, Wanted wanted) const {
+    constexpr double kRounding = 1e-14;
+    const Vector all = even + odd;
+    const double value = all[kEven] + all[kOdd], size = all[kSize];
+    const double base = rest_ == Rest::of_limit ? limit_.value : null_;
+    RiskAndGradient found;
+    found.risk.value = base + value;
+    found.risk.error = error_of(value - 2 * all[kEven], size) + error_of(value - all[kContour], size) +
+                       error_of(value - 2 * (even[kEven] + even[kOdd]), size) + 10 * all[kTable] +
+                       kRounding * (base + size);
+    if (wanted == Wanted::value) return found;
+    const auto slopes = static_cast<Eigen::Index>(slope_size());
+    const auto part = [&](const Vector& sums, Eigen::Index half) {
+      return Vector(sums.segment(kScalars + half * slopes, slopes));
+    };
+    const Vector rest = gradient_of(part(all, 0) + part(all, 1));
+    const Vector coarse = gradient_of(2 * part(all, 0)),
+                 coarse_xi = gradient_of(2 * (part(even, 0) + part(even, 1)));
+    found.gradient = rest;
+    if (rest_ == Rest::of_limit) found.gradient += limit_.gradient;
+    const double norm = rest.norm();
+    found.gradient_error =
+        error_of((rest - coarse).norm(), norm) + error_of((rest - coarse_xi).norm(), norm) +
+        norm * (found.risk.error / std::max(size, 1e-300)) + kRounding * found.gradient.norm();
+    return found;
+  }
+
+  StandardCoordinates coordinates_;
+  std::shared_ptr<const SoftmaxTable> table_;
+  Vector parameters_;
+  RiskPoint limit_;
+  double null_ = 0;
+  Rest rest_ = Rest::of_limit;
+  Matrix turn_;
+  TurnedHead head_;
+};
+
+ExactRisk make(const RegressionProblem& problem, double L, const RegressionParameters& parameters) {
+  check(problem);
+  check_length("exact_risk", L);
+  if (std::isinf(L)) fail("exact_risk", "length", L, "finite");
+  const Eigen::Index d = problem.dimension();
+  check_shape("exact_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
+  check_size("exact_risk", "v", parameters.v.size(), d + 1);
+  return {problem, L, parameters};
+}
+
+}  // namespace
+
+Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
+                    const Execution& execution) {
+  return make(problem, L, parameters).compute(Wanted::value, execution).risk;
+}
+
+RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,
+                                        const RegressionParameters& parameters, const Execution& execution) {
+  const ExactRisk risk = make(problem, L, parameters);
+  RiskAndGradient found = risk.compute(Wanted::gradient, execution);
+  if (risk.has_small_label()) risk.mend_label(found, execution);
+  return found;
+}
+
+}  // namespace largo

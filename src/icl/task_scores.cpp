@@ -1,0 +1,370 @@
+#include "icl/task_scores.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "largo/numerics/factor.hpp"
+#include "largo/numerics/simd_math.hpp"
+
+namespace largo {
+namespace {
+
+// λ_j below this share of the largest, or below kNoSpread, are zero.
+constexpr double kNegligible = 1e-26;
+constexpr double kNoSpread = 1e-200;
+// The contour, as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 2e-11.
+constexpr double kLeastCrossing = 4;
+constexpr double kLargestShare = 0.7;
+constexpr double kSlope = 0.41421356;
+constexpr double kContourStep = 0.1;
+constexpr double kEndOfContour = 1e-13;
+constexpr int kLanes = 8;  // nodes of a contour side by side
+constexpr int kMostGroups = 32;
+
+using Lane = Eigen::Array<double, kLanes, 1>;
+
+struct Complex {
+  Lane re, im;
+};
+Complex operator+(const Complex& x, const Complex& y) { return {x.re + y.re, x.im + y.im}; }
+Complex operator*(const Complex& x, const Complex& y) {
+  return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
+}
+Complex operator*(double x, const Complex& y) { return {x * y.re, x * y.im}; }
+Complex& operator+=(Complex& x, const Complex& y) {
+  x.re += y.re;
+  x.im += y.im;
+  return x;
+}
+Complex number(double x) { return {Lane::Constant(x), Lane::Zero()}; }
+double real_sum(const Complex& x, const Complex& y) { return (x.re * y.re - x.im * y.im).sum(); }
+
+using ComplexVector = std::vector<Complex>;
+
+// diagonal M, without the symmetric half's name: (A + Aᵀ)/2
+Matrix symmetric(const Matrix& A) { return 0.5 * (A + A.transpose()); }
+
+}  // namespace
+
+// Nodes of a contour: variances and means of ζ there, and the weight of each.
+struct TaskScores::Tilt {
+  ComplexVector D, mean;
+  Complex weight, coarse;
+};
+
+// A form under a tilt: its mean and the mean of its gradient.
+struct TaskScores::TiltedForm {
+  TiltedForm(const Form& form, const Tilt& tilt, Eigen::Index rank)
+      : average(number(form.c)), gradient(tilt.D.size()) {
+    const auto n = static_cast<Eigen::Index>(tilt.D.size());
+    for (Eigen::Index i = 0; i < n; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      Complex half = number(form.b[i]);
+      for (Eigen::Index j = 0; j < rank; ++j) half += form.A(i, j) * tilt.mean[static_cast<std::size_t>(j)];
+      average += tilt.mean[at] * (half + number(form.b[i])) + form.A(i, i) * tilt.D[at];
+      gradient[at] = 2 * half;
+    }
+  }
+  Complex average;
+  ComplexVector gradient;
+};
+
+TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi) {
+  const Eigen::Index r = head.hidden.rows(), q = head.hidden.cols(), k = head.tasks.cols(), n = q - 1 + k;
+  const double label = head.label * xi;
+  Matrix N(r, n);
+  N << head.hidden.rightCols(q - 1), label * head.tasks;
+  Vector m = xi * head.hidden.col(0);
+  scores_ = Matrix::Zero(r, n + 1);
+  scores_.col(0) = m;
+  ratio_ = distance_ = shift_ = Vector::Zero(n);
+  Matrix basis = Matrix::Identity(n, n);
+  if (N.size() > 0) {
+    const SingularValues svd = singular_values(N);
+    basis = svd.right;
+    largest_ = svd.values[0] * svd.values[0];
+    if (!(largest_ > kNoSpread)) largest_ = 0;
+    for (Eigen::Index j = 0; j < svd.values.size(); ++j) {
+      const double sigma = svd.values[j], square = sigma * sigma;
+      if (!(square > std::max(kNoSpread, kNegligible * largest_))) break;
+      const double along = svd.left.col(j).dot(m);
+      m -= along * svd.left.col(j);
+      scores_.col(1 + j) = sigma * svd.left.col(j);
+      ratio_[j] = square / largest_;
+      distance_[j] = along * along / largest_;
+      shift_[j] = sigma * along / largest_;
+      smallest_ratio_ = ratio_[j];
+      ++rank_;
+    }
+  }
+  smallest_square_ = m.squaredNorm() + head.noise * label * label;
+  const double far = std::sqrt(distance_.sum()), spread = std::sqrt(ratio_.sum());
+  highest_ = far + spread;
+  lowest_ = far - spread;
+
+  queries_ = Matrix::Zero(q, n + 1);
+  queries_(0, 0) = xi;
+  queries_.bottomRightCorner(q - 1, n) = basis.topRows(q - 1);
+  omegas_ = Matrix::Zero(k, n + 1);
+  omegas_.rightCols(n) = basis.bottomRows(k);
+  tasks_ = head.tasks * omegas_;
+  const auto form = [&](const Matrix& all, double constant) {
+    const Matrix both = symmetric(all);
+    return Form{both.bottomRightCorner(n, n), both.col(0).tail(n), both(0, 0) + constant};
+  };
+  Matrix values = head.v_y * tasks_;
+  values.col(0) += head.v_hat;
+  c_ = form(scores_.transpose() * values, head.noise * label * head.v_y);
+  kappa_ = form(values.transpose() * values, head.noise * head.v_y * head.v_y);
+  y_ = form(omegas_.transpose() * head.targets * queries_, 0);
+  cc_ = c_.A.cwiseProduct(c_.A);
+  cy_ = c_.A.cwiseProduct(y_.A);
+  rest_cc_ = cc_.rightCols(n - rank_).rowwise().sum();
+  rest_cy_ = cy_.rightCols(n - rank_).rowwise().sum();
+}
+
+// Of decay ζ + Σ (log D + (1 - ζ) D m²/λ)/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above,
+// to 1e-3.
+TaskScores::Crossing TaskScores::crossing(double q) const {
+  const double decay = q / (2 * largest_);
+  double low = 0.5 / decay;  // the sum is at least that of the largest λ
+  double high = low;
+  const auto below = [&](double zeta) {
+    double sum = 0;
+    for (Eigen::Index j = 0; j < rank_; ++j) {
+      const double D = 1 / (1 - ratio_[j] + ratio_[j] * zeta);
+      sum += 0.5 * D * (ratio_[j] + distance_[j] * D);
+    }
+    return sum > decay;
+  };
+  while (below(high)) high *= 2;
+  while (high > low * (1 + 1e-3)) {
+    const double middle = std::sqrt(low * high);
+    (below(middle) ? low : high) = middle;
+  }
+  Crossing found{std::max(high, kLeastCrossing / decay), 0};
+  found.log_density = decay * (found.at - 1);
+  for (Eigen::Index j = 0; j < rank_; ++j) {
+    const double inverse = 1 - ratio_[j] + ratio_[j] * found.at;
+    found.log_density += -0.5 * std::log(inverse) + 0.5 * (1 - found.at) * distance_[j] / inverse;
+  }
+  return found;
+}
+
+ScoreSums TaskScores::no_sums() const { return {}; }
+
+ScoreSums TaskScores::no_sums_with_slopes() const {
+  ScoreSums sums;
+  const Eigen::Index n = ratio_.size() + 1;
+  sums.scores = sums.squares = sums.values = sums.targets = Matrix::Zero(n, n);
+  return sums;
+}
+
+void TaskScores::add_constant(double weight, const ScoreFactors& factors, ScoreSums& sums) const {
+  Tilt tilt;
+  const auto n = static_cast<std::size_t>(ratio_.size());
+  tilt.D.assign(n, number(1));
+  tilt.mean.assign(n, number(0));
+  tilt.weight = number(0);
+  tilt.weight.re[0] = weight;
+  tilt.coarse = tilt.weight;
+  add_tilt(tilt, factors, sums);
+}
+
+void TaskScores::add(double q, const Crossing& crossing, double weight, const ScoreFactors& factors,
+                     ScoreSums& sums) const {
+  const double decay = q / (2 * largest_);
+  double curvature = 0;
+  for (Eigen::Index j = 0; j < rank_; ++j) {
+    const double D = 1 / (1 - ratio_[j] + ratio_[j] * crossing.at);
+    curvature += D * D * ratio_[j] * (0.5 * ratio_[j] + distance_[j] * D);
+  }
+  // As wide as the integrand is around the crossing, but well to the right of the branch point at zero.
+  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * crossing.at);
+  const double depth = kSlope * height;
+  const double scale =
+      weight * std::exp(crossing.log_density) / (2 * largest_) * kContourStep / std::numbers::pi;
+  Tilt tilt;
+  const auto n = static_cast<std::size_t>(ratio_.size());
+  tilt.D.assign(n, number(1));
+  tilt.mean.assign(n, number(0));
+  for (int group = 0; group < kMostGroups; ++group) {
+    Lane cosh, sinh;
+    for (int i = 0; i < kLanes; ++i) {
+      cosh[i] = std::cosh(kContourStep * (group * kLanes + i));
+      sinh[i] = std::sinh(kContourStep * (group * kLanes + i));
+    }
+    const Complex away{depth * (1 - cosh), height * sinh};  // from the crossing
+    const Complex u{1 - crossing.at - away.re, -away.im};   // 2λ times u
+    Complex exponent = decay * away;
+    Complex product = number(1);
+    for (Eigen::Index j = 0; j < rank_; ++j) {
+      const double ratio = ratio_[j], centre = 1 - ratio + ratio * crossing.at;
+      const Lane x = centre + ratio * away.re, y = ratio * away.im;
+      const Lane inverse = 1 / (x * x + y * y);
+      const Complex D{x * inverse, -y * inverse};
+      // √(centre D), which never comes near the negative axis
+      const Lane root = (0.5 * centre * (inverse.sqrt() + D.re)).sqrt();
+      product = product * Complex{root, 0.5 * centre * D.im / root};
+      const Complex moved = u * D;
+      exponent += 0.5 * distance_[j] * Complex{moved.re - (1 - crossing.at) / centre, moved.im};
+      tilt.D[static_cast<std::size_t>(j)] = D;
+      tilt.mean[static_cast<std::size_t>(j)] = shift_[j] * moved;
+    }
+    Lane size, sine, cosine;
+    simd::exp({exponent.re.data(), kLanes}, {size.data(), kLanes});
+    simd::sincos({exponent.im.data(), kLanes}, {sine.data(), kLanes}, {cosine.data(), kLanes});
+    product = product * Complex{size * cosine, size * sine};
+    const double last = std::hypot(product.re[kLanes - 1], product.im[kLanes - 1]);
+    tilt.weight = scale * (product * Complex{height * cosh, depth * sinh});
+    if (group == 0) {
+      tilt.weight.re[0] *= 0.5;
+      tilt.weight.im[0] *= 0.5;
+    }
+    tilt.coarse = 2 * tilt.weight;
+    for (int i = 1; i < kLanes; i += 2) tilt.coarse.re[i] = tilt.coarse.im[i] = 0;
+    add_tilt(tilt, factors, sums);
+    if (last < kEndOfContour) break;
+  }
+}
+
+void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSums& sums) const {
+  const TiltedForm c(c_, tilt, rank_), y(y_, tilt, rank_), kappa(kappa_, tilt, rank_);
+  Complex cc = c.average * c.average, cy = c.average * y.average;
+  const Eigen::Index n = ratio_.size();
+  for (Eigen::Index i = 0; i < n; ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    Complex with_c = number(rest_cc_[i]), with_y = number(rest_cy_[i]);
+    for (Eigen::Index j = 0; j < rank_; ++j) {
+      const Complex& D = tilt.D[static_cast<std::size_t>(j)];
+      with_c += cc_(i, j) * D;
+      with_y += cy_(i, j) * D;
+    }
+    const Complex slope = tilt.D[at] * c.gradient[at];
+    cc += 2 * (tilt.D[at] * with_c) + slope * c.gradient[at];
+    cy += 2 * (tilt.D[at] * with_y) + slope * y.gradient[at];
+  }
+  const Complex whole = 0.5 * (factors.square * cc + 2 * factors.cross * cy + factors.noise * kappa.average);
+  const double value = real_sum(tilt.weight, whole);
+  sums.value += value;
+  sums.coarse += real_sum(tilt.coarse, whole);
+  sums.size += std::abs(value);
+  if (sums.scores.size() > 0) add_slopes(tilt, c, y, kappa, factors, sums);
+}
+
+namespace {
+
+// E[f ζ̃ζ̃ᵀ], ζ̃ = (1, ζ), from the means of f, of D ∇f and of ∇∇f under the tilts, times their weights.
+template <typename Hessian>
+void add_moments(const ComplexVector& D, const ComplexVector& mean, const Complex& weight, const Complex& f,
+                 const ComplexVector& slope, const Hessian& hessian, Matrix& moments) {
+  const auto n = D.size();
+  const Complex weighted = weight * f;
+  const auto entry = [&](std::size_t i, std::size_t j) -> double& {
+    return moments(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+  };
+  entry(0, 0) += weighted.re.sum();
+  for (std::size_t i = 0; i < n; ++i) {
+    const Complex to_slope = weight * mean[i], to_mean = weighted * mean[i] + weight * slope[i];
+    const Complex to_hessian = weight * D[i];
+    const double first = to_mean.re.sum();
+    entry(i + 1, 0) += first;
+    entry(0, i + 1) += first;
+    for (std::size_t j = 0; j <= i; ++j) {
+      double sum = real_sum(to_mean, mean[j]) + real_sum(to_slope, slope[j]) +
+                   real_sum(to_hessian * D[j], hessian(i, j));
+      if (i == j) sum += real_sum(weighted, D[i]);
+      entry(i + 1, j + 1) += sum;
+      if (i != j) entry(j + 1, i + 1) += sum;
+    }
+  }
+}
+
+}  // namespace
+
+void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y,
+                            const TiltedForm& kappa, const ScoreFactors& factors, ScoreSums& sums) const {
+  const auto n = tilt.D.size();
+  const auto at = [](const Matrix& A, std::size_t i, std::size_t j) {
+    return A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+  };
+  ComplexVector Dc(n), Dy(n), slope(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    Dc[i] = tilt.D[i] * c.gradient[i];
+    Dy[i] = tilt.D[i] * y.gradient[i];
+  }
+  const auto add = [&](const Complex& f, const auto& hessian, Matrix& moments) {
+    add_moments(tilt.D, tilt.mean, tilt.weight, f, slope, hessian, moments);
+  };
+  // κ: noise
+  slope.assign(n, number(0));
+  add(
+      number(factors.noise), [&](std::size_t, std::size_t) { return number(0); }, sums.values);
+  // dy: cross c
+  for (std::size_t i = 0; i < n; ++i) slope[i] = factors.cross * Dc[i];
+  add(
+      factors.cross * c.average,
+      [&](std::size_t i, std::size_t j) { return number(2 * factors.cross * at(c_.A, i, j)); }, sums.targets);
+  // dc: square c + cross y
+  for (std::size_t i = 0; i < n; ++i) slope[i] = factors.square * Dc[i] + factors.cross * Dy[i];
+  add(
+      factors.square * c.average + factors.cross * y.average,
+      [&](std::size_t i, std::size_t j) {
+        return number(2 * (factors.square * at(c_.A, i, j) + factors.cross * at(y_.A, i, j)));
+      },
+      sums.scores);
+  // ds²: α c² + β (2 c y + κ)
+  const double alpha = factors.square_slope, beta = factors.slope;
+  Complex cc = c.average * c.average, cy = c.average * y.average;
+  const Complex to_c = 2 * alpha * c.average + 2 * beta * y.average, to_y = 2 * beta * c.average;
+  for (std::size_t i = 0; i < n; ++i) {
+    Complex c_c = number(0), c_y = number(0), y_c = number(0), with_c = number(0), with_y = number(0);
+    for (std::size_t j = 0; j < n; ++j) {
+      c_c += at(c_.A, i, j) * Dc[j];
+      c_y += at(c_.A, i, j) * Dy[j];
+      y_c += at(y_.A, i, j) * Dc[j];
+      with_c += at(cc_, i, j) * tilt.D[j];
+      with_y += at(cy_, i, j) * tilt.D[j];
+    }
+    cc += 2 * (tilt.D[i] * with_c) + Dc[i] * c.gradient[i];
+    cy += 2 * (tilt.D[i] * with_y) + Dc[i] * y.gradient[i];
+    slope[i] = tilt.D[i] * (to_c * c.gradient[i] + to_y * y.gradient[i] + beta * kappa.gradient[i] +
+                            4 * alpha * c_c + 4 * beta * (c_y + y_c));
+  }
+  add(
+      alpha * cc + 2 * beta * cy + beta * kappa.average,
+      [&](std::size_t i, std::size_t j) {
+        Complex sum = 2 * alpha * (c.gradient[i] * c.gradient[j]);
+        sum += 2 * beta * (c.gradient[i] * y.gradient[j] + y.gradient[i] * c.gradient[j]);
+        sum += 2 * at(c_.A, i, j) * to_c + 2 * at(y_.A, i, j) * to_y + number(2 * beta * at(kappa_.A, i, j));
+        for (std::size_t k = 0; k < n; ++k) {
+          const double both = at(c_.A, i, k) * at(y_.A, k, j) + at(y_.A, i, k) * at(c_.A, k, j);
+          sum += 8 * (alpha * at(c_.A, i, k) * at(c_.A, k, j) + beta * both) * tilt.D[k];
+        }
+        return sum;
+      },
+      sums.squares);
+}
+
+TurnedSlope TaskScores::slope(const ScoreSums& sums) const {
+  const double u_y = head_.label * xi_;
+  Matrix values = head_.v_y * tasks_;
+  values.col(0) += head_.v_hat;
+  const Matrix value_scores = values * sums.scores, score_scores = scores_ * sums.scores;
+  const Matrix score_squares = scores_ * sums.squares, value_values = values * sums.values;
+  const auto with_tasks = [&](const Matrix& rows) { return rows.cwiseProduct(tasks_).sum(); };
+  TurnedSlope slope;
+  slope.hidden = (value_scores + score_squares) * queries_.transpose();
+  slope.targets = omegas_ * sums.targets * queries_.transpose();
+  slope.v_hat = score_scores.col(0) + value_values.col(0);
+  slope.v_y = with_tasks(score_scores) + with_tasks(value_values) +
+              head_.noise * (u_y * sums.scores(0, 0) + head_.v_y * sums.values(0, 0));
+  slope.label = xi_ * (with_tasks(value_scores) + with_tasks(score_squares) +
+                       head_.noise * (head_.v_y * sums.scores(0, 0) + u_y * sums.squares(0, 0)));
+  return slope;
+}
+
+}  // namespace largo

@@ -1,0 +1,106 @@
+// The law of a head's scores given one coordinate of the query.
+//
+// In standard coordinates (standard_coordinates.hpp) turned so that u_y = |label| ξ, with ξ the first
+// coordinate of the query, only ξ multiplies the task. Given ξ the vector û + u_y ŵ = m + N z is Gaussian, z
+// being all other coordinates of query and task, so that s² = |m + N z|² + τ² u_y² is a quadratic form of a
+// Gaussian whatever the dimension is, and c, κ and y are quadratic forms of z too. As in query_law.hpp: in
+// coordinates ζ in which NᵀN = diag(λ), a tilt by e^{uQ}, Q = s² less its smallest value, leaves ζ Gaussian,
+// with variances D_j = 1/(1 - 2uλ_j) and means 2u σ_j m_j D_j, and averages given Q are integrals over u of
+// what the tilts have in closed form, on the same contour.
+#pragma once
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+/// A head and its problem in turned standard coordinates.
+struct TurnedHead {
+  Matrix hidden;   ///< û = hidden χ
+  Matrix tasks;    ///< ŵ = tasks ω
+  Matrix targets;  ///< y = <ω, targets χ>
+  Vector v_hat;
+  double label = 0;  ///< u_y = label ξ
+  double v_y = 0;
+  double noise = 0;
+};
+
+/// The integrand ½ (square c² + 2 cross c y + noise κ) at one s², and slopes in s² of `square` and of both
+/// others.
+struct ScoreFactors {
+  double square = 0, cross = 0, noise = 0;
+  double square_slope = 0, slope = 0;
+};
+
+/// Gradient in the fields of TurnedHead.
+struct TurnedSlope {
+  Matrix hidden, targets;
+  Vector v_hat;
+  double label = 0, v_y = 0;
+};
+
+/// Sums over values of Q. Slopes are those of the integrand times 1, ζ_i and ζ_i ζ_j; empty if not wanted.
+struct ScoreSums {
+  double value = 0;
+  double coarse = 0;  ///< from every other node of the contours
+  double size = 0;    ///< sum of absolute values
+  Matrix scores;      ///< of the coefficient of dc
+  Matrix squares;     ///< of half the coefficient of ds², doubled
+  Matrix values;      ///< of half the coefficient of dκ, doubled
+  Matrix targets;     ///< of the coefficient of dy
+};
+
+class TaskScores {
+ public:
+  TaskScores(const TurnedHead& head, double xi);
+
+  double smallest_square() const { return smallest_square_; }  ///< s² where Q = 0
+  double largest() const { return largest_; }                  ///< λ, the largest of the λ_j
+  int rank() const { return rank_; }                           ///< number of λ_j > 0; zero: s² is constant
+  double smallest_ratio() const { return smallest_ratio_; }    ///< the smallest λ_j > 0 over λ
+  /// √(Q/λ) lies beyond `highest + t`, and below `lowest - t`, with a probability of e^{-t²/2} at most.
+  double highest() const { return highest_; }
+  double lowest() const { return lowest_; }
+
+  /// Where the contour for Q = q > 0 crosses the axis, and the logarithm of about λ times the density there.
+  struct Crossing {
+    double at = 0, log_density = 0;
+  };
+  Crossing crossing(double q) const;
+
+  ScoreSums no_sums() const;
+  ScoreSums no_sums_with_slopes() const;
+  /// Adds `weight` times the density of the integrand at Q = q.
+  void add(double q, const Crossing& crossing, double weight, const ScoreFactors& factors,
+           ScoreSums& sums) const;
+  /// Adds `weight` times the average of the integrand, if s² is constant.
+  void add_constant(double weight, const ScoreFactors& factors, ScoreSums& sums) const;
+
+  /// What sums with slopes are in the parameters.
+  TurnedSlope slope(const ScoreSums& sums) const;
+
+ private:
+  struct Form {  // c + 2 bᵀζ + ζᵀAζ
+    Matrix A;
+    Vector b;
+    double c = 0;
+  };
+  struct Tilt;
+  struct TiltedForm;
+  void add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSums& sums) const;
+  void add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y, const TiltedForm& kappa,
+                  const ScoreFactors& factors, ScoreSums& sums) const;
+
+  const TurnedHead& head_;
+  double xi_;
+  int rank_ = 0;
+  double largest_ = 0, smallest_ratio_ = 1, smallest_square_ = 0, highest_ = 0, lowest_ = 0;
+  Vector ratio_;                              // λ_j/λ
+  Vector distance_;                           // m_j²/λ
+  Vector shift_;                              // σ_j m_j/λ
+  Matrix scores_, tasks_, queries_, omegas_;  // û + u_y ŵ, ŵ, χ and ω as maps of (1, ζ)
+  Form c_, y_, kappa_;
+  Matrix cc_, cy_;            // products of coefficients of the forms
+  Vector rest_cc_, rest_cy_;  // sums of their rows where D_j = 1
+};
+
+}  // namespace largo
