@@ -17,8 +17,6 @@ s - s E[P2]
 
 from __future__ import annotations
 
-from typing import Union
-
 from . import _largo
 from ._arguments import ArrayInput
 from ._largo import Expression
@@ -57,7 +55,7 @@ B: Expression = S(1, 2) - A * A
 D: Expression = S(2, 2) - 2 * A * S(2, 1) + A * A * S(2, 0)
 
 
-def expectation(expression: Union[Expression, int], s: ArrayInput, L: ArrayInput) -> Estimate:
+def expectation(expression: Expression, s: ArrayInput, L: ArrayInput) -> Estimate:
     """E of an expression at s and L, which are broadcast against each other, with an estimate of its error.
 
     What has to be known are moments of power sums, at most 24 factors of p together.
@@ -66,7 +64,6 @@ def expectation(expression: Union[Expression, int], s: ArrayInput, L: ArrayInput
     >>> parts.expectation(parts.P(2), [1.0, 2.0], 100).value.round(6)
     array([0.025538, 0.126262])
     """
-    if not isinstance(expression, (Expression, int)):
+    if not isinstance(expression, Expression):
         raise TypeError(f"parts.expectation: expression is {type(expression).__name__}, must be an Expression of largo.parts")
-    made = expression if isinstance(expression, Expression) else Expression(expression)
-    return Estimate(*_largo.parts_expectation(made, s, L))
+    return Estimate(*_largo.parts_expectation(expression, s, L))

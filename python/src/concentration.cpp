@@ -178,7 +178,8 @@ py::tuple to_tuple(const Supremum& supremum) {
 
 std::vector<PathPoint> path_of(const py::sequence& path, std::ptrdiff_t d) {
   std::vector<PathPoint> points;
-  for (py::ssize_t i = 0; i < py::len(path); ++i) {
+  const auto count = static_cast<py::ssize_t>(py::len(path));
+  for (py::ssize_t i = 0; i < count; ++i) {
     const py::object pair = path[py::int_(i)];
     if (!py::isinstance<py::sequence>(pair) || py::len(pair) != 2) {
       refuse_type({kPathName, "path"}, "must be pairs (U, V)");

@@ -67,7 +67,7 @@ NOT_SCALARS = {
     "expression is str, must be an Expression": lambda: largo.parts.expectation("A", 1.0, 10),
     "set is list, must be a dict": lambda: largo.run_study("file", set=[1]),
     "retry is int, must be True or False": lambda: largo.run_study("file", retry=1),
-    "kind is array([[0., 0., 0., 0., 0., 0., 0., 0., 0.], [0., 0., 0., 0., … must be a str":
+    "kind is array([[0., 0., 0., 0., 0., 0., 0., 0., 0.], [0., 0., 0., 0. …, must be a str":
         lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=np.zeros((9, 9))),
     "d is 2.5, must be a whole number": lambda: largo.rademacher(2.5),
     "d is 0, must be between 1": lambda: largo.uniform(0),
