@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <functional>
 #include <optional>
 #include <system_error>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -46,6 +48,17 @@ std::string shown(std::uint64_t count) {
   return fmt::format("{}", count);
 }
 
+CLI::Validator number_that(std::function<bool(double)> fits, const std::string& kind,
+                           const std::string& range) {
+  const auto check = [fits = std::move(fits), kind](std::string& text) -> std::string {
+    const std::optional<double> number = number_in(text);
+    if (!number || !fits(*number)) return fmt::format("'{}' is not {}", text, kind);
+    text = fmt::format("{:.17g}", *number);  // for CLI11, which reads it once more
+    return "";
+  };
+  return {check, range};
+}
+
 }  // namespace
 
 std::string check_given(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
@@ -62,32 +75,29 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   return {check, fmt::format("{} to {}", shown(least), shown(most))};
 }
 
-CLI::Validator finite_number() {
-  const auto check = [](std::string& text) -> std::string {
-    const std::optional<double> number = number_in(text);
-    if (!number) return fmt::format("'{}' is not a finite number", text);
-    text = fmt::format("{:.17g}", *number);  // for CLI11, which reads it once more
-    return "";
-  };
-  return {check, ""};
+CLI::Validator finite_number(Sign sign) {
+  constexpr const char* kKinds[] = {"finite", "non-negative", "positive"};
+  return number_that(
+      [sign](double x) { return sign == Sign::any || x > 0 || (x == 0 && sign == Sign::non_negative); },
+      fmt::format("a {} number", kKinds[static_cast<int>(sign)]), "");
 }
 
-CLI::Validator finite_number(double least, double most) {
-  const auto check = [least, most](std::string& text) -> std::string {
-    const std::optional<double> number = number_in(text);
-    if (!number || !(*number >= least && *number <= most)) {
-      return fmt::format("'{}' is not a number between {} and {}", text, least, most);
-    }
-    text = fmt::format("{:.17g}", *number);
-    return "";
-  };
-  return {check, fmt::format("{} to {}", least, most)};
+CLI::Validator number_between(double least, double most) {
+  return number_that([least, most](double x) { return x >= least && x <= most; },
+                     fmt::format("a number between {} and {}", least, most),
+                     fmt::format("{} to {}", least, most));
+}
+
+CLI::Validator positive_or_inf() {
+  const CLI::Validator number = number_that([](double x) { return x > 0; }, "a positive number, or inf", "");
+  return {[number](std::string& text) { return text == "inf" ? std::string() : number(text); }, ""};
 }
 
 CLI::Validator one_of(const std::vector<std::string>& names) {
   const auto check = [names](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) return "";
-    const auto closest = closest_name(text, names);
+    constexpr std::size_t kFew = 5;  // are seen at a glance
+    const auto closest = names.size() > kFew ? closest_name(text, names) : std::nullopt;
     return fmt::format("'{}' is none of {}{}", text, fmt::join(names, ", "),
                        closest ? fmt::format("; did you mean {}?", *closest) : "");
   };

@@ -22,10 +22,14 @@ std::string check_given(const std::string& text);
 /// itself would read 010 as eight, and -1 as some large seed.)
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most);
 
+enum class Sign { any, non_negative, positive };
+
 /// For CLI::Option::transform: a finite number in decimal notation. (CLI11 itself would read 0x1p3 and nan.)
-CLI::Validator finite_number();
+CLI::Validator finite_number(Sign sign = Sign::any);
 /// The same, between the two.
-CLI::Validator finite_number(double least, double most);
+CLI::Validator number_between(double least, double most);
+/// A positive number, or inf.
+CLI::Validator positive_or_inf();
 
 /// For CLI::Option::check: one of these names.
 CLI::Validator one_of(const std::vector<std::string>& names);

@@ -244,15 +244,15 @@ void add_concentration_command(CLI::App& app) {
   command
       ->add_option("--relative-error", options->relative_error,
                    "stop sampling a point at this relative standard error; 0: do not")
-      ->transform(finite_number(0, 1))
+      ->transform(number_between(0, 1))
       ->capture_default_str();
   command->add_option("--c1", options->c1, "check the bounds with this constant, and not fitted ones")
-      ->transform(finite_number());
-  command->add_option("--c2", options->c2, "and this one")->transform(finite_number());
+      ->transform(finite_number(Sign::positive));
+  command->add_option("--c2", options->c2, "and this one")->transform(finite_number(Sign::non_negative));
   command
       ->add_option("--tolerance", options->tolerance,
                    "the length from which E|softmax - linear|^2 over the same prompt is below this")
-      ->transform(finite_number());
+      ->transform(finite_number(Sign::positive));
   command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
   command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
       ->check(check_given, "");

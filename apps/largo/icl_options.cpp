@@ -25,7 +25,8 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
       ->check(check_given, "");
   command.add_option("--prior", options.prior, "covariance of the tasks w (identity)")
       ->check(check_given, "");
-  command.add_option("--noise", options.noise, "variance of the label noise (0)")->transform(finite_number());
+  command.add_option("--noise", options.noise, "variance of the label noise (0)")
+      ->transform(finite_number(Sign::non_negative));
   command.add_option("--score-scale", options.score_scale, "factor of the scores (1)")
       ->transform(finite_number());
   add_common_options(command, options, without_effect);

@@ -28,7 +28,7 @@ void add_start_options(CLI::App& command, StartOptions& options) {
       .add_option(
           "--alpha", options.alpha,
           "the start A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (half of the admissible range)")
-      ->transform(finite_number());
+      ->transform(finite_number(Sign::positive));
   command.add_option("--theta", options.theta, "Theta, d x k")->check(check_given, "")->capture_default_str();
 }
 

@@ -60,7 +60,7 @@ void add_icl_threshold_command(CLI::App& icl) {
   add_problem_options(*command, *options, {"--seed", "--precision"});
   command->add_option("--epsilon", options->epsilon, "the excess risk that is tolerated, > 0")
       ->required()
-      ->transform(finite_number());
+      ->transform(finite_number(Sign::positive));
   command->add_option("--attention", options->attention, "softmax or linear")
       ->check(one_of({"softmax", "linear"}))
       ->capture_default_str();

@@ -161,7 +161,7 @@ void add_icl_train_command(CLI::App& icl) {
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
   command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)")
-      ->transform(finite_number());
+      ->transform(positive_or_inf());
   command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
       ->transform(finite_number())
       ->capture_default_str();
@@ -173,7 +173,8 @@ void add_icl_train_command(CLI::App& icl) {
       ->capture_default_str();
   command->add_option("--steps", options->steps, "of sgd (20000)")
       ->transform(whole_number(1, std::uint64_t{1} << 40));
-  command->add_option("--step-size", options->step_size, "of sgd (0.01)")->transform(finite_number());
+  command->add_option("--step-size", options->step_size, "of sgd (0.01)")
+      ->transform(finite_number(Sign::positive));
   command
       ->add_option("--seeds", options->seeds,
                    "of sgd: every run is made with so many, SEED (--seed), SEED + 1, and so on")

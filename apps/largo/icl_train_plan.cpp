@@ -38,7 +38,7 @@ std::vector<Value> read_list(const char* option, const std::string& text,
     if (found == known.end()) {
       std::string names;
       for (const auto& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.first);
-      fail(kName, option, fmt::format("'{}'", name), fmt::format("of {}", names));
+      fail(kName, option, fmt::format("'{}'", name), fmt::format("a list of some of {}", names));
     }
     if (std::find(values.begin(), values.end(), found->second) != values.end()) {
       fail(kName, option, fmt::format("'{}'", text),

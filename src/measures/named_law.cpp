@@ -100,6 +100,7 @@ MeasurePtr gaussian_law(Options& options, Dimension dimension) {
   const auto mean = options.list("mean");
   if (!dimension && mean) dimension = mean->size();
   const std::string cov = options.text("cov").value_or("identity");
+  if (!options.has("cov")) needed("gaussian", dimension);
   const Matrix covariance = named_matrix("cov", cov, dimension, dimension);
   return std::make_shared<GaussianMeasure>(mean.value_or(Vector::Zero(covariance.rows())), covariance);
 }
@@ -109,6 +110,7 @@ MeasurePtr elliptical_law(Options& options, Dimension dimension) {
   if (base != "gaussian" && base != "sphere") {
     fail("law", "base", fmt::format("'{}'", base), "gaussian or sphere");
   }
+  if (!options.has("cov")) needed("elliptical", dimension);
   const Matrix shape = named_matrix("cov", options.text("cov").value_or("identity"), dimension, dimension);
   const auto values = options.list("values");
   const auto weights = options.list("weights");
@@ -250,12 +252,14 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
   } else if (const auto maker = makers().find(name); maker != makers().end()) {
     law = maker->second(options, needed(name, dimension));
   } else {
-    const auto closest = closest_name(name, {"gaussian", "rademacher", "uniform", "three-point", "bernoulli",
-                                             "laplace", "sphere", "ball", "elliptical", "mixture", "tokens"});
+    std::optional<std::string> meant =
+        closest_name(name, {"gaussian", "rademacher", "uniform", "three-point", "bernoulli", "laplace",
+                            "sphere", "ball", "elliptical", "mixture", "tokens"});
+    if (std::filesystem::path(name).has_extension()) meant = fmt::format("tokens:{}", name);
     fail("law",
          fmt::format("'{}' is not a law{}; there are gaussian, rademacher, uniform, three-point, bernoulli, "
                      "laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE",
-                     name, closest ? fmt::format(" (did you mean {}?)", *closest) : ""));
+                     name, meant ? fmt::format(" (did you mean {}?)", *meant) : ""));
   }
   options.check_all_used();
   return law;

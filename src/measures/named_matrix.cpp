@@ -137,6 +137,12 @@ RowMatrix named_queries(std::string_view function, std::string_view argument, co
                         std::ptrdiff_t dimension) {
   if (text.find_first_not_of("0123456789+-.eE,; ") != std::string::npos) {
     const std::string_view name = std::string_view(text).substr(text.find('*') + 1);
+    const std::string_view word = name.substr(0, name.find(':'));
+    if (!takes_any_size(word) && word != "diag" && !looks_like_a_file(text)) {
+      fail(function, argument, fmt::format("'{}'", text),
+           "queries: 1,0,-1, several of them as 1,0,-1;0,1,2, random:7, or a .npy, .csv or .safetensors file "
+           "with one per row");
+    }
     const bool one = name.starts_with("random:") || name == "zeros";
     return named_matrix(argument, text, one ? std::optional<std::ptrdiff_t>(1) : std::nullopt, dimension);
   }

@@ -38,7 +38,8 @@ double parse_length(std::string_view argument, std::string_view text, LengthKind
   try {
     length = parse_number(argument, text);
   } catch (const InputError&) {
-    fail("options", argument, fmt::format("'{}'", text), "a finite number, or inf");
+    fail("options", argument, fmt::format("'{}'", text),
+         "a length (a number, or inf), a list such as 10,100,1e6, or a range such as 1e1:1e6:13");
   }
   if (length < 1) fail("lengths", argument, length, "at least 1, or inf");
   if (kind == LengthKind::kWhole && length != std::floor(length)) {
@@ -85,7 +86,13 @@ double parse_number(std::string_view argument, std::string_view text) {
 
 std::vector<double> parse_numbers(std::string_view argument, std::string_view text) {
   std::vector<double> values;
-  for (const std::string_view part : split(text, ',')) values.push_back(parse_number(argument, part));
+  for (const std::string_view part : split(text, ',')) {
+    try {
+      values.push_back(parse_number(argument, part));
+    } catch (const InputError&) {
+      fail("options", argument, fmt::format("'{}'", part), "a finite number, or several separated by commas");
+    }
+  }
   return values;
 }
 

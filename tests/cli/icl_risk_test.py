@@ -117,7 +117,7 @@ class Risk(IclTest):
         self.refuse("icl", "risk", "--d", "2", "--covariates", "rademacher", "--L", "1.5", fragment="whole")
         for dimension in ("0", "-1", "201", "1e9", "99999999999999999999", "x", "1.5", "nan"):
             self.refuse("icl", "risk", "--d", dimension, fragment="--d")
-        self.refuse("icl", fragment="subcommand")
+        self.refuse("icl", fragment="a command is missing")
         self.refuse("icl", "bogus")
 
 

@@ -121,11 +121,19 @@ class Numbers(CliTest):
                 if bad is None:
                     continue
                 seen.add(option)
-                for value in ["0x1p3", "0x10", "nan", "inf", "1e400", "x", "1,2", *bad]:
+                for value in ["0x1p3", "0x10", "nan", "-inf", "1e400", "x", "1,2", *bad]:
                     self.refuse(*command, f"{option}={value}", fragment=f"{option}: '{value}' is not a ")
                 self.refuse(*command, option, "", fragment=f"{option}: '' is not a ")
         self.assertLessEqual({"--d", "--steps", "--seed", "--threads", "--noise", "--alpha", "--relative-error", "--c1", "--epsilon",
                               "--b", "--time", "--step-size", "--prompts", "--draws", "--nodes", "--batch", "--seeds"}, seen)
+
+    def test_signs(self):
+        for command, option, sign in ((["icl", "risk"], "--noise", "non-negative"), (["icl", "train"], "--alpha", "positive"),
+                                      (["icl", "train"], "--time", "positive"), (["icl", "train"], "--step-size", "positive"),
+                                      (["icl", "threshold"], "--epsilon", "positive"), (["concentration"], "--c1", "positive"),
+                                      (["concentration"], "--c2", "non-negative"), (["concentration"], "--tolerance", "positive")):
+            for value in ["-0.5", "0"] if sign == "positive" else ["-0.5"]:
+                self.refuse(*command, option, value, fragment=f"{option}: '{value}' is not a {sign} number")
 
     def test_numbers_in_texts_are_decimal_too(self):
         for option in ("--s", "--L"):
@@ -135,6 +143,8 @@ class Numbers(CliTest):
     def test_lengths_in_a_range(self):
         for count in ("1e18", "1", "2.5", "0", "-3"):
             self.refuse("moments", "--s", "1", "--L", f"1:2:{count}", fragment="must be a whole number between 2 and 1e6")
+        for text in ("1e1-1e6", "10..100", "ten", "10 100"):
+            self.refuse("moments", "--s", "1", "--L", text, fragment="a range such as 1e1:1e6:13")
 
 
 class Matrices(CliTest):
@@ -156,7 +166,14 @@ class Matrices(CliTest):
                             fragment=f"cov is '{shown}', must be {name}:")
                 self.refuse("attention", *GAUSSIAN, "--U", text, fragment=f"such as {form}")
 
+    def test_queries(self):
+        for text in ("[1,0]", "(1,0)", "one", "x.txt"):
+            self.refuse("attention", "--law", "gaussian", "--d", "2", "--query", text, fragment=f"'{text}', must be queries: 1,0,-1,")
+        self.refuse("attention", "--law", "gaussian", "--d", "2", "--query", "1 0", fragment="'1 0', must be a finite number, or several")
+
     def test_a_misspelt_law(self):
+        self.refuse("attention", "--law", "t.npy", "--d", "2", "--query", "1,0", fragment="did you mean tokens:t.npy?")
+        self.refuse("attention", "--law", "gaussian", "--query", "1,0", fragment="gaussian needs a dimension: give --d")
         self.refuse("attention", "--law", "gausian", "--d", "2", "--query", "1,0", fragment="did you mean gaussian?")
 
 
