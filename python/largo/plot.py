@@ -197,7 +197,7 @@ def phase_portrait(problem: icl.Problem, runs: Union[icl.Run, Sequence[icl.Run]]
                    ax: Optional[Axes] = None) -> Axes:
     """Paths in the plane of ‖A‖ and b, over the direction of -∇R_L along A = a A_∞/‖A_∞‖, and the valley bΣA = I.
 
-    `runs` are trainings on the invariant set, from the open to the full circles; `L` is the length of the vector field.
+    `runs` are trainings on the invariant set, from the open to the filled circles; `L` is the length of the vector field.
     """
     runs, arrows = _runs("plot.phase_portrait", runs), as_whole("arrows", arrows)
     if arrows < 1:
@@ -225,6 +225,8 @@ def phase_portrait(problem: icl.Problem, runs: Union[icl.Run, Sequence[icl.Run]]
             ax.plot(a, b, **look)
             ax.plot(a[0], b[0], "o", color="0.3", markerfacecolor="white", zorder=3)
             ax.plot(a[-1], b[-1], "o", color=look["color"], zorder=3)
+        for name, inside in (("start", "white"), ("end", "0.3")):  # in the legend, what the circles are
+            ax.plot([], [], "o", color="0.3", markerfacecolor=inside, label=name)
         ax.set_xlim(0, top_a)
         ax.set_ylim(0, top_b)
         ax.set_xlabel(r"$\Vert A\Vert$")

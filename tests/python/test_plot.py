@@ -33,6 +33,12 @@ def test_training():
     own = largo.plot.axes()
     assert largo.plot.phase_portrait(problem, runs, ax=own, arrows=5) is own
     assert own.get_ylabel() == "$b$"
+    # Open and filled circles stand on the first and the last point of a path, and the legend says so.
+    assert [text.get_text() for text in own.get_legend().get_texts()][-2:] == ["start", "end"]
+    circles = [line for line in own.lines if line.get_marker() == "o" and len(line.get_xdata())]
+    ends = [(np.linalg.norm(run.U_path[k, :-1, :-1]), run.v_path[k, -1]) for run in runs for k in (0, -1)]
+    assert [(float(line.get_xdata()[0]), float(line.get_ydata()[0])) for line in circles] == ends
+    assert [line.get_markerfacecolor() == "white" for line in circles] == [True, False] * len(runs)
 
 
 def test_nothing_to_draw(tmp_path):
