@@ -11,7 +11,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "studies/quantity.hpp"
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "largo/numerics/check.hpp"
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 #include "studies/store.hpp"
 #include "studies/study_json.hpp"
 

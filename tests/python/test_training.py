@@ -78,6 +78,22 @@ def test_a_descent_that_was_stopped_goes_on(tmp_path):
     assert np.array_equal(again.path, largo.training.descend(noisy, [1.0, -2.0], **plan).path)
 
 
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    plan = {"steps": 20, "step_size": 0.01, "checkpoint": tmp_path / "state.safetensors"}
+    whole = largo.training.descend(noisy, [1.0, -2.0], **plan)
+    assert np.array_equal(largo.training.descend(noisy, [1.0, -2.0], **plan).path, whole.path)  # from its end
+    for other in ({"steps": 30}, {"step_size": 0.02}, {"optimizer": "adam"}, {"records": 7}, {"schedule": "cosine"}):
+        with pytest.raises(ValueError, match="another run"):
+            largo.training.descend(noisy, [1.0, -2.0], **{**plan, **other})
+    with pytest.raises(ValueError, match="another run"):
+        largo.training.descend(noisy, [1.0, 2.0], **plan)
+    content = bytearray((tmp_path / "state.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "state.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        largo.training.descend(noisy, [1.0, -2.0], **plan)
+
+
 def test_what_functions_may_not_do():
     def lost(x, *step):
         raise LookupError("lost")

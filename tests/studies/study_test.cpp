@@ -5,7 +5,7 @@
 #include <set>
 
 #include "largo/numerics/check.hpp"
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {
