@@ -1,6 +1,7 @@
 // The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input,
 // 130 stopped by a signal.
 #include <charconv>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -108,6 +109,8 @@ Outcome outcome_of(int argc, char** argv) {
 }  // namespace largo
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ,
+              SIG_IGN);  // a limit on the size of files is then an error of writing, as a full disk is
   try {
     const largo::Processes processes;
     return processes.end(largo::outcome_of(argc, argv));

@@ -17,8 +17,6 @@ bool listen() {
     ::sigaction(signal, nullptr, &before);
     if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);  // ignored under nohup, say
   }
-  // A limit on the size of files is then an error of writing, as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
   return true;
 }
 
