@@ -1,19 +1,24 @@
 // largo report: the results of a study, as files.
+#include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include <fmt/core.h>
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
 #include "output_files.hpp"
 #include "processes.hpp"
 #include "report_page.hpp"
+#include "signals.hpp"
 
 namespace largo {
 namespace {
@@ -27,6 +32,19 @@ struct ReportOptions : CommonOptions {
 // Beside the store, under its name.
 std::string default_page(const std::string& store) {
   return std::filesystem::path(store).replace_extension(".html").string();
+}
+
+void print_rows(const std::string& store, const Execution& execution) {
+  const auto print = [](std::string_view text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size()) return;
+    throw std::runtime_error("standard output could not be written");
+  };
+  try {
+    write_study_json(store, print, execution);
+    print("\n");
+  } catch (const Stopped&) {
+    throw StoppedCommand("stopped; the output is not complete");
+  }
 }
 
 void run_report(ReportOptions options) {
@@ -45,22 +63,28 @@ void run_report(ReportOptions options) {
   }
   check_output_files(kName, options.csv, "");
   check_output_files(kName, options.out, "");
-  const StudyTable table = read_study_table(options.store);
-  if (first_process() && !options.csv.empty()) write_text(kName, options.csv, to_csv(table));
+  const Execution execution{.stop = stop_signal()};
+  StudyExtent extent;
+  if (first_process() && !options.csv.empty()) {
+    AtomicFile file(kName, options.csv);
+    extent = write_study_csv(
+        options.store, [&](std::string_view text) { file.write(text); }, execution);
+    file.commit();
+  }
   if (first_process() && !options.out.empty()) {
+    const StudyTable table = read_study_table(options.store);
+    extent = {table.units, std::ssize(table.rows)};
     std::string command = fmt::format("largo report {}", options.store);
     if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
     write_text(kName, options.out, report_page(Json::parse(report_data(table, command, options.x))));
   }
-  if (options.json) {
-    fmt::print("{}\n", to_json(table));
-    return;
-  }
-  const auto rows = static_cast<std::int64_t>(table.rows.size());
+  if (options.json) return print_rows(options.store, execution);
   for (const std::string& file : {options.csv, options.out}) {
-    if (!file.empty()) fmt::print("{} {} in {}\n", rows, rows == 1 ? "unit" : "units", file);
+    if (!file.empty()) fmt::print("{} {} in {}\n", extent.rows, extent.rows == 1 ? "unit" : "units", file);
   }
-  if (rows < table.units) fmt::print("{} of {} units have not been run\n", table.units - rows, table.units);
+  if (extent.rows < extent.units) {
+    fmt::print("{} of {} units have not been run\n", extent.units - extent.rows, extent.units);
+  }
 }
 
 }  // namespace

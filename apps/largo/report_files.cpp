@@ -88,7 +88,7 @@ void write_report(const char* command, const std::filesystem::path& folder, cons
   add(folder / "run.json", fmt::format("{}\n", to_text(texts.run, 1)));
   add(folder / "report.html", texts.page);
   for (AtomicFile& file : files) file.flush();
-  remove_file(folder / "report.html");
+  remove_file(files.back().target());  // the old page, and no link to it: it would show the new figures
   for (const std::string& id : figures_there(folder)) {
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
     for (const char* kind : kKinds) remove_file(figure_file(folder, id, kind));

@@ -90,7 +90,8 @@ def descend(batch: BatchFunction, start: ArrayInput, *, steps: int, step_size: f
     cosine.
 
     `batch` is called with (n,) parameters and the number of the step, from 0, and returns value and gradient; let it draw
-    from that number, and a run that is stopped and taken up again (`checkpoint`, a file) is the same run.
+    from that number, and a run that is stopped and taken up again (`checkpoint`, a file) is the same run. A checkpoint of a
+    run with another start or other settings is refused.
 
     >>> import numpy as np, largo
     >>> def batch(x, step):

@@ -142,7 +142,8 @@ py::dict descend_(const py::object& batch, const py::object& start, Whole<"steps
   options.record_every = std::max<std::int64_t>(1, steps.value / records.value);
   if (!checkpoint.is_none()) {
     options.checkpoint = py::cast<std::string>(py::str(checkpoint));
-    if (std::filesystem::exists(options.checkpoint)) state = load_descent(options.checkpoint);
+    state.run = descent_name(state.parameters, options);
+    if (std::filesystem::exists(options.checkpoint)) state = load_descent(options.checkpoint, state.run);
   }
   watch(progress, 1, [&](Call& call) {
     options.progress = [&](double share) { call.show(share); };

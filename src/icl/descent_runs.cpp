@@ -52,14 +52,16 @@ PlannedDescent prepare_descent(const TrainingPlan& plan, AttentionKind attention
   descent.batches = plan.batches;
   descent.batches.length = static_cast<std::int64_t>(L);
   descent.batches.attention = attention;
+  const std::string run = fmt::format("{:016x}", descent_fingerprint(plan, attention, L));
   if (!plan.checkpoints.empty()) {
-    descent.checkpoint = plan.checkpoints / fmt::format("{}-L{:.0f}-{:016x}.safetensors", name_of(attention),
-                                                        L, descent_fingerprint(plan, attention, L));
+    descent.checkpoint =
+        plan.checkpoints / fmt::format("{}-L{:.0f}-{}.safetensors", name_of(attention), L, run);
   }
   if (!descent.checkpoint.empty() && std::filesystem::exists(descent.checkpoint)) {
-    descent.state = load_descent(descent.checkpoint);
+    descent.state = load_descent(descent.checkpoint, run);
   } else {
     descent.state.parameters = plan.start;
+    descent.state.run = run;
   }
   return planned;
 }

@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/text.hpp"
@@ -24,6 +25,15 @@ std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   return path.native() + fmt::format(".tmp-{}-{}", ::getpid(), counter++);
 }
 
+// Best effort: the owner of the folder may not give files away.
+void keep_mode(int fd, const struct stat& old) {
+  if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) {
+    ::fchmod(fd, old.st_mode & 0700U);  // what was meant for another group is not for ours
+    return;
+  }
+  ::fchmod(fd, old.st_mode & 0777U);
+}
+
 // Makes the rename itself durable. Some file systems cannot do it for directories; the data are safe anyway.
 void flush_directory(const std::filesystem::path& directory) {
   const int fd = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -36,21 +46,39 @@ void flush_directory(const std::filesystem::path& directory) {
 
 AtomicFile::AtomicFile(std::string_view function, std::filesystem::path path)
     : function_(function), path_(std::move(path)) {
-  std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path_, error);
-  if (std::filesystem::exists(status)) {
-    if (!std::filesystem::is_regular_file(status)) {
-      fail(function_, fmt::format("{}: cannot be written: is not a regular file", one_line(path_.native())));
-    }
-    path_ = std::filesystem::canonical(path_, error);
-    if (error) refuse(error.value());
+  follow_links();
+  struct stat old {};
+  const bool exists = ::stat(path_.c_str(), &old) == 0;
+  if (exists && !S_ISREG(old.st_mode)) {
+    fail(function_, fmt::format("{}: cannot be written: is not a regular file", one_line(path_.native())));
+  }
+  // A file that nobody may write was protected on purpose; only the kernel would let root pass.
+  const bool is_protected = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
+  if (exists && (is_protected || ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)) {
+    fail(function_, fmt::format("{}: cannot be written: is read-only; name another file, or allow writing "
+                                "with chmod u+w",
+                                one_line(path_.native())));
   }
   buffer_.reserve(kBufferSize);
+  const mode_t mode = exists ? 0600 : 0666;  // nobody else may read it before it has the old one's mode
   do {
     temporary_ = temporary_beside(path_);
-    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   } while (fd_ < 0 && errno == EEXIST);
   if (fd_ < 0) refuse(errno);
+  if (exists) keep_mode(fd_, old);
+}
+
+// Also one that leads nowhere yet, which std::filesystem::canonical does not follow.
+void AtomicFile::follow_links() {
+  constexpr int kMostLinks = 40;  // as the kernel
+  std::error_code error;
+  for (int i = 0; std::filesystem::is_symlink(path_, error); ++i) {
+    if (i == kMostLinks) refuse(ELOOP);
+    const std::filesystem::path to = std::filesystem::read_symlink(path_, error);
+    if (error) refuse(error.value());
+    path_ = path_.parent_path() / to;  // an absolute one replaces what stands before it
+  }
 }
 
 AtomicFile::~AtomicFile() {

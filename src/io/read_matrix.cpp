@@ -41,13 +41,10 @@ Matrix read_only_tensor(std::string_view path) {
 }
 
 Matrix read_any(std::string_view file) {
-  const std::string lowered = lower(file);
   // First, because a tensor may be called anything, "a.npy" too.
-  const std::size_t colon = lowered.find(std::string(kSafetensors) + ':');
-  if (colon != std::string::npos) {
-    const std::size_t end = colon + kSafetensors.size();
-    return SafetensorsFile::open(file.substr(0, end)).matrix(file.substr(end + 1));
-  }
+  const std::string_view path = file_part(file);
+  if (path.size() < file.size()) return SafetensorsFile::open(path).matrix(file.substr(path.size() + 1));
+  const std::string lowered = lower(file);
   if (lowered.ends_with(".npy")) return NpyArray::open(file).matrix();
   if (lowered.ends_with(".csv")) return read_csv(file);
   if (lowered.ends_with(kSafetensors)) return read_only_tensor(file);
@@ -61,6 +58,11 @@ Matrix read_any(std::string_view file) {
 }
 
 }  // namespace
+
+std::string_view file_part(std::string_view file) {
+  const std::size_t colon = lower(file).find(std::string(kSafetensors) + ':');
+  return file.substr(0, colon == std::string::npos ? file.size() : colon + kSafetensors.size());
+}
 
 Matrix read_matrix(std::string_view file) {
   Matrix result = read_any(file);

@@ -1,5 +1,6 @@
 #include "largo/io/safetensors.hpp"
 
+#include <map>
 #include <set>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "io/bytes.hpp"
 #include "io/text.hpp"
 #include "io/write_rows.hpp"
+#include "largo/io/atomic_file.hpp"
 #include "largo/io/half.hpp"
 #include "largo/io/mapped_file.hpp"
 #include "largo/numerics/check.hpp"
@@ -45,8 +47,10 @@ Matrix convert(const std::byte* data, Extent extent, ToDouble to_double) {
   return result;
 }
 
-std::string header_json(const std::vector<NamedMatrix>& tensors, Scalar scalar) {
+std::string header_json(const std::vector<NamedMatrix>& tensors, Scalar scalar,
+                        const std::map<std::string, std::string>& metadata) {
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
   std::set<std::string_view> names;
   std::int64_t begin = 0;
   for (const auto& [name, values] : tensors) {
@@ -64,7 +68,7 @@ std::string header_json(const std::vector<NamedMatrix>& tensors, Scalar scalar) 
   try {
     text = header.dump();
   } catch (const nlohmann::json::type_error&) {
-    fail("write_safetensors", "a tensor name is not valid UTF-8");
+    fail("write_safetensors", "a tensor name or the metadata are not valid UTF-8");
   }
   constexpr std::size_t kAlignment = 8;  // of the data, so that a reader can map it
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
@@ -143,17 +147,43 @@ void SafetensorsFile::refuse(std::string_view tensor, std::string_view reason) c
   fail("read_safetensors", fmt::format("{}: tensor {}: {}", one_line(name_), in_quotes(tensor), reason));
 }
 
-void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
-                       Scalar scalar) {
-  const std::string header = header_json(tensors, scalar);
-  AtomicFile file("write_safetensors", path);
+namespace {
+
+struct BytesInMemory {
+  std::string& bytes;
+  void write(std::span<const std::byte> more) {
+    bytes.append(reinterpret_cast<const char*>(more.data()), more.size());
+  }
+};
+
+template <typename File>
+void write_to(File& file, const std::vector<NamedMatrix>& tensors, Scalar scalar,
+              const std::map<std::string, std::string>& metadata) {
+  const std::string header = header_json(tensors, scalar, metadata);
   const auto length = static_cast<std::uint64_t>(header.size());
   file.write(std::as_bytes(std::span(&length, 1)));
-  file.write(header);
+  file.write(std::as_bytes(std::span(header)));
   for (const NamedMatrix& tensor : tensors) {
     write_rows("write_safetensors", file, tensor.values, scalar);
   }
+}
+
+}  // namespace
+
+void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
+                       Scalar scalar) {
+  header_json(tensors, scalar, {});  // refused before a file is begun
+  AtomicFile file("write_safetensors", path);
+  write_to(file, tensors, scalar, {});
   file.commit();
+}
+
+std::string safetensors_bytes(const std::vector<NamedMatrix>& tensors,
+                              const std::map<std::string, std::string>& metadata) {
+  std::string bytes;
+  BytesInMemory file{bytes};
+  write_to(file, tensors, Scalar::float64, metadata);
+  return bytes;
 }
 
 }  // namespace largo

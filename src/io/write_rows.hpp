@@ -11,7 +11,6 @@
 #include <fmt/format.h>
 
 #include "io/bytes.hpp"
-#include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo {
@@ -25,8 +24,9 @@ inline float to_float(std::string_view function, double value, std::ptrdiff_t i,
   return narrow;
 }
 
-inline void write_rows(std::string_view function, AtomicFile& file, const ConstRowsRef& values,
-                       Scalar scalar) {
+/// `File` has write(std::span<const std::byte>).
+template <typename File>
+void write_rows(std::string_view function, File& file, const ConstRowsRef& values, Scalar scalar) {
   std::vector<float> narrow(scalar == Scalar::float32 ? static_cast<std::size_t>(values.cols()) : 0);
   for (std::ptrdiff_t i = 0; i < values.rows(); ++i) {
     const std::span<const double> row(values.data() + i * values.outerStride(),

@@ -4,11 +4,10 @@
 #include <filesystem>
 #include <functional>
 #include <map>
-#include <system_error>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include "largo/io/npy.hpp"
 #include "largo/io/read_matrix.hpp"
@@ -16,12 +15,14 @@
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/mixture.hpp"
+#include "largo/measures/named_files.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/closest_name.hpp"
 #include "largo/numerics/parse_numbers.hpp"
+#include "measures/mixture_file.hpp"
 
 namespace largo {
 namespace {
@@ -30,7 +31,24 @@ using Dimension = std::optional<std::ptrdiff_t>;
 
 constexpr int kMostNested = 16;  // mixtures in mixtures; a file that names itself would never end
 
-MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, int depth);
+// Files that name files grow like a power of their number: what they have in common is bounded, too.
+constexpr std::int64_t kMostComponents = 100'000;
+
+struct Nesting {
+  int depth = 0;
+  std::int64_t* components = nullptr;  // of all mixtures so far
+};
+
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, Nesting nesting);
+
+struct LawText {
+  std::string_view name, detail;
+};
+
+LawText split(std::string_view text) {
+  const auto colon = text.find(':');
+  return {text.substr(0, colon), colon == std::string_view::npos ? "" : text.substr(colon + 1)};
+}
 
 Vector to_vector(const std::vector<double>& values) {
   return Eigen::Map<const Vector>(values.data(), std::ssize(values));
@@ -126,77 +144,39 @@ MeasurePtr elliptical_law(Options& options, Dimension dimension) {
       shape, base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian, radial);
 }
 
-Vector toml_vector(std::string_view where, const toml::node& node) {
-  std::vector<double> values;
-  const toml::array* const array = node.as_array();
-  if (array == nullptr || array->empty())
-    fail("law", fmt::format("{}: shift must be an array of numbers", where));
-  for (const toml::node& item : *array) {
-    const auto number = item.value<double>();
-    if (!number) fail("law", fmt::format("{}: shift must be an array of numbers", where));
-    values.push_back(*number);
-  }
-  return to_vector(values);
-}
-
-struct Component {
-  double weight;
-  MeasurePtr law;
-};
-
-Component toml_component(const std::string& file, const toml::node& node, Dimension dimension,
-                         Arithmetic arithmetic, int depth) {
-  const std::string where = fmt::format("{}:{}", file, node.source().begin.line);
-  const toml::table* const table = node.as_table();
-  if (table == nullptr) fail("law", fmt::format("{}: component must be a table", where));
-  for (const auto& [key, value] : *table) {
-    const std::string_view name = key;
-    if (name != "weight" && name != "law" && name != "shift") {
-      fail("law", fmt::format("{}: a component has no key '{}'; it has weight, law, shift", where, name));
-    }
-  }
-  const auto weight = (*table)["weight"].value<double>();
-  const auto law = (*table)["law"].value<std::string>();
-  if (!weight || !law)
-    fail("law", fmt::format("{}: a component needs a number weight and a text law", where));
-  const toml::node* const shift = table->get("shift");
-  if (shift == nullptr) return {*weight, nested_law(*law, dimension, arithmetic, depth)};
-  const Vector by = toml_vector(where, *shift);
-  const MeasurePtr unshifted = nested_law(*law, by.size(), arithmetic, depth);
-  return {*weight, std::make_shared<AffineMeasure>(AffineMeasure::translation(by, unshifted))};
-}
-
-MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic, int depth) {
-  if (depth > kMostNested)
+MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic, Nesting nesting) {
+  if (nesting.depth > kMostNested)
     fail("law", fmt::format("{}: mixtures are nested more than {} deep", file, kMostNested));
-  std::error_code ignored;
-  if (!std::filesystem::is_regular_file(file, ignored)) {
-    fail("law", fmt::format("mixture: '{}' is not a file that can be read", file));
-  }
-  toml::table table;
-  try {
-    table = toml::parse_file(file);
-  } catch (const toml::parse_error& error) {
-    fail("law", fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()));
-  }
-  const toml::array* components = table["component"].as_array();
-  if (components == nullptr || components->empty()) {
-    fail("law", fmt::format("{}: no [[component]] with weight and law", file));
-  }
   std::vector<double> weights;
   std::vector<MeasurePtr> laws;
-  for (const toml::node& node : *components) {
-    const Component component = toml_component(file, node, dimension, arithmetic, depth);
+  for (const MixtureComponent& component : read_mixture_file(file)) {
+    if (++*nesting.components > kMostComponents) {
+      fail("law", fmt::format("{}: the mixture has more than {} components, with those of the mixtures in it",
+                              file, kMostComponents));
+    }
     weights.push_back(component.weight);
-    laws.push_back(component.law);
+    const auto& shift = component.shift;
+    laws.push_back(nested_law(component.law, shift ? shift->size() : dimension, arithmetic, nesting));
+    if (shift) {
+      laws.back() = std::make_shared<AffineMeasure>(AffineMeasure::translation(*shift, laws.back()));
+    }
   }
   return std::make_shared<MixtureMeasure>(to_vector(weights), std::move(laws));
 }
 
-MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
+struct TokensText {
+  std::string file;
+  Options options;
+};
+
+TokensText split_tokens(std::string_view text) {
   const auto comma = text.find(',');
-  const std::string file(text.substr(0, comma));
-  Options options("tokens", comma == std::string_view::npos ? "" : text.substr(comma + 1));
+  return {std::string(text.substr(0, comma)),
+          Options("tokens", comma == std::string_view::npos ? "" : text.substr(comma + 1))};
+}
+
+MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
+  auto [file, options] = split_tokens(text);
   std::optional<Vector> weights;
   if (const auto weights_file = options.text("weights")) weights = read_matrix(*weights_file).reshaped();
   options.check_all_used();
@@ -240,9 +220,12 @@ const std::map<std::string, Maker, std::less<>>& makers() {
 }
 
 MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dimension, Arithmetic arithmetic,
-                   int depth) {
+                   Nesting nesting) {
   if (name == "tokens") return tokens_law(detail, arithmetic);
-  if (name == "mixture") return mixture_law(std::string(detail), dimension, arithmetic, depth + 1);
+  if (name == "mixture") {
+    ++nesting.depth;
+    return mixture_law(std::string(detail), dimension, arithmetic, nesting);
+  }
   Options options(name, detail);
   MeasurePtr law;
   if (name == "gaussian") {
@@ -265,20 +248,61 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
   return law;
 }
 
-MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, int depth) {
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, Nesting nesting) {
   if (dimension && *dimension < 1) fail("law", "dimension", static_cast<double>(*dimension), "at least 1");
-  const auto colon = text.find(':');
-  const std::string_view name = text.substr(0, colon);
-  const std::string_view detail = colon == std::string_view::npos ? "" : text.substr(colon + 1);
-  MeasurePtr law = any_law(name, detail, dimension, arithmetic, depth);
+  const auto [name, detail] = split(text);
+  MeasurePtr law = any_law(name, detail, dimension, arithmetic, nesting);
   if (dimension) check_size("law", fmt::format("tokens of {}", name), law->dimension(), *dimension);
   return law;
 }
 
+class Files {
+ public:
+  void add_law(std::string_view text) {
+    const auto [name, detail] = split(text);
+    try {
+      if (name == "mixture") {
+        add_mixture(std::string(detail));
+      } else if (name == "tokens") {
+        auto [file, options] = split_tokens(detail);
+        add(std::string(file_part(file)));
+        if (const auto weights = options.text("weights")) add(std::string(file_part(*weights)));
+      } else if (const auto cov = Options(name, detail).text("cov")) {
+        if (const auto file = file_of_matrix(*cov)) add(*file);
+      }
+    } catch (const InputError&) {  // what is wrong is said where the law is made
+    }
+  }
+
+  const std::vector<std::string>& all() const { return files_; }
+
+ private:
+  bool add(const std::string& file) {
+    const bool fresh = seen_.insert(file).second;
+    if (fresh) files_.push_back(file);
+    return fresh;
+  }
+
+  void add_mixture(const std::string& file) {
+    if (!add(file)) return;  // each is read once, also where they name each other
+    for (const MixtureComponent& component : read_mixture_file(file)) add_law(component.law);
+  }
+
+  std::vector<std::string> files_;
+  std::set<std::string> seen_;
+};
+
 }  // namespace
 
+std::vector<std::string> files_of_law(std::string_view text) {
+  Files files;
+  files.add_law(text);
+  return files.all();
+}
+
 MeasurePtr named_law(std::string_view text, Dimension dimension, Arithmetic arithmetic) {
-  return nested_law(text, dimension, arithmetic, 0);
+  std::int64_t components = 0;
+  return nested_law(text, dimension, arithmetic, {0, &components});
 }
 
 }  // namespace largo

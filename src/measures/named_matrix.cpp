@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "largo/io/read_matrix.hpp"
+#include "largo/measures/named_files.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/parse_numbers.hpp"
 #include "largo/sampling/streams.hpp"
@@ -131,6 +132,13 @@ Matrix named_matrix(std::string_view argument, std::string_view text, std::optio
 bool has_own_size(std::string_view text) {
   const std::string_view name = text.substr(after_factor(text));
   return !name.empty() && !takes_any_size(name.substr(0, name.find(':')));
+}
+
+std::optional<std::string> file_of_matrix(std::string_view text) {
+  const std::string_view name = text.substr(after_factor(text));
+  const std::string_view kind = name.substr(0, name.find(':'));
+  if (kind == "diag" || takes_any_size(kind) || !looks_like_a_file(name)) return std::nullopt;
+  return std::string(file_part(name));
 }
 
 RowMatrix named_queries(std::string_view function, std::string_view argument, const std::string& text,

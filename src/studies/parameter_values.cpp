@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "io/parse_toml.hpp"
+#include "io/text.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/closest_name.hpp"
 #include "studies/study_json.hpp"
@@ -26,6 +28,8 @@ const char* wanted(const Parameter& parameter) {
     case ParameterKind::whole:
       return "a whole number from 0 to 2^53 - 1";
     case ParameterKind::text:
+    case ParameterKind::law:
+    case ParameterKind::matrix:
       return "a text in quotes";
   }
   return "";
@@ -51,6 +55,8 @@ double checked(const Parameter& parameter, double value, const Place& where) {
       good = value >= 0 && value == std::floor(value) && value < 0x1p53;
       break;
     case ParameterKind::text:
+    case ParameterKind::law:
+    case ParameterKind::matrix:
       break;
   }
   if (!good) refuse(parameter, fmt::format("{}", value), where);
@@ -63,6 +69,9 @@ std::string checked(const Parameter& parameter, std::string text, const Place& w
     StudyJson(text).dump();
   } catch (const StudyJson::exception&) {  // it would have the name of any other such text
     fail(where.text(), fmt::format("'{}' is not UTF-8", parameter.name));
+  }
+  if (one_line(text) != text) {
+    fail(where.text(), fmt::format("'{}' is {}, must be one line", parameter.name, in_quotes(text)));
   }
   const auto& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
@@ -129,7 +138,7 @@ Place Place::of(const toml::node& node) const {
 }
 
 StudyValue one_value(const Parameter& parameter, const toml::node& node, const Place& where) {
-  if (parameter.kind == ParameterKind::text) {
+  if (is_text(parameter.kind)) {
     if (!node.is_string()) refuse(parameter, shown(node), where);
     return checked(parameter, node.value_or(std::string()), where);
   }
@@ -155,7 +164,7 @@ std::vector<StudyValue> all_values(const Parameter& parameter, const toml::node&
     }
     return values;
   }
-  if (parameter.kind != ParameterKind::text && node.is_string()) {
+  if (!is_text(parameter.kind) && node.is_string()) {
     return numbers_of(parameter, node.value_or(std::string()), where);
   }
   return {one_value(parameter, node, where)};
@@ -165,14 +174,14 @@ std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::st
                                        const Place& where) {
   if (text.starts_with('[') || text.starts_with('"') || text.starts_with('\'')) {
     try {
-      const toml::table table = toml::parse(fmt::format("value = {}", text));
+      const toml::table table = parse_toml(fmt::format("value = {}", text), where.text());
       if (table.size() != 1) fail(where.text(), "one value, or one list, is wanted");
       return all_values(parameter, *table.get("value"), where);
-    } catch (const toml::parse_error& error) {
-      fail(where.text(), std::string(error.description()));
+    } catch (const TomlError& error) {
+      fail(where.text(), error.what());
     }
   }
-  if (parameter.kind == ParameterKind::text) return {checked(parameter, text, where)};
+  if (is_text(parameter.kind)) return {checked(parameter, text, where)};
   return numbers_of(parameter, text, where);
 }
 

@@ -22,7 +22,11 @@ enum class ParameterKind : std::uint8_t {
   length,    ///< at least 1, or infinite
   whole,     ///< 0, 1, … 2^53 - 1: what a double tells apart
   text,
+  law,     ///< a text that named_law() knows
+  matrix,  ///< a text that named_matrix() or named_queries() knows
 };
+
+inline bool is_text(ParameterKind kind) { return kind >= ParameterKind::text; }
 
 struct Parameter {
   std::string name;
@@ -80,6 +84,10 @@ class Quantity {
   /// One number for each of results(), a function of the inputs alone. Throws InputError, also where an error
   /// estimate is above the tolerance, and Stopped.
   std::vector<UnitResult> evaluate(const UnitInputs& inputs, const Execution& execution) const;
+
+  /// What evaluate() says before its work begins: InputError where laws, matrices, files and settings do not
+  /// fit each other.
+  virtual void check(const UnitInputs&) const {}
 
   /// Whether a unit with these inputs draws prompts that Execution::device can draw.
   virtual bool draws_prompts(const UnitInputs&) const { return false; }

@@ -3,16 +3,18 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <sstream>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
-#include <toml++/toml.h>
 
+#include "io/parse_toml.hpp"
+#include "io/text.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/closest_name.hpp"
 #include "largo/studies/study.hpp"
 #include "studies/parameter_values.hpp"
+#include "studies/parse_study.hpp"
 #include "studies/quantity.hpp"
 
 namespace largo {
@@ -66,11 +68,20 @@ class Reader {
     if (const toml::table* settings = table_of("settings")) read_settings(*settings, false);
     if (const toml::table* grid = table_of("grid")) read_grid(*grid);
     read_points();
-    for (const StudyChange& change : changes) apply(change);
+    std::set<std::string> changed;
+    for (const StudyChange& change : changes) {
+      if (!changed.insert(change.key).second) {
+        fail(fmt::format("--set {}", change.key),
+             "this parameter is set twice; give it one value, or a list");
+      }
+      apply(change);
+    }
     check_complete();
+    check_size(grid_line());
     return std::move(plan_);
   }
 
+ private:
   [[noreturn]] void refuse(std::size_t line, const std::string& message) const {
     fail(place(line).text(), message);
   }
@@ -80,7 +91,14 @@ class Reader {
     return grid == nullptr ? 1 : grid->source().begin.line;
   }
 
- private:
+  void check_size(std::size_t line) const {
+    double units = plan_.axes.empty() ? 0 : 1;
+    for (const StudyAxis& axis : plan_.axes) units *= static_cast<double>(axis.values.size());
+    units += static_cast<double>(plan_.points.size());
+    if (units <= static_cast<double>(kMostUnits)) return;
+    refuse(line, fmt::format("this would be {:.15g} units, and at most {} are allowed", units, kMostUnits));
+  }
+
   // At the top there may also be a parameter that belongs into a table.
   [[noreturn]] void unknown_key(const Entry& entry) const {
     if (const toml::node* name = table_.get("quantity"); name != nullptr && name->is_string()) {
@@ -153,6 +171,7 @@ class Reader {
       }
       given_[k] = entry.at.line;
       plan_.axes.push_back({k, all_values(quantity_->parameters()[k], *entry.node, place(entry.at.line))});
+      check_size(grid_line());  // now: the next axis may take as much memory as this one
     }
   }
 
@@ -236,24 +255,20 @@ class Reader {
 
 }  // namespace
 
-Study read_study(const std::filesystem::path& path, const std::vector<StudyChange>& changes) {
-  const std::string file = path.string();
-  toml::table table;
+StudyPlan parse_study(const std::string& text, const std::string& file,
+                      const std::vector<StudyChange>& changes) {
   try {
-    table = toml::parse(read_text(path), file);
-  } catch (const toml::parse_error& error) {
-    fail(fmt::format("{}:{}", file, error.source().begin.line), std::string(error.description()));
+    const toml::table table = parse_toml(text, file);
+    return Reader(file, table).read(changes);
+  } catch (const TomlError& error) {
+    fail(fmt::format("{}:{}", one_line(file), error.line()), one_line(error.what()));
+  } catch (const InputError& error) {  // keys and texts of the file may have line breaks
+    throw InputError(one_line(error.what()));
   }
-  Reader reader(file, table);
-  StudyPlan plan = reader.read(changes);
-  double units = plan.axes.empty() ? 0 : 1;
-  for (const StudyAxis& axis : plan.axes) units *= static_cast<double>(axis.values.size());
-  units += static_cast<double>(plan.points.size());
-  if (units > static_cast<double>(kMostUnits)) {
-    reader.refuse(reader.grid_line(),
-                  fmt::format("this would be {:.15g} units, and at most {} are allowed", units, kMostUnits));
-  }
-  return Study(std::move(plan));
+}
+
+Study read_study(const std::filesystem::path& path, const std::vector<StudyChange>& changes) {
+  return Study(parse_study(read_text(path), path.string(), changes));
 }
 
 }  // namespace largo

@@ -13,6 +13,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "numerics/parallel.hpp"
+#include "studies/check_inputs.hpp"
 #include "studies/quantity.hpp"
 #include "studies/store.hpp"
 #include "studies/unit_exchange.hpp"
@@ -36,7 +37,7 @@ bool first_rank(const Execution& execution) {
 // Finished units on their way into the store: many in a transaction, none for long.
 class Writer {
  public:
-  explicit Writer(StudyStore& store) : store_(store) {}
+  Writer(StudyStore& store, const Study& study) : store_(store), study_(study) {}
 
   void add(std::vector<FinishedUnit> units) {
     std::move(units.begin(), units.end(), std::back_inserter(held_));
@@ -65,12 +66,14 @@ class Writer {
 
   void write() {
     const auto start = Clock::now();
+    study_.check_files();  // those that are held may be the results of others
     if (store_.write(held_)) held_.clear();
     const auto end = Clock::now();
     due_ = end + std::max<Duration>(kLongest, 10 * (end - start));
   }
 
   StudyStore& store_;
+  const Study& study_;
   std::vector<FinishedUnit> held_;
   Clock::time_point due_ = Clock::now();
 };
@@ -138,7 +141,7 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyS
   const std::size_t names = study.quantity().results().size();
   Dealer dealer(std::move(pending), processes);
   std::optional<Writer> writer;
-  if (store != nullptr) writer.emplace(*store);
+  if (store != nullptr) writer.emplace(*store, study);
   UnitPool pool(study, workers, std::max(1, threads / workers), execution.device);
   const auto start = Clock::now();
   auto [finished, stopped] = Progress{};
@@ -187,6 +190,7 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
   StudyRun run;
   run.units = study.size();
   try {
+    check_inputs(study);
     check_device(study, execution);
     std::unique_ptr<StudyStore> store;
     std::vector<std::int64_t> pending;
@@ -226,6 +230,7 @@ double peak_memory() {
 StudyEstimate estimate_study(const Study& study, const std::filesystem::path& path, bool retry,
                              const Execution& execution) {
   constexpr double kLongest = 2;
+  check_inputs(study);
   StudyEstimate estimate;
   estimate.units = study.size();
   std::vector<std::int64_t> pending = pending_units(study, path, retry);

@@ -61,17 +61,22 @@ void check_store(Database& database, const std::string& name) {
   }
 }
 
-void check_study(Database& database, const std::filesystem::path& path, const Study& study) {
+// Whether the store is of this study. One of another study without a single result (its units all failed, for
+// a wrong setting, say) is not kept; one with results is refused.
+bool is_of(Database& database, const std::filesystem::path& path, const Study& study) {
   Statement read(database, "SELECT configuration FROM study");
   if (!read.step()) fail(path.string(), "this store is damaged: it is about no study");
+  std::string other;
   try {
-    const std::string other = study_difference(read.text(0), study.configuration());
-    if (!other.empty()) {
-      fail(path.string(), fmt::format("this store is of another study: {}; give another store", other));
-    }
-  } catch (const StudyJson::exception& error) {
-    fail(path.string(), fmt::format("this store is damaged ({})", error.what()));
+    other = study_difference(read.text(0), study.configuration());
+  } catch (const StudyJson::exception&) {
+    fail(path.string(), "this store is damaged: what it says about its study cannot be read");
   }
+  if (other.empty()) return true;
+  if (database.number("SELECT count(*) FROM units WHERE state = 'done'") > 0) {
+    fail(path.string(), fmt::format("this store is of another study: {}; give another store", other));
+  }
+  return false;
 }
 
 // The finished units by their ids, at the places that the study has for them now.
@@ -148,8 +153,7 @@ std::vector<std::int64_t> pending_units(const Study& study, const std::filesyste
   if (std::filesystem::exists(path, ignored) && std::filesystem::file_size(path, ignored) > 0) {
     const auto database = read_store(path);
     try {
-      check_study(*database, path, study);
-      state = find_places(*database, path, study).state;
+      if (is_of(*database, path, study)) state = find_places(*database, path, study).state;
     } catch (const SqliteError& error) {
       rethrow(path, error);
     }
@@ -208,7 +212,12 @@ void StudyStore::adopt() {
       fail(path_.string(), fmt::format("this store is damaged ({})", check.text(0)));
     }
   }
-  check_study(*database_, path_, study_);
+  if (!is_of(*database_, path_, study_)) {
+    database_->execute(
+        "DROP VIEW results; DROP VIEW points; DROP TABLE units; DROP TABLE runs; DROP TABLE study");
+    create();
+    return;
+  }
   Statement update(*database_, "UPDATE study SET title = ?, configuration = ?, units = ?, version = ?");
   update.bind(1, study_.plan().title);
   const std::string configuration = study_.configuration();

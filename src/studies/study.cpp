@@ -9,9 +9,10 @@
 
 #include <fmt/format.h>
 
+#include "largo/measures/named_files.hpp"
 #include "largo/numerics/check.hpp"
+#include "numerics/sha256.hpp"
 #include "studies/quantity.hpp"
-#include "studies/sha256.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {
@@ -25,6 +26,12 @@ const Quantity* quantity_of(const StudyPlan& plan) {
   const Quantity* quantity = find_quantity(plan.quantity);
   if (quantity == nullptr) fail(kName, "quantity", fmt::format("'{}'", plan.quantity), "a known one");
   return quantity;
+}
+
+std::vector<std::string> files_of(ParameterKind kind, const std::string& text) {
+  if (kind == ParameterKind::law) return files_of_law(text);
+  const auto file = kind == ParameterKind::matrix ? file_of_matrix(text) : std::nullopt;
+  return file ? std::vector{*file} : std::vector<std::string>();
 }
 
 std::string digest_of_file(const std::filesystem::path& path) {
@@ -83,29 +90,44 @@ std::vector<std::string> Study::parameters() const {
 
 std::vector<std::string> Study::results() const { return quantity_->results(); }
 
-// A text may hold the names of files: "0.5*U.npy", "tokens:prompt.npy,weights=w.npy". What they hold is part
-// of the unit's name, so that a changed file is another unit.
+// What the files hold that a text names, at any depth, is part of the unit's name, so that a changed file is
+// another unit.
 void Study::hash_files() {
-  const auto look_at = [&](const StudyValue& value) {
+  std::map<std::string, std::string> known;  // a prompt may be in many texts
+  const auto look_at = [&](std::size_t parameter, const StudyValue& value) {
     const std::string* text = std::get_if<std::string>(&value);
-    if (text == nullptr || files_.contains(*text)) return;
+    if (text == nullptr || files_.contains({parameter, *text})) return;
     std::string digests;
-    for (std::size_t from = 0; from <= text->size();) {
-      const std::size_t to = std::min(text->find_first_of(":=*,;", from), text->size());
-      const std::string piece = text->substr(from, to - from);
+    for (const std::string& file : files_of(quantity_->parameters()[parameter].kind, *text)) {
       std::error_code ignored;
-      if (!piece.empty() && std::filesystem::is_regular_file(piece, ignored))
-        digests += digest_of_file(piece);
-      from = to + 1;
+      if (!std::filesystem::is_regular_file(file, ignored)) continue;
+      const auto [at, fresh] = known.try_emplace(file);
+      if (fresh) {
+        versions_[file] = version_of(file);
+        at->second = digest_of_file(file);
+      }
+      digests += at->second;
     }
-    if (!digests.empty()) files_.emplace(*text, digests);
+    if (!digests.empty()) files_.emplace(std::pair(parameter, *text), digests);
   };
-  for (const StudyValue& value : plan_.settings) look_at(value);
+  for (std::size_t k = 0; k < plan_.settings.size(); ++k) look_at(k, plan_.settings[k]);
   for (const StudyAxis& axis : plan_.axes) {
-    for (const StudyValue& value : axis.values) look_at(value);
+    for (const StudyValue& value : axis.values) look_at(axis.parameter, value);
   }
   for (const auto& point : plan_.points) {
-    for (const auto& [parameter, value] : point) look_at(value);
+    for (const auto& [parameter, value] : point) look_at(parameter, value);
+  }
+}
+
+Study::Version Study::version_of(const std::string& file) {
+  std::error_code ignored;  // then it is gone, which is another version, too
+  return {std::filesystem::file_size(file, ignored), std::filesystem::last_write_time(file, ignored)};
+}
+
+void Study::check_files() const {
+  for (const auto& [file, version] : versions_) {
+    if (version_of(file) == version) continue;
+    fail(kName, fmt::format("{} has changed while the study was running; run it again", file));
   }
 }
 
@@ -137,7 +159,7 @@ Study::Fragment Study::fragment_of(std::size_t parameter, const StudyValue& valu
   if (value.index() == 0) return {};
   Fragment fragment{fmt::format("\"{}\":{}", quantity_->parameters()[parameter].name, json_text(value)), {}};
   const std::string* text = std::get_if<std::string>(&value);
-  const auto file = text == nullptr ? files_.end() : files_.find(*text);
+  const auto file = text == nullptr ? files_.end() : files_.find({parameter, *text});
   if (file != files_.end()) fragment.files = fmt::format("\n{}", file->second);
   return fragment;
 }

@@ -1,10 +1,16 @@
-// Results of a study as CSV and as JSON.
+// Results of a study as CSV and as JSON, row by row.
+#include <algorithm>
 #include <cmath>
+#include <stdexcept>
 
 #include <fmt/format.h>
 
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/parse_numbers.hpp"
 #include "largo/studies/study_table.hpp"
+#include "numerics/distribute.hpp"
 #include "studies/study_json.hpp"
+#include "studies/study_rows.hpp"
 
 namespace largo {
 namespace {
@@ -17,53 +23,112 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
+// "-1,0;2e3,1"
+bool are_numbers(std::string text) {
+  std::replace(text.begin(), text.end(), ';', ',');
+  try {
+    parse_numbers("", text);
+    return true;
+  } catch (const InputError&) {
+    return false;
+  }
+}
+
+// A spreadsheet would compute such a text, whatever it holds: an apostrophe keeps it a text there.
+bool is_formula(const std::string& text) {
+  constexpr std::string_view kSigns = "=+-@\t\r";
+  return !text.empty() && kSigns.find(text.front()) != std::string_view::npos && !are_numbers(text);
+}
+
+std::string text_field(const std::string& text) {
+  return field(is_formula(text) ? fmt::format("'{}", text) : text);
+}
+
+std::string value_field(const StudyValue& value) {
+  const std::string* text = std::get_if<std::string>(&value);
+  return text == nullptr ? value_text(value) : text_field(*text);
+}
+
 std::string number_field(double value) { return std::isnan(value) ? "" : number_text(value); }
+
+std::string csv_row(const StudyRow& row) {
+  std::string text;
+  for (const StudyValue& value : row.inputs) text += fmt::format("{},", value_field(value));
+  for (const StudyResult& result : row.results) {
+    text += fmt::format("{},{},", number_field(result.value), number_field(result.error));
+  }
+  return text + fmt::format("{}\n", text_field(row.message));
+}
+
+StudyJson json_row(const StudyHeader& header, const StudyRow& row) {
+  StudyJson one;
+  one["inputs"] = StudyJson::object();
+  for (std::size_t i = 0; i < row.inputs.size(); ++i) {
+    if (row.inputs[i].index() != 0) one["inputs"][header.parameters[i]] = value_json(row.inputs[i]);
+  }
+  if (!row.message.empty()) {
+    one["message"] = row.message;
+    return one;
+  }
+  one["results"] = StudyJson::object();
+  for (std::size_t i = 0; i < row.results.size(); ++i) {
+    const auto& [value, error] = row.results[i];
+    if (std::isnan(value)) continue;
+    StudyJson& result = one["results"][header.results[i]] = {{"value", number_value_json(value)}};
+    if (!std::isnan(error)) result["error"] = number_value_json(error);
+  }
+  return one;
+}
 
 }  // namespace
 
-std::string to_csv(const StudyTable& table) {
-  std::string text;
-  for (const std::string& name : table.parameters) text += fmt::format("{},", field(name));
-  for (const std::string& name : table.results) text += fmt::format("{0},{0}_error,", field(name));
-  text += "message\n";
-  for (const StudyRow& row : table.rows) {
-    for (const StudyValue& value : row.inputs) text += fmt::format("{},", field(value_text(value)));
-    for (const StudyResult& result : row.results) {
-      text += fmt::format("{},{},", number_field(result.value), number_field(result.error));
-    }
-    text += fmt::format("{}\n", field(row.message));
-  }
-  return text;
+StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& sink,
+                            const Execution& execution) {
+  StudyRows rows(store);
+  const StudyHeader& header = rows.header();
+  std::string names;
+  for (const std::string& name : header.parameters) names += fmt::format("{},", field(name));
+  for (const std::string& name : header.results) names += fmt::format("{0},{0}_error,", field(name));
+  sink(names + "message\n");
+  rows.for_each([&](const StoredUnit& unit) {
+    check_stop(execution);
+    sink(csv_row(rows.row_of(unit)));
+  });
+  return {header.units, rows.size()};
 }
 
-std::string to_json(const StudyTable& table) {
-  StudyJson json{{"title", table.title},
-                 {"quantity", table.quantity},
-                 {"version", table.version},
-                 {"content", table.content},
-                 {"units", table.units}};
-  json["configuration"] = StudyJson::parse(table.configuration);
-  json["rows"] = StudyJson::array();
-  for (const StudyRow& row : table.rows) {
-    StudyJson one;
-    one["inputs"] = StudyJson::object();
-    for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-      if (row.inputs[i].index() != 0) one["inputs"][table.parameters[i]] = value_json(row.inputs[i]);
-    }
-    if (!row.message.empty()) {
-      one["message"] = row.message;
-    } else {
-      one["results"] = StudyJson::object();
-      for (std::size_t i = 0; i < row.results.size(); ++i) {
-        const auto& [value, error] = row.results[i];
-        if (std::isnan(value)) continue;
-        StudyJson& result = one["results"][table.results[i]] = {{"value", number_value_json(value)}};
-        if (!std::isnan(error)) result["error"] = number_value_json(error);
-      }
-    }
-    json["rows"].push_back(std::move(one));
+StudyExtent write_study_json(const std::filesystem::path& store, const TextSink& sink,
+                             const Execution& execution) {
+  StudyRows rows(store);
+  const StudyHeader& header = rows.header();
+  ContentHash before(header), now(header);
+  rows.for_each([&](const StoredUnit& unit) {
+    check_stop(execution);
+    before.add(unit);
+  });
+  const std::string content = before.finish();
+  StudyJson json{{"title", header.title},
+                 {"quantity", header.quantity},
+                 {"version", header.version},
+                 {"content", content},
+                 {"units", header.units}};
+  json["configuration"] = StudyJson::parse(header.configuration);
+  std::string text = to_text(json);
+  text.back() = ',';  // where the object ended
+  sink(text + "\"rows\":[");
+  std::string_view between;
+  rows.for_each([&](const StoredUnit& unit) {
+    check_stop(execution);
+    now.add(unit);
+    sink(fmt::format("{}{}", between, to_text(json_row(header, rows.row_of(unit)))));
+    between = ",";
+  });
+  if (now.finish() != content) {
+    throw std::runtime_error(
+        fmt::format("{}: the study was changed while this was reading it: try again", store.string()));
   }
-  return to_text(json);
+  sink("]}");
+  return {header.units, rows.size()};
 }
 
 }  // namespace largo

@@ -4,7 +4,7 @@
 
 #include "largo/numerics/check.hpp"
 #include "numerics/distribute.hpp"
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 
 namespace largo {
 namespace {

@@ -1,12 +1,19 @@
 // The state of a descent as tensors: "state" (the numbers below), "parameters", "momentum", "squares", and
-// "records", one a row: step, time, loss, parameters.
+// "records", one a row: step, time, loss, parameters. The metadata have "format", "run", the name of the run,
+// and "sha256", that of the whole file with 64 zeros in its place.
+#include "training/descent_file.hpp"
+
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
 
+#include "io/text.hpp"
+#include "largo/io/atomic_file.hpp"
+#include "largo/io/mapped_file.hpp"
 #include "largo/io/safetensors.hpp"
-#include "largo/training/stochastic_descent.hpp"
+#include "numerics/sha256.hpp"
 
 namespace largo {
 namespace {
@@ -15,37 +22,81 @@ constexpr const char* kName = "load_descent";
 constexpr Eigen::Index kNumbers = 7;        // in "state"
 constexpr Eigen::Index kRecordNumbers = 3;  // before the parameters in a row of "records"
 constexpr double kMostSteps = 0x1p53;
+constexpr const char* kFormat = "largo descent 2";  // the first one had no metadata
+constexpr std::string_view kBeforeDigest = "\"sha256\":\"";
+constexpr std::size_t kDigits = 64;
 
-[[noreturn]] void refuse(const std::filesystem::path& path, std::string_view reason) {
-  fail(kName, fmt::format("{}: not the state of a descent: {}", path.native(), reason));
+[[noreturn]] void refuse(const std::string& name, std::string_view reason) {
+  fail(kName, fmt::format("{}: {}; delete this checkpoint to begin anew", one_line(name), reason));
+}
+
+[[noreturn]] void refuse_damaged(const std::string& name, std::string_view reason) {
+  refuse(name, fmt::format("is damaged, or not the state of a descent ({})", reason));
+}
+
+// The bytes with zeros in the digest's place; none where that is not to be found.
+std::optional<std::string> digest_of(std::span<const std::byte> bytes) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  const std::size_t place = text.find(kBeforeDigest);
+  if (place == std::string_view::npos || text.size() - place < kBeforeDigest.size() + kDigits) return {};
+  const std::size_t begin = place + kBeforeDigest.size();
+  Sha256 hash;
+  hash.add(text.substr(0, begin));
+  hash.add(std::string(kDigits, '0'));
+  hash.add(text.substr(begin + kDigits));
+  const Sha256::Digest digest = hash.finish();
+  return to_hex(digest.data(), digest.size());
+}
+
+SafetensorsFile open(std::span<const std::byte> bytes, const std::string& name) {
+  try {
+    return SafetensorsFile::from_bytes(bytes, name);
+  } catch (const InputError& error) {
+    refuse_damaged(name, error.what());
+  }
 }
 
 class Reader {
  public:
-  explicit Reader(const std::filesystem::path& path) : path_(path), file_(SafetensorsFile::open(path)) {}
+  Reader(std::span<const std::byte> bytes, const std::string& name) : path_(name), file_(open(bytes, name)) {
+    const std::string format = metadata("format");
+    if (format.empty() && file_.contains("state")) {
+      refuse(name, "was saved by an earlier version of largo, without a checksum");
+    }
+    if (format != kFormat) {
+      refuse(name, fmt::format("its format is {}, must be '{}'", in_quotes(format), kFormat));
+    }
+    const auto digest = digest_of(bytes);
+    if (!digest || *digest != metadata("sha256")) refuse_damaged(name, "the checksum is another one");
+  }
+
+  std::string metadata(const char* key) const {
+    const auto at = file_.metadata().find(key);
+    return at == file_.metadata().end() ? "" : at->second;
+  }
 
   // A tensor without rows or columns need not be there; columns < 0: any number of them.
   Matrix read(const char* name, Eigen::Index rows, Eigen::Index columns) const {
-    if (!file_.contains(name)) refuse(path_, fmt::format("it has no tensor {}", name));
+    if (!file_.contains(name)) refuse_damaged(path_, fmt::format("there is no tensor {}", name));
     Matrix values = file_.matrix(name);
     const bool fits = (rows < 0 || values.rows() == rows) && (columns < 0 || values.cols() == columns);
     if (!fits) {
-      refuse(path_, fmt::format("{} is {} x {}", name, values.rows(), values.cols()));
+      refuse_damaged(path_, fmt::format("{} is {} x {}", name, values.rows(), values.cols()));
     }
-    if (!values.allFinite()) refuse(path_, fmt::format("{} has a number that is not finite", name));
+    if (!values.allFinite()) refuse_damaged(path_, fmt::format("{} has a number that is not finite", name));
     return values;
   }
   bool contains(const char* name) const { return file_.contains(name); }
 
   std::int64_t count(double value, const char* name) const {
     if (!(value >= 0 && value < kMostSteps && value == std::floor(value))) {
-      refuse(path_, fmt::format("{} is {}, which is no count", name, value));
+      refuse_damaged(path_, fmt::format("{} is {}, which is no count", name, value));
     }
     return static_cast<std::int64_t>(value);
   }
 
  private:
-  const std::filesystem::path& path_;
+  const std::string& path_;
   SafetensorsFile file_;
 };
 
@@ -67,11 +118,22 @@ void save_descent(const std::filesystem::path& path, const DescentState& state) 
     }
     tensors.push_back({"records", rows});
   }
-  write_safetensors(path, tensors);
+  std::string bytes = safetensors_bytes(
+      tensors, {{"format", kFormat}, {"run", state.run}, {"sha256", std::string(kDigits, '0')}});
+  seal_descent(bytes);
+  AtomicFile file("save_descent", path);
+  file.write(bytes);
+  file.commit();
 }
 
-DescentState load_descent(const std::filesystem::path& path) {
-  const Reader file(path);
+void seal_descent(std::string& bytes) {
+  if (const auto digest = digest_of(std::as_bytes(std::span(bytes)))) {
+    bytes.replace(bytes.find(kBeforeDigest) + kBeforeDigest.size(), kDigits, *digest);
+  }
+}
+
+DescentState read_descent(std::span<const std::byte> bytes, const std::string& name) {
+  const Reader file(bytes, name);
   const Matrix numbers = file.read("state", 1, kNumbers);
   DescentState state;
   state.step = file.count(numbers(0), "step");
@@ -92,7 +154,39 @@ DescentState load_descent(const std::filesystem::path& path) {
                                rows.row(i).tail(size).transpose(), rows(i, 2)});
     }
   }
+  state.run = file.metadata("run");
   return state;
+}
+
+DescentState load_descent(const std::filesystem::path& path) {
+  return read_descent(MappedFile::open(path).bytes(), path.native());
+}
+
+DescentState load_descent(const std::filesystem::path& path, std::string_view run) {
+  DescentState state = load_descent(path);
+  if (state.run != run) {
+    fail(kName, fmt::format("{}: is the checkpoint of another run, with other settings; give another place "
+                            "for this one's, or delete it to begin anew",
+                            one_line(path.native())));
+  }
+  return state;
+}
+
+std::string descent_name(const ConstVectorRef& start, const DescentOptions& options) {
+  constexpr std::int64_t kSizes = 16;
+  Sha256 hash;
+  for (const double x : start) hash.add(x);
+  for (const std::int64_t n :
+       {static_cast<std::int64_t>(options.optimiser), options.steps, options.record_every}) {
+    hash.add(static_cast<std::uint64_t>(n));
+  }
+  for (const double x : {options.momentum, options.squares, options.epsilon}) hash.add(x);
+  // In this order, lest the product overflow.
+  for (std::int64_t k = 0; k < kSizes; ++k) {
+    hash.add(options.step_size(options.steps / kSizes * k + options.steps % kSizes * k / kSizes));
+  }
+  const Sha256::Digest digest = hash.finish();
+  return to_hex(digest.data(), digest.size() / 2);
 }
 
 }  // namespace largo

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Writes the seed inputs of the fuzz targets to corpus/ beside this file. Standard library only."""
 
+import hashlib
+import json
 import struct
 from pathlib import Path
 
@@ -20,6 +22,19 @@ def safetensors(header, data):
 
 def tensor(dtype, shape, begin, end):
     return f'{{"dtype":"{dtype}","shape":{shape},"data_offsets":[{begin},{end}]}}'
+
+
+def descent(tensors, format="largo descent 2", run="0123456789abcdef"):
+    """A checkpoint: rows of numbers by name, and the checksum of it all with zeros in its place."""
+    header, data = {"__metadata__": {"format": format, "run": run, "sha256": "0" * 64}}, b""
+    for name, rows in tensors.items():
+        begin = len(data)
+        data += b"".join(struct.pack(f"<{len(row)}d", *row) for row in rows)
+        shape = [len(rows), len(rows[0])]
+        header[name] = {"dtype": "F64", "shape": shape, "data_offsets": [begin, len(data)]}
+    text = json.dumps(header, separators=(",", ":"))
+    whole = safetensors(text + " " * (-len(text) % 8), data)
+    return whole.replace(b"0" * 64, hashlib.sha256(whole).hexdigest().encode(), 1)
 
 
 DOUBLES = struct.pack("<6d", 1, -2, 0.5, 1e300, float("nan"), 0)
@@ -65,6 +80,35 @@ SEEDS = {
         "ragged": b"1,2\n3\n",
         "nan": b"1,nan\ninf,2\n",
         "range": b"1e999,5e-324,1.7976931348623157e308\n",
+    },
+    "study": {
+        "moments": b'title = "Moments"\nquantity = "moments"\nseed = 2\n[grid]\ns = [0.5, 1]\nL = "1e1:1e6:13"\n',
+        "concentration": b'quantity = "concentration"\nmethod = "sampled"\ntolerance = 1e-3\n[settings]\n'
+        b'law = "gaussian:cov=toeplitz:0.5"\nd = 4\nU = "0.5*identity"\nquery = "1,0,-1,0"\nprompts = 1000\n'
+        b'[grid]\nsigma = "0.01:1:9:log"\nL = [10, 100, inf]\n',
+        "risk": b"quantity = 'icl-risk'\n[settings]\nd = 2\nA = 'identity'\nb = 1\n[grid]\nL = '10,100,inf'\nnoise = 0.5\n",
+        "flow": b'quantity = "icl-flow"\n[settings]\nd = 3\ncov = """toeplitz:0.5"""\ntime = 10\n[[points]]\nL = 10\n'
+        b'[[points]]\nL = 20\nattention = "linear"\n',
+        "threshold": b'quantity = "icl-threshold"\nsettings = {d = 2, alpha = 0.5}\ngrid = {epsilon = "0.1:1:3"}\n',
+        "mistake": b'quantity = "moments"\n[grid]\ns = [1,\n true]\nL = []\n',
+        "dotted": b'quantity = "moments"\ngrid.s = [1]\ngrid."L" = [2]\n',
+        "dates": b"quantity = 'moments'\n[grid]\ns = [1979-05-27T07:32:00.999Z]\nL = 07:32:00\n",
+        "mixture": b"[[component]]\nweight = 0.5\nlaw = 'gaussian:mean=1,2'\n[[component]]\nweight = 1\nlaw = 'sphere'\n"
+        b"shift = [1, 2.5]\n",
+        "list": b"[1, 2.5, inf]",
+        "range": b"1e1:1e3:7",
+    },
+    "descent": {
+        "plain": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1, 2]]}),
+        "adam": descent({"state": [[5, 0.05, 0.5, 0.9, 2, 1.5, 3]], "parameters": [[1, 2]], "momentum": [[0.1, 0.2]],
+                         "squares": [[0.3, 0.4]], "records": [[0, 0, 2, 1, 1], [5, 0.05, 1.5, 1, 2]]}),
+        "nan": descent({"state": [[0, float("nan"), 1, 1, 0, 0, 0]], "parameters": [[1, 2]]}),
+        "sizes": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1, 2]], "momentum": [[1, 2, 3]]}),
+        "steps": descent({"state": [[2.0**53, 0, 1, 1, 0, 0, 0]], "parameters": [[1]]}),
+        "format": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1]]}, format="largo descent 3"),
+        "changed": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1]]})[:-1] + b"\x01",
+        "first-format": safetensors('{"state":' + tensor("F64", [1, 6], 0, 48) + "}", DOUBLES),
+        "text": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1]]})[8:].replace(b"}  ", b"}\0"),
     },
 }
 

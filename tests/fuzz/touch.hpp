@@ -1,4 +1,4 @@
-// What the three targets share: reading every element, so that a wrong size or offset becomes a finding.
+// What the targets share: reading every element, so that a wrong size or offset becomes a finding.
 #pragma once
 
 #include <cstddef>

@@ -250,6 +250,36 @@ TEST_F(Checkpoints, AreOfOneSetting) {
   EXPECT_EQ(files(), 3U);  // the one that was left, and two
 }
 
+// All four descents have states of the same shapes.
+TEST_F(Checkpoints, OfAnotherRunAreRefused) {
+  plan.checkpoints = folder;
+  train(plan);
+  plan.batches.seed = 2;
+  train(plan);
+  std::vector<std::filesystem::path> all;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) all.push_back(entry.path());
+  ASSERT_EQ(all.size(), 4U);
+  for (const auto& file : all) {
+    const std::filesystem::path kept = folder.parent_path() / "kept";
+    std::filesystem::copy_file(file, kept);
+    for (const auto& other : all) {
+      if (other == file) continue;
+      std::filesystem::copy_file(other, file, std::filesystem::copy_options::overwrite_existing);
+      std::string message;
+      for (const std::uint64_t seed : {1, 2}) {  // one of the two has this file
+        plan.batches.seed = seed;
+        try {
+          train(plan);
+        } catch (const InputError& error) {
+          message = error.what();
+        }
+      }
+      EXPECT_NE(message.find("another run"), std::string::npos) << message;
+    }
+    std::filesystem::rename(kept, file);
+  }
+}
+
 TEST_F(Checkpoints, BadFoldersAndFiles) {
   std::filesystem::create_directories(folder.parent_path());
   std::FILE* file = std::fopen(folder.c_str(), "w");

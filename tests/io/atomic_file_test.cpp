@@ -97,6 +97,55 @@ TEST(AtomicFile, WritesThroughASymbolicLink) {
   EXPECT_EQ(contents(directory / "target"), "new");
 }
 
+TEST(AtomicFile, MakesTheTargetOfALinkThatLeadsNowhere) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "sub");
+  std::filesystem::create_symlink("sub/second", directory / "first");  // relative, to another one
+  std::filesystem::create_symlink("target", directory / "sub/second");
+  AtomicFile file("test", directory / "first");
+  EXPECT_EQ(file.target().filename(), "target");
+  file.write("new");
+  file.commit();
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "first"));
+  EXPECT_TRUE(std::filesystem::is_symlink(directory / "sub/second"));
+  EXPECT_FALSE(std::filesystem::is_symlink(directory / "sub/target"));
+  EXPECT_EQ(contents(directory / "sub/target"), "new");
+}
+
+TEST(AtomicFile, RefusesLinksThatGoRound) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_symlink("b", directory / "a");
+  std::filesystem::create_symlink("a", directory / "b");
+  expect_contains(message_of([&] { AtomicFile("test", directory / "a"); }), {"cannot be written: ", "links"});
+}
+
+TEST(AtomicFile, KeepsThePermissionsOfTheOldFile) {
+  using std::filesystem::perms;
+  const TemporaryDirectory directory;
+  for (const perms mode : {perms{0600}, perms{0640}, perms{0666}, perms{0755}}) {
+    put(directory / "a", "old");
+    std::filesystem::permissions(directory / "a", mode);
+    AtomicFile file("test", directory / "a");
+    file.write("new");
+    file.commit();
+    EXPECT_EQ(contents(directory / "a"), "new");
+    EXPECT_EQ(std::filesystem::status(directory / "a").permissions(), mode);
+  }
+}
+
+TEST(AtomicFile, RefusesAReadOnlyFile) {
+  const TemporaryDirectory directory;
+  put(directory / "a", "old");
+  std::filesystem::permissions(directory / "a", std::filesystem::perms{0444});
+  std::filesystem::create_symlink("a", directory / "link");
+  for (const char* name : {"a", "link"}) {  // for root, too
+    expect_contains(message_of([&] { AtomicFile("test", directory / name); }),
+                    {"test: ", "/a: cannot be written: is read-only", "chmod"});
+  }
+  EXPECT_EQ(contents(directory / "a"), "old");
+  EXPECT_EQ(directory.files(), 2);
+}
+
 TEST(AtomicFile, RefusesWhatIsNotARegularFile) {
   const TemporaryDirectory directory;
   expect_contains(message_of([&] { AtomicFile("write_npy", directory / ""); }),

@@ -3,7 +3,9 @@
 #include <fstream>
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "largo/measures/named_files.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/check.hpp"
@@ -24,6 +26,81 @@ TEST(NamedMatrix, RandomIsAFunctionOfTheSeed) {
   EXPECT_NE(first, named_matrix("M", "random:8", 200, 100));
   // 20,000 entries of variance 1/100: the sum of squares is 200 ± 2, so this is z = 5.
   EXPECT_NEAR(first.squaredNorm(), 200, 10);
+}
+
+class MixtureFiles : public ::testing::Test {
+ protected:
+  MixtureFiles() { std::filesystem::create_directories(folder); }
+  ~MixtureFiles() override { std::filesystem::remove_all(folder); }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(folder / name) << text;
+    return (folder / name).string();
+  }
+  static std::string component(const std::string& law) {
+    return "[[component]]\nweight = 1\nlaw = '" + law + "'\n";
+  }
+  static std::string refusal_of(const std::string& file) {
+    try {
+      named_law("mixture:" + file, 1);
+      return "";
+    } catch (const InputError& error) {
+      return error.what();
+    }
+  }
+
+  const std::filesystem::path folder =
+      std::filesystem::path(::testing::TempDir()) / ("largo-mixtures-" + std::to_string(::getpid()));
+};
+
+TEST_F(MixtureFiles, OtherKeysAreRefused) {
+  EXPECT_NE(refusal_of(write("a.toml", "wieght = 2\n" + component("gaussian")))
+                .find("a.toml:1: a mixture has no key 'wieght'"),
+            std::string::npos);
+  EXPECT_NE(refusal_of(write("b.toml", component("gaussian") + "[other]\nx = 1\n")).find("b.toml:4: "),
+            std::string::npos);
+}
+
+TEST_F(MixtureFiles, NestingIsBounded) {
+  std::string key = "a";
+  for (int i = 0; i < 40'000; ++i) key += ".a";
+  EXPECT_NE(refusal_of(write("deep.toml", key + " = 1\n")).find("nested"), std::string::npos);
+  const std::string self = (folder / "self.toml").string();
+  EXPECT_NE(refusal_of(write("self.toml", component("mixture:" + self))).find("16 deep"), std::string::npos);
+}
+
+// Sixteen files, each of which names the next eight times: 8^15 components.
+TEST_F(MixtureFiles, AllComponentsTogetherAreBounded) {
+  std::string next = "gaussian";
+  for (int i = 0; i < 16; ++i) {
+    std::string text;
+    for (int k = 0; k < 8; ++k) text += component(next);
+    next = "mixture:" + write("bomb" + std::to_string(i) + ".toml", text);
+  }
+  EXPECT_NE(refusal_of(next.substr(8)).find("more than 100000 components"), std::string::npos);
+  EXPECT_EQ(files_of_law(next).size(), 16U);
+  EXPECT_EQ(refusal_of((folder / "bomb2.toml").string()), "");  // 512
+}
+
+TEST_F(MixtureFiles, FilesAreNamedAtAnyDepth) {
+  const std::string matrix = write("U.csv", "1\n"), tokens = write("t,x.csv", "1\n"),
+                    weights = write("w.csv", "1\n"), tensor = (folder / "a.safetensors").string();
+  const std::string inner = write("inner.toml", component("gaussian:cov=2*" + matrix) + component("sphere"));
+  const std::string outer = write("a=b,c.toml", component("mixture:" + inner) +
+                                                    component("tokens:" + tensor + ":T,weights=" + weights) +
+                                                    component("elliptical:cov=" + tensor + ":S,low=0.5"));
+  using Files = std::vector<std::string>;
+  EXPECT_EQ(files_of_law("mixture:" + outer), (Files{outer, inner, matrix, tensor, weights}));
+  EXPECT_EQ(files_of_law("gaussian:cov=toeplitz:0.5,mean=1,2"), Files());
+  EXPECT_EQ(files_of_law("rademacher:scale=2"), Files());
+  // What is wrong is said elsewhere; what comes before it counts.
+  const std::string wrong =
+      write("wrong.toml", component("gausian") + component("tokens:" + weights) + "x = 1\n");
+  EXPECT_EQ(files_of_law("mixture:" + wrong), Files{wrong});
+  EXPECT_EQ(files_of_law("gaussian:cov"), Files());
+  EXPECT_EQ(file_of_matrix("0.5*" + matrix), matrix);
+  EXPECT_EQ(file_of_matrix(tensor + ":name"), tensor);
+  EXPECT_EQ(file_of_matrix("0.5*identity"), std::nullopt);
+  EXPECT_EQ(file_of_matrix("diag:1.5,2"), std::nullopt);
 }
 
 TEST(NamedMatrix, Refuses) {

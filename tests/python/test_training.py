@@ -109,6 +109,22 @@ def test_results_are_finite():
             largo.training.descend(batch, [-1e308], steps=4, step_size=1.0, records=1)
 
 
+def test_a_checkpoint_of_another_run_is_refused(tmp_path):
+    plan = {"steps": 20, "step_size": 0.01, "checkpoint": tmp_path / "state.safetensors"}
+    whole = largo.training.descend(noisy, [1.0, -2.0], **plan)
+    assert np.array_equal(largo.training.descend(noisy, [1.0, -2.0], **plan).path, whole.path)  # from its end
+    for other in ({"steps": 30}, {"step_size": 0.02}, {"optimizer": "adam"}, {"records": 7}, {"schedule": "cosine"}):
+        with pytest.raises(ValueError, match="another run"):
+            largo.training.descend(noisy, [1.0, -2.0], **{**plan, **other})
+    with pytest.raises(ValueError, match="another run"):
+        largo.training.descend(noisy, [1.0, 2.0], **plan)
+    content = bytearray((tmp_path / "state.safetensors").read_bytes())
+    content[-1] ^= 1
+    (tmp_path / "state.safetensors").write_bytes(content)
+    with pytest.raises(ValueError, match="damaged"):
+        largo.training.descend(noisy, [1.0, -2.0], **plan)
+
+
 def test_what_functions_may_not_do():
     def lost(x, *step):
         raise LookupError("lost")

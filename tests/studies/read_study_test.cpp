@@ -8,6 +8,12 @@
 namespace largo::testing {
 namespace {
 
+std::string many(const std::string& text, int times) {
+  std::string all;
+  for (int i = 0; i < times; ++i) all += text;
+  return all;
+}
+
 struct Mistake {
   std::string text;
   int line;
@@ -26,6 +32,9 @@ TEST_F(StudyTest, MistakesAreSaidWithTheirLine) {
       {"quantity = 'zzzzzzzzzzz'\n[grid]\nL = [10]\n", 1, "known: moments, concentration"},
       {"\n\n[grid]\nL = [10]\n", 1, "there is no quantity"},
       {"quantity = 7\n", 1, "must be a text"},
+      {"\n[a" + many(".a", 40'000) + "]\n", 2, "nested more than 16 deep"},
+      {"quantity = 'moments'\n\"two\\nlines\" = 1\n", 2, "unknown key 'two\\nlines'"},
+      {head + "[settings]\nlaw = \"two\\nlines\"\n[grid]\nL = [10]\n", 3, "must be one line"},
       {"quantity = 'moments'\nL = 10\n[grid]\ns = [1]\n", 2, "belongs in [settings]"},
       {"quantity = 'moments'\n[grid]\ns = [1]\nL = ['many']\n", 4, "'L' is the text 'many'"},
       {"quantity = 'moments'\n[grid]\ns = [1,\n  true]\nL = [10]\n", 4, "'s' is true, must be a number"},

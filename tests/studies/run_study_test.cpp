@@ -41,6 +41,21 @@ TEST_F(StudyTest, ResultsAreThoseOfTheLibrary) {
   }
 }
 
+// Units are named after what a file held when the study was read.
+TEST_F(StudyTest, AFileThatChangesMeanwhileEndsTheRun) {
+  const std::string tokens = write("t.csv", "1\n2\n");
+  const Study one = study("quantity = 'concentration'\n[settings]\nlaw = 'tokens:" + tokens +
+                          "'\nquery = '1'\n[grid]\nL = [10, 20]\n");
+  write("t.csv", "1\n25\n");
+  try {
+    run_study(one, path("s.sqlite"));
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("t.csv has changed while"), std::string::npos) << error.what();
+  }
+  EXPECT_EQ(study_status(path("s.sqlite")).done, 0);
+}
+
 TEST_F(StudyTest, ASecondRunHasNothingToDo) {
   const Study one = study(kMoments);
   run_study(one, path("s.sqlite"));
@@ -61,7 +76,7 @@ TEST_F(StudyTest, MorePointsRunOnlyTheNewOnes) {
   EXPECT_EQ(run.ran, 10);
   run_study(more, path("fresh.sqlite"));
   EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("fresh.sqlite")).content);
-  EXPECT_EQ(to_csv(read_study_table(path("s.sqlite"))), to_csv(read_study_table(path("fresh.sqlite"))));
+  EXPECT_EQ(csv_of(path("s.sqlite")), csv_of(path("fresh.sqlite")));
   // and back: what is not in the study any more is kept, but not shown
   EXPECT_EQ(run_study(study(kMoments), path("s.sqlite")).ran, 0);
   const StudyStatus status = study_status(path("s.sqlite"));
@@ -232,7 +247,7 @@ TEST_F(StudyTest, EveryQuantityRuns) {
     const StudyRun run = run_study(study(studies[i]), store);
     EXPECT_EQ(run.failed, 0) << studies[i] << (run.failed > 0 ? study_status(store).failures[0].message : "");
     EXPECT_EQ(run.ran, run.units);
-    EXPECT_FALSE(to_csv(read_study_table(store)).empty());
+    EXPECT_FALSE(csv_of(store).empty());
   }
 }
 

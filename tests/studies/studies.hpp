@@ -9,6 +9,7 @@
 #include <string>
 
 #include "largo/studies/study.hpp"
+#include "largo/studies/study_table.hpp"
 
 namespace largo::testing {
 
@@ -34,6 +35,18 @@ class StudyTest : public ::testing::Test {
  private:
   std::filesystem::path folder_;
 };
+
+inline std::string csv_of(const std::filesystem::path& store) {
+  std::string all;
+  write_study_csv(store, [&](std::string_view text) { all += text; });
+  return all;
+}
+
+inline std::string json_of(const std::filesystem::path& store) {
+  std::string all;
+  write_study_json(store, [&](std::string_view text) { all += text; });
+  return all;
+}
 
 inline const std::string kMoments = "quantity = 'moments'\n[grid]\ns = [0.5, 1]\nL = [10, 100, inf]\n";
 

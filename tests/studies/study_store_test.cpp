@@ -289,10 +289,10 @@ TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
           "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = [10, "
           "inf]\n"),
       path("s.sqlite"));
-  const std::string csv = to_csv(read_study_table(path("s.sqlite")));
+  const std::string csv = csv_of(path("s.sqlite"));
   EXPECT_NE(csv.find("\ngaussian,2,identity,identity,\"1,0\",,1,10,auto,"), std::string::npos) << csv;
   EXPECT_NE(csv.find(",inf,auto,"), std::string::npos) << csv;
-  const auto json = nlohmann::json::parse(to_json(read_study_table(path("s.sqlite"))));
+  const auto json = nlohmann::json::parse(json_of(path("s.sqlite")));
   EXPECT_EQ(json.at("rows").at(1).at("inputs").at("L"), "inf");
   EXPECT_EQ(json.at("rows").at(1).at("results").at("output").at("value"), 0);
 }

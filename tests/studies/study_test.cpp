@@ -5,7 +5,7 @@
 #include <set>
 
 #include "largo/numerics/check.hpp"
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {
@@ -82,6 +82,34 @@ TEST_F(StudyTest, WhatAFileHoldsIsPartOfTheName) {
   EXPECT_NE(study(text).id(0), before);
 }
 
+TEST_F(StudyTest, WhatTheFilesOfAMixtureHoldIsPartOfTheName) {
+  const auto component = [&](const std::string& law) {
+    return "[[component]]\nweight = 1\nlaw = '" + law + "'\n";
+  };
+  const std::string tokens = write("tokens.csv", "1,0\n0,1\n"), cov = write("cov.csv", "1,0\n0,1\n");
+  const std::string inner = write("inner.toml", component("tokens:" + tokens));
+  const std::string outer =
+      write("a=b.toml", component("gaussian:cov=" + cov) + component("mixture:" + inner));
+  const auto name_now = [&] {
+    return study(
+               "quantity = 'concentration'\n[settings]\nd = 2\nquery = '1,0'\n[grid]\nL = [10]\nlaw = "
+               "['mixture:" +
+               outer + "']\n")
+        .id(0);
+  };
+  std::set<UnitId> names = {name_now()};
+  EXPECT_EQ(name_now(), *names.begin());
+  write("tokens.csv", "1,0\n0,2\n");
+  names.insert(name_now());
+  write("cov.csv", "1,0\n0,2\n");
+  names.insert(name_now());
+  write("inner.toml", component("tokens:" + tokens) + component("sphere"));
+  names.insert(name_now());
+  write("a=b.toml", component("gaussian:cov=" + cov));
+  names.insert(name_now());
+  EXPECT_EQ(names.size(), 5U);
+}
+
 TEST_F(StudyTest, RangesAreThoseOfTheCommandLine) {
   const auto values = [&](const std::string& axis) {
     return study("quantity = 'moments'\n[grid]\n" + axis + "\n").plan().axes[0].values;
@@ -104,6 +132,9 @@ TEST_F(StudyTest, ChangesReplaceValues) {
   EXPECT_EQ(study(kMoments, {{"seed", "1,2,3"}}).size(), 18);
   EXPECT_THROW(study(kMoments, {{"sigma", "5"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"L", "many"}}), InputError);
+  EXPECT_THROW(study(kMoments, {{"s", "1"}, {"s", "1"}}), InputError);  // which one was meant?
+  EXPECT_THROW(study(kMoments, {{"title", "a"}, {"title", "b"}}), InputError);
+  EXPECT_THROW(study(kMoments, {{"s", std::string(40'000, '[')}}), InputError);
   EXPECT_THROW(study(kMoments, {{"s", "[1]\nL = 3"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"seed", "9007199254740993"}}),
                InputError);  // no double, and not another seed

@@ -4,8 +4,12 @@
 #include <cmath>
 #include <cstdint>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
 #include <string>
 
+#include "largo/io/safetensors.hpp"
 #include "quadratic.hpp"
 
 namespace largo {
@@ -91,6 +95,103 @@ TEST(DescentFile, RefusesWhatIsNotACheckpoint) {
   refused([](DescentState& state) { state.momentum = Vector::Zero(7); });
   refused([](DescentState& state) { state.parameters[1] = INFINITY; });
   std::filesystem::remove(path);
+}
+
+std::string bytes_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+void put(const std::filesystem::path& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+std::string refusal_of(const std::filesystem::path& path) {
+  try {
+    load_descent(path, "mine");
+    return "";
+  } catch (const InputError& error) {
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find(path.native()), std::string::npos) << error.what();
+    return error.what();
+  }
+}
+
+class DamagedDescent : public ::testing::Test {
+ protected:
+  DamagedDescent() : path(scratch("damaged")) {
+    DescentState state = descend(Quadratic(3), start(3), options_of(Optimiser::adam, 0.01, 5));
+    state.run = "mine";
+    save_descent(path, state);
+    whole = bytes_of(path);
+  }
+  ~DamagedDescent() override { std::filesystem::remove(path); }
+
+  std::filesystem::path path;
+  std::string whole;
+};
+
+TEST_F(DamagedDescent, EveryByteCounts) {
+  EXPECT_EQ(refusal_of(path), "");
+  for (std::size_t i = 0; i < whole.size(); ++i) {
+    // The least bit; all of them; and what turns a space into a tab, which JSON does not tell apart.
+    for (const int change : {0x01, 0xff, 0x29}) {
+      std::string bytes = whole;
+      bytes[i] = static_cast<char>(bytes[i] ^ change);
+      put(path, bytes);
+      EXPECT_NE(refusal_of(path), "") << "byte " << i << ", bits " << change;
+    }
+  }
+}
+
+TEST_F(DamagedDescent, MoreOrFewerBytes) {
+  for (std::size_t left = 0; left < whole.size(); left += 7) {
+    put(path, whole.substr(0, left));
+    EXPECT_NE(refusal_of(path), "") << left;
+  }
+  for (const std::string& more : {std::string(1, '\0'), std::string("x"), whole}) {
+    put(path, whole + more);
+    EXPECT_NE(refusal_of(path), "");
+  }
+}
+
+TEST_F(DamagedDescent, AnotherRunIsSaidToBeOne) {
+  EXPECT_EQ(load_descent(path).run, "mine");
+  try {
+    load_descent(path, "another");
+    FAIL();
+  } catch (const InputError& error) {
+    EXPECT_NE(std::string(error.what()).find("of another run"), std::string::npos) << error.what();
+  }
+}
+
+TEST_F(DamagedDescent, FilesOfTheFirstFormatAreSaidToBeOld) {
+  write_safetensors(path, {{"state", Matrix::Ones(1, 7)}, {"parameters", Matrix::Ones(1, 3)}});
+  EXPECT_NE(refusal_of(path).find("an earlier version"), std::string::npos);
+  write_safetensors(path, {{"weights", Matrix::Ones(1, 7)}});
+  EXPECT_NE(refusal_of(path).find("format"), std::string::npos);
+}
+
+TEST(DescentName, KnowsStartAndOptions) {
+  const Vector from = Vector::LinSpaced(3, 1, 2);
+  const DescentOptions options = options_of(Optimiser::momentum, 0.01, 100);
+  std::set<std::string> names = {descent_name(from, options)};
+  EXPECT_EQ(*names.begin(), descent_name(from, options));
+  names.insert(descent_name(2 * from, options));
+  const auto changed = [&](auto change) {
+    DescentOptions other = options;
+    change(other);
+    names.insert(descent_name(from, other));
+  };
+  changed([](DescentOptions& o) { o.optimiser = Optimiser::adam; });
+  changed([](DescentOptions& o) { o.steps = 101; });
+  changed([](DescentOptions& o) { o.record_every = 3; });
+  changed([](DescentOptions& o) { o.momentum = 0.8; });
+  changed([](DescentOptions& o) { o.step_size = constant_steps(0.02); });
+  EXPECT_EQ(names.size(), 7U);
+  DescentOptions same = options;
+  same.checkpoint = "elsewhere";
+  EXPECT_EQ(names.count(descent_name(from, same)), 1U);
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 // A file that appears complete or not at all: the bytes go to a temporary file in the same directory,
 // commit() flushes it to the disk and renames it over the target. Destroyed without commit (an exception,
-// say), it leaves nothing behind and the old file, if any, as it was. A symbolic link is written through.
+// say), it leaves nothing behind and the old file, if any, as it was. A symbolic link is written through,
+// also one whose target is yet to be made; a file that is there keeps its permissions and, where we may, its
+// owner.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,8 @@ namespace largo {
 class AtomicFile {
  public:
   /// `function` is the caller's name in messages. Refuses, with InputError, a target that exists and is not a
-  /// regular file (a directory, /dev/null) and a directory where nothing can be created.
+  /// regular file (a directory, /dev/null) or is read-only, for root, too, where nobody may write it, and a
+  /// directory where nothing can be created.
   AtomicFile(std::string_view function, std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -26,8 +29,11 @@ class AtomicFile {
   void flush();
   /// Call once, last.
   void commit();
+  /// The file itself, links followed.
+  const std::filesystem::path& target() const { return path_; }
 
  private:
+  void follow_links();
   [[noreturn]] void refuse(int error) const;
 
   std::string function_;

@@ -12,4 +12,7 @@ namespace largo {
 /// is not finite (the message names it).
 Matrix read_matrix(std::string_view file);
 
+/// The name of the file alone: what stands before the colon in FILE.safetensors:NAME, else all of it.
+std::string_view file_part(std::string_view file);
+
 }  // namespace largo

@@ -77,4 +77,8 @@ struct NamedMatrix {
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
                        Scalar scalar = Scalar::float64);
 
+/// A whole file of float64 tensors in memory, with metadata. Refuses what write_safetensors() refuses.
+std::string safetensors_bytes(const std::vector<NamedMatrix>& tensors,
+                              const std::map<std::string, std::string>& metadata);
+
 }  // namespace largo

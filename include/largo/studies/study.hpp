@@ -23,6 +23,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -34,7 +35,8 @@ class Quantity;
 using StudyValue = std::variant<std::monostate, double, std::string>;
 
 /// 128 bits of SHA-256 of all that decides a unit's results: the quantity, its parameters with those left at
-/// their default, the seed, and the content of the files that parameters name.
+/// their default, the seed, and the content of the files that parameters name,
+/// and of those that a mixture's file names, at any depth.
 struct UnitId {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const UnitId&) const = default;
@@ -82,6 +84,8 @@ class Study {
   std::string inputs_json(std::int64_t unit) const;
   /// The whole study with its defaults, and the names of parameters and results, as JSON.
   std::string configuration() const;
+  /// InputError where a file that units are named after has changed since: what they find now is not theirs.
+  void check_files() const;
 
  private:
   std::vector<StudyValue> place(std::int64_t number) const;
@@ -102,8 +106,16 @@ class Study {
   StudyPlan plan_;
   const Quantity* quantity_;
   std::int64_t grid_size_ = 0;
-  std::vector<Fragment> fixed_, fragments_;   // of the settings; of the values of all axes
-  std::map<std::string, std::string> files_;  // text that names files -> digest of what they hold
+  std::vector<Fragment> fixed_, fragments_;  // of the settings; of the values of all axes
+  // A parameter and its text -> digests of what the files hold that it names.
+  std::map<std::pair<std::size_t, std::string>, std::string> files_;
+  struct Version {
+    std::uintmax_t size = 0;
+    std::filesystem::file_time_type time = {};
+    bool operator==(const Version&) const = default;
+  };
+  static Version version_of(const std::string& file);
+  std::map<std::string, Version> versions_;  // of all these files
   std::vector<UnitId> ids_;
   std::vector<std::int64_t> points_;  // the points that are no repetition
 };

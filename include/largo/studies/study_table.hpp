@@ -4,9 +4,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "largo/numerics/execution.hpp"
 #include "largo/studies/study.hpp"
 
 namespace largo {
@@ -60,13 +63,26 @@ struct StudyTable {
 /// Errors as study_status.
 StudyTable read_study_table(const std::filesystem::path& store);
 
+/// Takes a text piece by piece.
+using TextSink = std::function<void(std::string_view piece)>;
+
+struct StudyExtent {
+  std::int64_t units = 0;  ///< of the study
+  std::int64_t rows = 0;   ///< of these, finished
+};
+
 /// Inputs and results, one row for each unit: the columns are the parameters, NAME and NAME_error of each
-/// result, and message. Nothing of times: the same results are the same bytes.
-std::string to_csv(const StudyTable& table);
+/// result, and message. Nothing of times: the same results are the same bytes. A text that a spreadsheet
+/// would take for a formula (it begins with =, +, - or @ and is no list of numbers) has an apostrophe before
+/// it. Errors as study_status; Stopped. Memory: 16 bytes a row, here and below.
+StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& sink,
+                            const Execution& execution = {});
 
 /// The same as one JSON object: {"title", "quantity", "version", "content", "units", "configuration", "rows":
 /// [{"inputs", "results": {NAME: {"value", "error"}}}]}; a row without results has "message".
-std::string to_json(const StudyTable& table);
+/// std::runtime_error, with part of it written, where units were run anew meanwhile.
+StudyExtent write_study_json(const std::filesystem::path& store, const TextSink& sink,
+                             const Execution& execution = {});
 
 /// The data of the report's page, as JSON of kind "study": a section for each result, with a table and a
 /// figure over `x`, or over the first axis that is a number, a curve for each value of the next one and a

@@ -16,6 +16,7 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "largo/numerics/check.hpp"
@@ -50,6 +51,7 @@ struct DescentState {
   double loss_sum = 0;          ///< since the last record
   std::int64_t loss_count = 0;  ///< batches in it
   std::vector<DescentRecord> records;
+  std::string run = {};  ///< names the run that this is a state of; saved with it
 };
 
 struct DescentOptions {
@@ -93,9 +95,17 @@ DescentState descend(const StochasticRisk& risk, DescentState state, const Desce
 /// recorded: their norms are zero.) To compare with a flow.
 Trajectory trajectory_of(const DescentState& state);
 
-/// As a .safetensors file of float64, complete or not at all.
+/// As a .safetensors file of float64 with the name of its run and a checksum (SHA-256) of all its bytes,
+/// complete or not at all.
 void save_descent(const std::filesystem::path& path, const DescentState& state);
-/// InputError for a file that is not such a state, whole and finite.
+/// InputError for a file that is not such a state, whole and finite: one byte that differs is enough.
 DescentState load_descent(const std::filesystem::path& path);
+/// And for the state of another run than this one.
+DescentState load_descent(const std::filesystem::path& path, std::string_view run);
+
+/// A name for the run that descends from `start` with these options: a hash of the start, the optimiser and
+/// its constants, the numbers of steps and between records, and 16 of the step sizes. It knows nothing of the
+/// risk.
+std::string descent_name(const ConstVectorRef& start, const DescentOptions& options);
 
 }  // namespace largo

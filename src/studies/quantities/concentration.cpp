@@ -49,12 +49,12 @@ class Concentration final : public Quantity {
  public:
   Concentration()
       : Quantity(kName,
-                 {{.name = "law", .kind = ParameterKind::text, .required = true},
+                 {{.name = "law", .kind = ParameterKind::law, .required = true},
                   {.name = "d", .kind = ParameterKind::whole},
-                  {.name = "U", .kind = ParameterKind::text, .otherwise = "identity"},
-                  {.name = "V", .kind = ParameterKind::text, .otherwise = "identity"},
-                  {.name = "query", .kind = ParameterKind::text},
-                  {.name = "query-law", .kind = ParameterKind::text},
+                  {.name = "U", .kind = ParameterKind::matrix, .otherwise = "identity"},
+                  {.name = "V", .kind = ParameterKind::matrix, .otherwise = "identity"},
+                  {.name = "query", .kind = ParameterKind::matrix},
+                  {.name = "query-law", .kind = ParameterKind::law},
                   {.name = "sigma", .otherwise = 1.0},
                   {.name = "L", .kind = ParameterKind::length, .required = true},
                   {.name = "method",
@@ -67,6 +67,8 @@ class Concentration final : public Quantity {
                    .otherwise = "auto",
                    .choices = {"auto", "float32", "float64"}}},
                  {"output", "gradient_V", "gradient_U"}) {}
+
+  void check(const UnitInputs& inputs) const override { layer_of(inputs); }
 
   bool draws_prompts(const UnitInputs& inputs) const override {
     return draws_prompts(inputs, layer_of(inputs));

@@ -6,6 +6,8 @@
 namespace largo {
 namespace {
 
+constexpr double kTolerance = 1e-9;
+
 class IclFlow final : public Quantity {
  public:
   IclFlow()
@@ -13,6 +15,11 @@ class IclFlow final : public Quantity {
                  with_training({{.name = "L", .kind = ParameterKind::length, .required = true},
                                 {.name = "time", .kind = ParameterKind::positive}}),
                  {"final_risk", "distance_to_limit_flow", "b"}) {}
+
+  void check(const UnitInputs& inputs) const override {
+    start_of(inputs, problem_of(inputs));
+    flow_tolerance(inputs, kTolerance);
+  }
 
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
@@ -23,7 +30,7 @@ class IclFlow final : public Quantity {
     plan.start << start.A.reshaped(), start.b;
     plan.attention = {attention_of(inputs)};
     plan.lengths = {inputs.number("L")};
-    plan.flow.relative_tolerance = flow_tolerance(inputs, 1e-9);
+    plan.flow.relative_tolerance = flow_tolerance(inputs, kTolerance);
     plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
     if (const auto time = inputs.given_number("time")) plan.flow.end = *time;
     const TrainingRun run = train(plan, execution).at(0);

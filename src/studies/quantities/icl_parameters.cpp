@@ -12,9 +12,9 @@ std::vector<Parameter> with_problem(std::vector<Parameter> more) {
                                  .otherwise = "paper",
                                  .choices = {"paper", "published", "published-code"}},
                                 {.name = "d", .kind = ParameterKind::whole},
-                                {.name = "cov", .kind = ParameterKind::text},
-                                {.name = "query-cov", .kind = ParameterKind::text},
-                                {.name = "prior", .kind = ParameterKind::text},
+                                {.name = "cov", .kind = ParameterKind::matrix},
+                                {.name = "query-cov", .kind = ParameterKind::matrix},
+                                {.name = "prior", .kind = ParameterKind::matrix},
                                 {.name = "noise"},
                                 {.name = "score-scale"}};
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
@@ -24,7 +24,7 @@ std::vector<Parameter> with_problem(std::vector<Parameter> more) {
 std::vector<Parameter> with_training(std::vector<Parameter> more) {
   std::vector<Parameter> all = {
       {.name = "alpha"},
-      {.name = "theta", .kind = ParameterKind::text, .otherwise = "identity"},
+      {.name = "theta", .kind = ParameterKind::matrix, .otherwise = "identity"},
       {.name = "attention",
        .kind = ParameterKind::text,
        .otherwise = "softmax",

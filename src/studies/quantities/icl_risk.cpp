@@ -30,12 +30,14 @@ class IclRisk final : public Quantity {
       : Quantity(
             kName,
             with_problem(
-                {{.name = "A", .kind = ParameterKind::text},
+                {{.name = "A", .kind = ParameterKind::matrix},
                  {.name = "b"},
                  {.name = "L", .kind = ParameterKind::length, .required = true},
                  {.name = "method", .kind = ParameterKind::text, .otherwise = "exact", .choices = {"exact"}},
                  {.name = "samples", .kind = ParameterKind::whole, .otherwise = 20000.0}}),
             {"softmax", "linear", "ridge"}) {}
+
+  void check(const UnitInputs& inputs) const override { parameters_of(inputs, problem_of(inputs)); }
 
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {

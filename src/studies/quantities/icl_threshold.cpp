@@ -15,6 +15,11 @@ class IclThreshold final : public Quantity {
                                  .spacing = Spacing::kLog}}),
                  {"L", "risk", "limit"}) {}
 
+  void check(const UnitInputs& inputs) const override {
+    start_of(inputs, problem_of(inputs));
+    flow_tolerance(inputs, ThresholdPlan().flow.relative_tolerance);
+  }
+
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
     const RegressionProblem problem = problem_of(inputs);

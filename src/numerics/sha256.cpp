@@ -1,4 +1,4 @@
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,5 +1,5 @@
 // Against the examples of FIPS 180-4 and its neighbours: texts whose padding takes one more block, or none.
-#include "studies/sha256.hpp"
+#include "numerics/sha256.hpp"
 
 #include <gtest/gtest.h>
 

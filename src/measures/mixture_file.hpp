@@ -1,0 +1,24 @@
+// The TOML file of a mixture: an array of tables [[component]] with weight, law, and optionally shift.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "largo/numerics/matrix.hpp"
+
+namespace largo {
+
+struct MixtureComponent {
+  double weight = 0;
+  std::string law;
+  std::optional<Vector> shift = {};
+};
+
+/// InputError, with file and line, for a file that is something else or has other keys.
+std::vector<MixtureComponent> read_mixture_file(const std::string& file);
+
+/// The same of the file's text.
+std::vector<MixtureComponent> parse_mixture(const std::string& text, const std::string& file);
+
+}  // namespace largo

@@ -1,0 +1,107 @@
+// Mistakes in texts are found before a store is made, wherever in the study they are.
+#include "studies/check_inputs.hpp"
+
+#include "largo/numerics/check.hpp"
+#include "largo/studies/run_study.hpp"
+#include "largo/studies/study_table.hpp"
+#include "studies/studies.hpp"
+
+namespace largo::testing {
+namespace {
+
+class CheckInputs : public StudyTest {
+ protected:
+  // InputError that says so, of the run and of the estimate, with no store and no lock.
+  void refuse(const std::string& text, const std::string& says) {
+    const Study one = study(text);
+    const auto expect = [&](auto call) {
+      try {
+        call();
+        ADD_FAILURE() << text;
+      } catch (const InputError& error) {
+        EXPECT_NE(std::string(error.what()).find(says), std::string::npos) << error.what();
+      }
+    };
+    expect([&] { run_study(one, path("s.sqlite")); });
+    expect([&] { estimate_study(one, path("s.sqlite")); });
+    EXPECT_FALSE(std::filesystem::exists(path("s.sqlite")));
+    EXPECT_FALSE(std::filesystem::exists(path("s.sqlite.lock")));
+  }
+};
+
+const std::string kConcentration = "quantity = 'concentration'\n";
+
+TEST_F(CheckInputs, SettingsThatNoUnitCanHave) {
+  const std::string grid = "[grid]\nL = [10, 100]\n", law = "law = 'gaussian'\n", d = "d = 2\n";
+  refuse(kConcentration + "[settings]\nlaw = 'gausian'\nd = 2\nquery = '1,0'\n" + grid,
+         "'gausian' is not a law");
+  refuse(kConcentration + "[settings]\nlaw = 'gaussian:cv=2'\nd = 2\nquery = '1,0'\n" + grid, "no key 'cv'");
+  refuse(kConcentration + "[settings]\n" + law + d + "query = '1,0,0'\n" + grid, "query");
+  refuse(kConcentration + "[settings]\n" + law + d + "U = 'identiy'\nquery = '1,0'\n" + grid, "identiy");
+  refuse(kConcentration + "[settings]\n" + law + d + "U = 'none.npy'\nquery = '1,0'\n" + grid, "none.npy");
+  refuse(kConcentration + "[settings]\nlaw = 'mixture:none.toml'\nd = 2\nquery = '1,0'\n" + grid,
+         "none.toml");
+  refuse(kConcentration + "[settings]\n" + law + d + grid, "either query or query-law");
+  const std::string task = "[settings]\nd = 2\ncov = 'toeplitz'\n";
+  for (const char* quantity : {"icl-risk", "icl-flow", "icl-threshold"}) {
+    const std::string axis = std::string(quantity) == "icl-threshold" ? "[grid]\nepsilon = [0.1]\n" : grid;
+    const std::string head = "quantity = '" + std::string(quantity) + "'\n";
+    refuse(head + "[settings]\nd = 2\ncov = 'toeplitz:x'\n" + axis, "cov");
+    refuse(head + axis, "d");
+    if (quantity != std::string("icl-risk")) {
+      refuse(head + "[settings]\nd = 2\ntheta = 'unity'\n" + axis, "unity");
+      refuse(head + "tolerance = 0.5\n[settings]\nd = 2\n" + axis, "tolerance");
+    }
+  }
+  refuse("quantity = 'icl-risk'\n[settings]\nd = 2\nA = 'identity'\n" + grid, "A and b go together");
+}
+
+TEST_F(CheckInputs, TextsOfTheGridAndOfPoints) {
+  refuse(kConcentration +
+             "[settings]\nd = 2\nquery = '1,0'\n[grid]\nlaw = ['gaussian', 'sphere', 'bal']\nL = [10]\n",
+         "no unit with law = 'bal'");
+  refuse(kConcentration +
+             "[settings]\nd = 2\n[grid]\nsigma = [1, 2]\nquery = ['1,0', '1,x']\nlaw = ['gaussian', "
+             "'sphere']\nL = [10]\n",
+         "no unit with query = '1,x'");
+  refuse(kConcentration +
+             "[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = [10]\n[[points]]\nL = "
+             "20\nlaw = 'gausian'\n",
+         "no unit with law = 'gausian'");
+}
+
+// Not every combination has to fit: those that do not fail by themselves, as numbers outside the domain do.
+TEST_F(CheckInputs, OneUnitIsEnough) {
+  const Study some =
+      study(kConcentration +
+            "[settings]\nlaw = 'gaussian'\n[grid]\nd = [1, 2, 3]\nquery = ['1', '1,0', '0,1,0']\nL = [10]\n");
+  EXPECT_NO_THROW(check_inputs(some));
+  const StudyRun run = run_study(some, path("s.sqlite"));
+  EXPECT_EQ(run.ran, 9);
+  EXPECT_EQ(run.failed, 6);
+  EXPECT_NO_THROW(check_inputs(study("quantity = 'moments'\n[grid]\ns = [-1]\nL = [10]\n")));
+}
+
+// A setting that shows only in the work is as good a reason to start over.
+TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
+  const std::string wrong = "quantity = 'moments'\n[settings]\ns = -1\n[grid]\nL = [10, 100]\n";
+  EXPECT_EQ(run_study(study(wrong), path("s.sqlite")).failed, 2);
+  const std::string right = "quantity = 'moments'\n[settings]\ns = 1\n[grid]\nL = [10, 100]\n";
+  EXPECT_EQ(estimate_study(study(right), path("s.sqlite")).pending, 2);
+  const StudyRun run = run_study(study(right), path("s.sqlite"));
+  EXPECT_EQ(run.ran, 2);
+  EXPECT_EQ(run.failed, 0);
+  run_study(study(right), path("fresh.sqlite"));
+  EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("fresh.sqlite")).content);
+  EXPECT_EQ(study_status(path("s.sqlite")).others, 0);
+  // With results it is that study's, as ever; of another quantity, too.
+  EXPECT_THROW(run_study(study(wrong), path("s.sqlite")), InputError);
+  EXPECT_EQ(run_study(study(wrong), path("other.sqlite")).failed, 2);
+  EXPECT_EQ(
+      run_study(study("quantity = 'icl-risk'\n[settings]\nd = 1\n[grid]\nL = [10]\n"), path("other.sqlite"))
+          .failed,
+      0);
+}
+
+}  // namespace
+}  // namespace largo::testing
