@@ -63,7 +63,7 @@ class Signals(CliTest):
     def test_commands(self):
         """Each at work for hours otherwise, or minutes."""
         for arguments in (["moments", "--s", "0:10:1000", "--L", "10:1e12:1000", "--csv", "out.csv"],
-                          ["icl", "risk", "--d", "3", "--U", "random:1", "--V", "random:2", "--nodes", "16777216"],
+                          ["icl", "risk", "--d", "30", "--U", "random:1", "--V", "random:2", "--L", "1e1:1e12:40"],
                           ["icl", "threshold", "--d", "100", "--epsilon", "0.01"],
                           ["icl", "train", "--d", "3", "--L", "10000000", "--method", "sgd", "--batch", "100000"]):
             with self.subTest(arguments=arguments):
