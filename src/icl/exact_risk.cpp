@@ -22,14 +22,13 @@ namespace {
 // What is below e^-kDepth of an average is left out.
 constexpr double kDepth = 34;
 constexpr double kLeastLength = 1e12;
-// Steps of the rules at short lengths. The statistics change where s is about √(2 ln L), within about 1 of s:
-// rules have a fixed number of nodes there.
-constexpr double kStep = 0.2;           // over s
-constexpr double kStepOfScores = 0.6;   // of s, at most
+// Steps of the rules; over ξ at short lengths. The statistics change where s is about √(2 ln L), within about
+// 1 of s: that rule has a fixed number of nodes there.
+constexpr double kStep = 0.2;   // over s², at first
+constexpr double kShift = 0.3;  // of the first node, in steps: none is at zero, however often they are halved
 constexpr double kStepsOfXi = 8;        // in a unit of v, ξ = exp(v - e^-v)
 constexpr double kStepsPerScore = 0.5;  // more, for each unit of √(2 ln L)
 constexpr double kFirstXi = -3.4;
-constexpr double kLinearFrom = 40;  // log(1 + e^t) = t there
 // Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
 constexpr double kLargeLimit = 100;
 
@@ -68,7 +67,7 @@ class GivenXi {
     const RiskStatistics f = risk_statistics(table_, square);
     error_ = std::max(error_, f.relative_error);
     const double one = rest_ == Rest::of_null ? 1 : 0;
-    return {f.phi + one, f.p - one, f.p, f.phi_slope, f.p_slope};
+    return {f.phi + one, f.p - one, f.p, f.phi_slope, f.p_slope, f.relative_error * std::abs(f.phi)};
   }
 
   void add_to(HalfSums& sums) {
@@ -78,48 +77,57 @@ class GivenXi {
       law_.add_constant(0.5, here, sums.odd);
       return;
     }
-    // In t, √(Q/λ) = ρ = log(1 + e^t): the law begins like ρ^rank below the smallest of the λ_j, unless it is
-    // far from zero, and ends like a Gaussian, against which the statistics rise from 1/L to 1.
-    const double L = table_.L(), reach = std::sqrt(2 * kDepth);
-    double first = -kDepth / law_.rank() - 1 + 0.5 * std::log(law_.smallest_ratio());
-    if (law_.lowest() > reach)
-      first = std::max(first, std::log(std::expm1(std::min(law_.lowest() - reach, 600.0))));
-    if (law_.lowest() - reach > kLinearFrom) first = std::max(first, law_.lowest() - reach);
-    const double last = law_.highest() + std::sqrt(2 * (kDepth + std::log(std::max(L, kLeastLength))));
-    const double largest_change =
-        std::min(std::sqrt(law_.largest()), std::sqrt(2 * std::log(std::max(L, 2.0))));
-    const double step = std::min(kStep, kStepOfScores / largest_change);
-    struct Node {
-      double q, weight;
-      TaskScores::Crossing crossing;
-      double size;
-    };
-    std::vector<Node> nodes;
-    double top = -std::numeric_limits<double>::infinity();
-    for (int i = 0; first + step * i < last; ++i) {
-      const double t = first + step * i;
-      const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
-      Node node{law_.largest() * rho * rho, step * law_.largest() * 2 * rho / (1 + std::exp(-t)), {}, 0};
-      node.crossing = law_.crossing(node.q);
-      const double square = law_.smallest_square() + node.q;
-      const double most = kLargestScoreSpread * kLargestScoreSpread;
-      const ScoreFactors f = factors(std::min(square, 0.99 * most));
-      // c² is at most κ s²
-      node.size = node.crossing.log_density + std::log(node.weight / law_.largest()) +
-                  std::log(std::abs(f.square) * square + f.noise + std::abs(f.cross) * std::sqrt(square));
-      top = std::max(top, node.size);
-      nodes.push_back(node);
-    }
-    for (std::size_t i = 0; i < nodes.size(); ++i) {
-      if (nodes[i].size < top - kDepth) continue;
-      law_.add(nodes[i].q, nodes[i].crossing, nodes[i].weight, factors(law_.smallest_square() + nodes[i].q),
-               i % 2 == 0 ? sums.even : sums.odd);
+    double step = kStep;
+    add_nodes(kShift * kStep, 2 * step, step, sums.even);
+    add_nodes(kShift * kStep + step, 2 * step, step, sums.odd);
+    for (int i = 0; i < kMostHalvings && change(sums) > kChange; ++i) {
+      sums.even += sums.odd;
+      sums.even *= 0.5;
+      sums.odd = sums.odd.scores.size() > 0 ? law_.no_sums_with_slopes() : law_.no_sums();
+      add_nodes(kShift * kStep + step / 2, step, step / 2, sums.odd);
+      step /= 2;
     }
   }
 
   double error() const { return error_; }  // of the statistics, relative
 
  private:
+  // Steps are halved until every other node gives the same but for this, of all absolute values.
+  static constexpr double kChange = 1e-6;
+  static constexpr int kMostHalvings = 4;
+
+  static double change(const HalfSums& sums) {
+    return std::abs(sums.even.value - sums.odd.value) / (sums.even.size + sums.odd.size);
+  }
+
+  // At w = first + i spacing, in which the law of s² is nearly standard normal (TaskScores::place()), and the
+  // statistics rise from 1/L to 1.
+  void add_nodes(double first, double spacing, double weight, ScoreSums& sums) {
+    constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
+    const double last = std::sqrt(2 * (kDepth + std::log(std::max(table_.L(), kLeastLength))));
+    struct Node {
+      TaskScores::Place place;
+      double size;
+    };
+    std::vector<Node> nodes;
+    double top = -std::numeric_limits<double>::infinity();
+    for (auto i = static_cast<int>(-(std::sqrt(2 * kDepth) + first) / spacing); first + spacing * i < last;
+         ++i) {
+      Node node{law_.place(first + spacing * i), 0};
+      const double square = law_.smallest_square() + node.place.q;
+      const ScoreFactors f = factors(std::min(square, kMostSquare));
+      // c² is at most κ s²
+      node.size = node.place.log_density + std::log(node.place.slope) +
+                  std::log(std::abs(f.square) * square + f.noise + std::abs(f.cross) * std::sqrt(square));
+      top = std::max(top, node.size);
+      nodes.push_back(node);
+    }
+    for (const auto& [place, size] : nodes) {
+      if (size < top - kDepth) continue;
+      law_.add(place, weight * place.slope, factors(law_.smallest_square() + place.q), sums);
+    }
+  }
+
   const TaskScores& law_;
   const SoftmaxTable& table_;
   Rest rest_;
@@ -237,7 +245,7 @@ class ExactRisk {
     row[kOdd] = node.weight * sums.odd.value;
     row[kContour] = node.weight * (sums.even.coarse + sums.odd.coarse);
     row[kSize] = node.weight * (sums.even.size + sums.odd.size);
-    row[kTable] = row[kSize] * given.error();
+    row[kTable] = row[kSize] * given.error() + node.weight * (sums.even.doubt + sums.odd.doubt);
     if (wanted == Wanted::value) return;
     const std::size_t slopes = slope_size();
     place(law.slope(sums.even), node.weight, row.subspan(kScalars, slopes));

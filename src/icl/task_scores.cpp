@@ -44,7 +44,6 @@ double real_sum(const Complex& x, const Complex& y) { return (x.re * y.re - x.im
 
 using ComplexVector = std::vector<Complex>;
 
-// diagonal M, without the symmetric half's name: (A + Aᵀ)/2
 Matrix symmetric(const Matrix& A) { return 0.5 * (A + A.transpose()); }
 
 }  // namespace
@@ -96,14 +95,10 @@ TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi)
       ratio_[j] = square / largest_;
       distance_[j] = along * along / largest_;
       shift_[j] = sigma * along / largest_;
-      smallest_ratio_ = ratio_[j];
       ++rank_;
     }
   }
   smallest_square_ = m.squaredNorm() + head.noise * label * label;
-  const double far = std::sqrt(distance_.sum()), spread = std::sqrt(ratio_.sum());
-  highest_ = far + spread;
-  lowest_ = far - spread;
 
   queries_ = Matrix::Zero(q, n + 1);
   queries_(0, 0) = xi;
@@ -126,32 +121,60 @@ TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi)
   rest_cy_ = cy_.rightCols(n - rank_).rowwise().sum();
 }
 
-// Of decay ζ + Σ (log D + (1 - ζ) D m²/λ)/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above,
-// to 1e-3.
-TaskScores::Crossing TaskScores::crossing(double q) const {
-  const double decay = q / (2 * largest_);
-  double low = 0.5 / decay;  // the sum is at least that of the largest λ
-  double high = low;
-  const auto below = [&](double zeta) {
+TaskScores::Place TaskScores::place(double w) const {
+  // Of a share of the deviance: log(1 + a) - a/(1 + a), without cancellation next to zero.
+  const auto share = [](double a) {
+    return std::abs(a) > 1e-3 ? std::log1p(a) - a / (1 + a)
+                              : a * a * (0.5 - a * (2.0 / 3 - a * (0.75 - 0.8 * a)));
+  };
+  const auto deviance = [&](double tilt) {
     double sum = 0;
     for (Eigen::Index j = 0; j < rank_; ++j) {
-      const double D = 1 / (1 - ratio_[j] + ratio_[j] * zeta);
-      sum += 0.5 * D * (ratio_[j] + distance_[j] * D);
+      const double a = ratio_[j] * tilt, moved = tilt / (1 + a);
+      sum += 0.5 * (share(a) + distance_[j] * ratio_[j] * moved * moved);
     }
-    return sum > decay;
+    return sum;
   };
-  while (below(high)) high *= 2;
-  while (high > low * (1 + 1e-3)) {
-    const double middle = std::sqrt(low * high);
-    (below(middle) ? low : high) = middle;
+  // It rises with x from zero to infinity: by bisection in log x.
+  const auto tilt_at = [&](double log_x) {
+    const double x = std::exp(log_x);
+    return w < 0 ? x : -x / (1 + x);
+  };
+  constexpr double kFirst = -230, kLast = 230;
+  constexpr int kHalvings = 60;
+  double low = kFirst, high = kLast;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (deviance(tilt_at(middle)) < 0.5 * w * w ? low : high) = middle;
   }
-  Crossing found{std::max(high, kLeastCrossing / decay), 0};
-  found.log_density = decay * (found.at - 1);
+  Place place;
+  place.tilt = tilt_at(low);
+  double decay = 0;
   for (Eigen::Index j = 0; j < rank_; ++j) {
-    const double inverse = 1 - ratio_[j] + ratio_[j] * found.at;
-    found.log_density += -0.5 * std::log(inverse) + 0.5 * (1 - found.at) * distance_[j] / inverse;
+    const double inverse = 1 + ratio_[j] * place.tilt;
+    decay += 0.5 / inverse * (ratio_[j] + distance_[j] / inverse);
   }
-  return found;
+  place.q = 2 * largest_ * decay;
+  place.slope = -2 * largest_ * w / place.tilt;
+  place.log_density = -0.5 * w * w - std::log(place.slope);  // a standard normal density in w
+  return place;
+}
+
+void ScoreSums::operator+=(const ScoreSums& other) {
+  value += other.value;
+  coarse += other.coarse;
+  size += other.size;
+  doubt += other.doubt;
+  if (scores.size() == 0) return;
+  scores += other.scores;
+  squares += other.squares;
+  values += other.values;
+  targets += other.targets;
+}
+
+void ScoreSums::operator*=(double factor) {
+  for (double* number : {&value, &coarse, &size, &doubt}) *number *= factor;
+  for (Matrix* matrix : {&scores, &squares, &values, &targets}) *matrix *= factor;
 }
 
 ScoreSums TaskScores::no_sums() const { return {}; }
@@ -174,19 +197,20 @@ void TaskScores::add_constant(double weight, const ScoreFactors& factors, ScoreS
   add_tilt(tilt, factors, sums);
 }
 
-void TaskScores::add(double q, const Crossing& crossing, double weight, const ScoreFactors& factors,
-                     ScoreSums& sums) const {
-  const double decay = q / (2 * largest_);
-  double curvature = 0;
+void TaskScores::add(const Place& place, double weight, const ScoreFactors& factors, ScoreSums& sums) const {
+  const double decay = place.q / (2 * largest_);
+  // The saddle point, or to its right; in ζ - 1.
+  const double crossing = std::max(place.tilt, kLeastCrossing / decay - 1);
+  double curvature = 0, log_top = decay * crossing;
   for (Eigen::Index j = 0; j < rank_; ++j) {
-    const double D = 1 / (1 - ratio_[j] + ratio_[j] * crossing.at);
+    const double inverse = 1 + ratio_[j] * crossing, D = 1 / inverse;
     curvature += D * D * ratio_[j] * (0.5 * ratio_[j] + distance_[j] * D);
+    log_top -= 0.5 * (std::log(inverse) + crossing * distance_[j] * D);
   }
-  // As wide as the integrand is around the crossing, but well to the right of the branch point at zero.
-  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * crossing.at);
+  // As wide as the integrand is around the crossing, but well to the right of the branch point.
+  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * (1 + crossing));
   const double depth = kSlope * height;
-  const double scale =
-      weight * std::exp(crossing.log_density) / (2 * largest_) * kContourStep / std::numbers::pi;
+  const double scale = weight * std::exp(log_top) / (2 * largest_) * kContourStep / std::numbers::pi;
   Tilt tilt;
   const auto n = static_cast<std::size_t>(ratio_.size());
   tilt.D.assign(n, number(1));
@@ -198,11 +222,11 @@ void TaskScores::add(double q, const Crossing& crossing, double weight, const Sc
       sinh[i] = std::sinh(kContourStep * (group * kLanes + i));
     }
     const Complex away{depth * (1 - cosh), height * sinh};  // from the crossing
-    const Complex u{1 - crossing.at - away.re, -away.im};   // 2λ times u
+    const Complex u{-crossing - away.re, -away.im};         // 2λ times u
     Complex exponent = decay * away;
     Complex product = number(1);
     for (Eigen::Index j = 0; j < rank_; ++j) {
-      const double ratio = ratio_[j], centre = 1 - ratio + ratio * crossing.at;
+      const double ratio = ratio_[j], centre = 1 + ratio * crossing;
       const Lane x = centre + ratio * away.re, y = ratio * away.im;
       const Lane inverse = 1 / (x * x + y * y);
       const Complex D{x * inverse, -y * inverse};
@@ -210,7 +234,7 @@ void TaskScores::add(double q, const Crossing& crossing, double weight, const Sc
       const Lane root = (0.5 * centre * (inverse.sqrt() + D.re)).sqrt();
       product = product * Complex{root, 0.5 * centre * D.im / root};
       const Complex moved = u * D;
-      exponent += 0.5 * distance_[j] * Complex{moved.re - (1 - crossing.at) / centre, moved.im};
+      exponent += 0.5 * distance_[j] * Complex{moved.re + crossing / centre, moved.im};
       tilt.D[static_cast<std::size_t>(j)] = D;
       tilt.mean[static_cast<std::size_t>(j)] = shift_[j] * moved;
     }
@@ -252,6 +276,7 @@ void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSu
   sums.value += value;
   sums.coarse += real_sum(tilt.coarse, whole);
   sums.size += std::abs(value);
+  sums.doubt += 0.5 * factors.doubt * std::abs(real_sum(tilt.weight, cc));
   if (sums.scores.size() > 0) add_slopes(tilt, c, y, kappa, factors, sums);
 }
 

@@ -29,6 +29,7 @@ struct TurnedHead {
 struct ScoreFactors {
   double square = 0, cross = 0, noise = 0;
   double square_slope = 0, slope = 0;
+  double doubt = 0;  ///< error of `square`
 };
 
 /// Gradient in the fields of TurnedHead.
@@ -43,10 +44,14 @@ struct ScoreSums {
   double value = 0;
   double coarse = 0;  ///< from every other node of the contours
   double size = 0;    ///< sum of absolute values
+  double doubt = 0;   ///< what doubts make of the value
   Matrix scores;      ///< of the coefficient of dc
   Matrix squares;     ///< of half the coefficient of ds², doubled
   Matrix values;      ///< of half the coefficient of dκ, doubled
   Matrix targets;     ///< of the coefficient of dy
+
+  void operator+=(const ScoreSums& other);
+  void operator*=(double factor);
 };
 
 class TaskScores {
@@ -54,24 +59,22 @@ class TaskScores {
   TaskScores(const TurnedHead& head, double xi);
 
   double smallest_square() const { return smallest_square_; }  ///< s² where Q = 0
-  double largest() const { return largest_; }                  ///< λ, the largest of the λ_j
   int rank() const { return rank_; }                           ///< number of λ_j > 0; zero: s² is constant
-  double smallest_ratio() const { return smallest_ratio_; }    ///< the smallest λ_j > 0 over λ
-  /// √(Q/λ) lies beyond `highest + t`, and below `lowest - t`, with a probability of e^{-t²/2} at most.
-  double highest() const { return highest_; }
-  double lowest() const { return lowest_; }
 
-  /// Where the contour for Q = q > 0 crosses the axis, and the logarithm of about λ times the density there.
-  struct Crossing {
-    double at = 0, log_density = 0;
+  /// The value q of Q whose saddle point u has the deviance w²/2 = uq - log E e^{uQ}, w of the sign of u. As
+  /// a function of w the law of Q is nearly standard normal, whatever the λ_j and m_j are: close to where it
+  /// begins q is as finely resolved as it has to be. Domain: w != 0. With dq/dw = w/u.
+  struct Place {
+    double q = 0, slope = 0;
+    double tilt = 0;         ///< -2λu, above -1
+    double log_density = 0;  ///< about, of Q at q
   };
-  Crossing crossing(double q) const;
+  Place place(double w) const;
 
   ScoreSums no_sums() const;
   ScoreSums no_sums_with_slopes() const;
-  /// Adds `weight` times the density of the integrand at Q = q.
-  void add(double q, const Crossing& crossing, double weight, const ScoreFactors& factors,
-           ScoreSums& sums) const;
+  /// Adds `weight` times the density of the integrand there.
+  void add(const Place& place, double weight, const ScoreFactors& factors, ScoreSums& sums) const;
   /// Adds `weight` times the average of the integrand, if s² is constant.
   void add_constant(double weight, const ScoreFactors& factors, ScoreSums& sums) const;
 
@@ -93,7 +96,7 @@ class TaskScores {
   const TurnedHead& head_;
   double xi_;
   int rank_ = 0;
-  double largest_ = 0, smallest_ratio_ = 1, smallest_square_ = 0, highest_ = 0, lowest_ = 0;
+  double largest_ = 0, smallest_square_ = 0;
   Vector ratio_;                              // λ_j/λ
   Vector distance_;                           // m_j²/λ
   Vector shift_;                              // σ_j m_j/λ

@@ -63,7 +63,7 @@ class Signals(CliTest):
     def test_commands(self):
         """Each at work for hours otherwise, or minutes."""
         for arguments in (["moments", "--s", "0:10:1000", "--L", "10:1e12:1000", "--csv", "out.csv"],
-                          ["icl", "risk", "--d", "3", "--U", "random:1", "--V", "random:2", "--nodes", "16777216"],
+                          ["icl", "risk", "--d", "30", "--U", "random:1", "--V", "random:2", "--L", "1e1:1e12:40"],
                           ["icl", "threshold", "--d", "100", "--epsilon", "0.01"],
                           ["concentration", "--law", "gaussian", "--d", "200", "--query-law", "gaussian", "--L", "100"],
                           ["concentration", "--law", "gaussian:cov=random:3", "--d", "150", "--query-law", "sphere", "--L", "100"],
