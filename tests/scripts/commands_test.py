@@ -46,7 +46,7 @@ class ScriptTest(unittest.TestCase):
         path = path or os.path.join(self.folder, "bin") + os.pathsep + os.environ["PATH"]
         environment = {**os.environ, "PATH": path, "TMPDIR": self.folder}
         return subprocess.run(["bash", os.path.join(root, "scripts", name), *arguments], env=environment, cwd=root, check=False,
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100)
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
 
     def refuse(self, name, *arguments, code, fragment, **options):
         done = self.run_script(name, *arguments, **options)
