@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "door.hpp"
+
 namespace largo::python {
 namespace {
 
@@ -100,6 +102,7 @@ void watch(const py::object& progress, int threads, const std::function<void(Cal
   state().running.insert(&call);
   {
     const Unlocked guard;
+    const Away away;
     worker->run([&] {
       try {
         work(call);

@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <thread>
 
+#include "door.hpp"
+
 namespace largo::python {
 namespace {
 
@@ -17,6 +19,7 @@ namespace {
 struct Door {
   std::atomic<int> inside = 0;         ///< threads on which a call from Python runs
   std::atomic<int> asking = 0;         ///< threads about to get the lock
+  std::atomic<int> busy = 0;           ///< frames of the module that run with the lock, or are about to again
   std::atomic<bool> refusing = false;  ///< calls of all threads but `exiting`
   std::atomic<bool> closed = false;    ///< nobody but `exiting` gets the lock any more
   std::atomic<std::thread::id> exiting = {};
@@ -26,6 +29,8 @@ struct Door {
 thread_local int depth = 0;
 /// The first of them was a call: one of a thread of Python, and not of a thread that works for a call.
 thread_local bool counted_here = false;
+/// What this thread has added to Door::busy.
+thread_local int busy_here = 0;
 
 Door& door() {
   static Door* one = [] {
@@ -33,15 +38,25 @@ Door& door() {
     ::pthread_atfork(nullptr, nullptr, [] {
       door().inside = counted_here ? 1 : 0;
       door().asking = 0;
+      door().busy = busy_here;
     });
     return new Door();
   }();
   return *one;
 }
 
+// For what is short, but on a busy machine.
+constexpr std::chrono::seconds kLongPatience(20);
+
+void add_busy(int frames) {
+  busy_here += frames;
+  door().busy += frames;
+}
+
 bool is_exiting_thread() { return door().exiting.load() == std::this_thread::get_id(); }
 
 [[noreturn]] void stand_still() {
+  add_busy(-busy_here);
   while (true) ::pause();
 }
 
@@ -66,11 +81,14 @@ PyCFunctionWithKeywords dispatch = nullptr;  ///< pybind11's
 PyObject* counted(PyObject* self, PyObject* arguments, PyObject* named) {
   // A call from within a callback is part of one that is counted, on whichever thread.
   const bool outermost = depth == 0;
-  if (outermost && is_refused()) {
+  add_busy(1);
+  if (is_refused() && (outermost || door().closed)) {
+    add_busy(-1);
     PyErr_SetNone(PyExc_SystemExit);
     return nullptr;
   }
   if (outermost && door().closed) {
+    add_busy(-1);
     PyErr_SetString(PyExc_RuntimeError, "largo: other threads are in calls that cannot be stopped");
     return nullptr;
   }
@@ -85,6 +103,7 @@ PyObject* counted(PyObject* self, PyObject* arguments, PyObject* named) {
     counted_here = false;
     --door().inside;
   }
+  add_busy(-1);
   return result;
 }
 
@@ -123,6 +142,7 @@ void refuse_at_exit() {
 }
 
 Locked::Locked() {
+  add_busy(1);
   const auto take = [this] { state_ = PyGILState_Ensure(); };
   if (PyGILState_Check() != 0) {  // one that has it does not wait for it
     take();
@@ -134,6 +154,7 @@ Locked::Locked() {
 
 Locked::~Locked() {
   --depth;
+  add_busy(-1);
   PyGILState_Release(state_);
 }
 
@@ -142,6 +163,7 @@ Unlocked::~Unlocked() {
 }
 
 PyObject* call_or_stand_still(PyObject* function, PyObject* arguments) {
+  const Away away;
   try {
     return PyObject_CallObject(function, arguments);
   } catch (abi::__forced_unwind&) {
@@ -156,9 +178,23 @@ void refuse_other_threads() {
 
 bool others_inside() { return door().inside > (counted_here ? 1 : 0); }
 
+Away::Away() { add_busy(-1); }
+
+Away::~Away() {
+  add_busy(1);
+  if (!door().closed || is_exiting_thread()) return;
+  if (PyGILState_Check() != 0) PyEval_SaveThread();
+  stand_still();
+}
+
+// Returns when no thread is about to get the lock, and none runs code of the module with it: that is short.
 void close_to_other_threads() {
+  using Clock = std::chrono::steady_clock;
+  const auto deadline = Clock::now() + kLongPatience;
   door().closed = true;
-  while (door().asking > 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  while ((door().asking > 0 || door().busy > busy_here) && Clock::now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
 #ifdef __GLIBC__
   // They may compute for ever: what they read must not be destroyed under them. Run before all destructors.
   ::on_exit(
