@@ -199,7 +199,7 @@ Claim exponent_claim(const ClaimOptions& options) {
   Panel curves{.x_label = "prompt length L", .y_label = "averaged output error"},
       exponents{.x_label = "σ", .y_label = "exponent", .log_x = false, .log_y = false};
   Curve measured{.label = "between 10¹⁵⁰ and 10³⁰⁰", .style = Curve::Style::points},
-      sharp{.label = "c(σ)", .color = 7};
+      sharp{.label = "c(σ)", .style = Curve::Style::dashed, .color = 7};
   const std::vector<double> sigmas = {0.5, 1, 1.5, 2};
   std::vector<double> lengths = log_spaced_lengths(1, kSecondLength, options.quick ? 5 : 17);
   lengths[lengths.size() / 2] = kFirstLength;
