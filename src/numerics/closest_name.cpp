@@ -46,15 +46,15 @@ std::size_t without_dashes(const std::string& name) {
 std::optional<std::string> closest_name(std::string_view name, const std::vector<std::string>& known) {
   const std::string wanted = folded(name);
   std::optional<std::string> best;
-  std::size_t least =
-      std::max<std::size_t>(4, wanted.size() + 2);  // twice a distance; further is another word
+  const std::size_t letters = without_dashes(wanted);
+  std::size_t least = std::max<std::size_t>(4, letters + 2);  // twice a distance; further is another word
   for (const std::string& one : known) {
     const std::string other = folded(one);
     const std::size_t distance = edit_distance(wanted, other);
-    if (distance >= std::max(without_dashes(wanted), without_dashes(other))) continue;  // nothing in common
-    // An abbreviation or a longer word for it counts half.
-    const bool begins = wanted.starts_with(other) || other.starts_with(wanted);
-    const std::size_t twice = begins ? distance : 2 * distance;
+    if (distance >= std::max(letters, without_dashes(other))) continue;  // nothing in common
+    std::size_t twice = 2 * distance;
+    if (wanted.starts_with(other)) twice = distance;          // a longer word for it
+    if (letters > 1 && other.starts_with(wanted)) twice = 1;  // an abbreviation
     if (twice < least) {
       least = twice;
       best = one;

@@ -12,7 +12,7 @@ class SimdLevels(CliTest):
         self.write("tokens.npy", npy(TOKENS))
         self.write("tokens32.npy", npy(TOKENS, "f"))
         lengths = ["--L", "2,37,1e4,1e9"]
-        commands = [["moments", "--s", "0.3,1.1,2.5,7", "--L", "2,37,1e3,1e6,1e12"],
+        commands = [["moments", "--s", "0.3,1.1,2.5,7.3", "--L", "2,37,1e3,1e8,1e12"],
                     ["concentration", "--law", "gaussian:cov=toeplitz:0.5", "--d", "3", "--query", "1,0.5,-1", *lengths],
                     ["concentration", "--law", "gaussian", "--d", "3", "--query-law", "gaussian", *lengths],
                     ["concentration", "--law", "gaussian", "--d", "3", "--query-law", "sphere", *lengths],
