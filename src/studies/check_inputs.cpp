@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -31,6 +32,8 @@ std::optional<std::string> mistake(const Study& study, std::int64_t count,
       return std::nullopt;
     } catch (const InputError& error) {
       if (!first) first = error.what();
+    } catch (const std::bad_alloc&) {  // the unit will say so itself, and the others go on
+      return std::nullopt;
     }
   }
   return first;

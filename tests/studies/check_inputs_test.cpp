@@ -42,12 +42,10 @@ TEST_F(CheckInputs, SettingsThatNoUnitCanHave) {
   refuse(kConcentration + "[settings]\nlaw = 'mixture:none.toml'\nd = 2\nquery = '1,0'\n" + grid,
          "none.toml");
   refuse(kConcentration + "[settings]\n" + law + d + grid, "either query or query-law");
-  const std::string task = "[settings]\nd = 2\ncov = 'toeplitz'\n";
   for (const char* quantity : {"icl-risk", "icl-flow", "icl-threshold"}) {
     const std::string axis = std::string(quantity) == "icl-threshold" ? "[grid]\nepsilon = [0.1]\n" : grid;
     const std::string head = "quantity = '" + std::string(quantity) + "'\n";
     refuse(head + "[settings]\nd = 2\ncov = 'toeplitz:x'\n" + axis, "cov");
-    refuse(head + axis, "d");
     if (quantity != std::string("icl-risk")) {
       refuse(head + "[settings]\nd = 2\ntheta = 'unity'\n" + axis, "unity");
       refuse(head + "tolerance = 0.5\n[settings]\nd = 2\n" + axis, "tolerance");

@@ -213,7 +213,7 @@ TEST_F(StudyTest, ToleranceStopsSampling) {
 TEST_F(StudyTest, AUnitThatIsTooLargeFailsAlone) {
   const StudyRun run =
       run_study(study("quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nquery-law = "
-                      "'gaussian'\n[grid]\nd = [2, 1000000000000, 3]\nL = [10]\n"),
+                      "'gaussian'\n[grid]\nd = [1000000000000, 2, 3]\nL = [10]\n"),
                 path("s.sqlite"), {}, {.threads = 1});
   EXPECT_EQ(run.ran, 3);
   EXPECT_EQ(run.failed, 1);

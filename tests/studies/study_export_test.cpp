@@ -50,7 +50,9 @@ TEST_F(StudyExport, RowByRowIsTheTable) {
     const auto& other = json.at("rows")[i];
     EXPECT_EQ(other.at("inputs").at("L").get<double>(), std::get<double>(row.inputs[1]));
     EXPECT_EQ(other.contains("message"), i < 999);
-    if (i >= 999) EXPECT_EQ(other.at("results").at("P2").at("value").get<double>(), row.results[0].value);
+    if (row.message.empty()) {
+      EXPECT_EQ(other.at("results").at("P2").at("value").get<double>(), row.results[0].value);
+    }
   }
   const std::string csv = csv_of(path("s.sqlite"));
   EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 2998);
