@@ -47,6 +47,7 @@ void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution
         softmax_risk_over_nodes(plan.problem, run.L, late_nodes(plan, run.L), execution), run.map);
     std::vector<TrajectoryPoint> seen = points;
     for (TrajectoryPoint& point : seen) {
+      if (point.time > plan.flow.end / 2) break;  // from there on they are over these tasks
       const RiskPoint here = risk->at(point.parameters);
       point.risk = here.value;
       point.gradient_norm = here.gradient.norm();

@@ -15,7 +15,7 @@ namespace {
 constexpr const char* kName = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kDifference = 1e-5;  // balances the third derivatives against rounding of gradients
-constexpr double kSmallShare = 1e-3;  // of a typical parameter: smaller ones are taken as so large
+constexpr double kSmallShare = 1e-6;  // of a typical parameter: smaller ones are taken as so large
 constexpr double kMostAway = 0.1;     // of what directions that rise add to the mean
 
 // 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.

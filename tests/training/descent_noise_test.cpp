@@ -157,6 +157,20 @@ TEST(Hessian, OfAFunctionThatIsNotQuadratic) {
   EXPECT_THROW(hessian(risk, Vector::Zero(2)), InputError);
 }
 
+// cosh(x/X) + cosh y at (X, 1): differences are taken in each parameter's own size. A step of 1e-3 of it, at
+// most, is off by a sixth of its square.
+TEST(Hessian, OfParametersOfDifferentSizes) {
+  for (const double size : {1e-5, 1.0, 1e8}) {
+    const FunctionRisk risk(2, [size](const Vector& at) {
+      const double u = at[0] / size, y = at[1];
+      return RiskPoint{std::cosh(u) + std::cosh(y), 0, Vector{{std::sinh(u) / size, std::sinh(y)}}};
+    });
+    const Matrix found = hessian(risk, Vector{{size, 1}});
+    EXPECT_NEAR(found(0, 0) * size * size, std::cosh(1.0), 1e-6) << size;
+    EXPECT_NEAR(found(1, 1), std::cosh(1.0), 1e-6) << size;
+  }
+}
+
 TEST(GradientCovariance, IsThatOfTheBatches) {
   const Noisy risk(Matrix::Identity(3, 3), normal_matrix(3, 3, 2), 5);
   const Vector at = Vector::Constant(3, 100);
