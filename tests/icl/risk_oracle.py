@@ -127,7 +127,7 @@ class Setting:
         return np.stack([infinite, 0.5 * (c * c * phi + kappa * p) + c * y * p])
 
 
-STEP = 1e-3  # of differences
+STEP = 1e-4  # of differences
 TABLES = {}  # Statistics at each length
 
 
