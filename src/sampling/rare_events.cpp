@@ -36,8 +36,9 @@ constexpr const char* kNotKnown =
 std::string few(const char* what, double log_count, double enough, std::int64_t prompts) {
   const double needed = static_cast<double>(prompts) * enough * std::exp(-log_count);
   return fmt::format(
-      "the error is carried by rare {}, some {:.2g} in all these prompts: take at least {:.1e} prompts", what,
-      std::exp(log_count), std::ceil(needed));
+      "rare {} carry the spread of the error, some {:.2g} in all these prompts: intervals may be too short, "
+      "take at least {:.1e} prompts",
+      what, std::exp(log_count), std::ceil(needed));
 }
 
 // Tokens that make up the moments of the law itself.

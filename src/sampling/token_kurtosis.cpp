@@ -73,8 +73,10 @@ TokenKurtosis kurtosis_of(const Measure& law, const Tilt& plain, const Matrix& W
 
 TokenKurtosis token_kurtosis(const Measure& law, const ConstMatrixRef& V) {
   const Tilt plain = law.tilt(Vector::Zero(law.dimension()), TiltOrder::covariance);
+  const Matrix I = Matrix::Identity(law.dimension(), law.dimension());
+  const TokenKurtosis tokens = kurtosis_of(law, plain, I);
+  if (V.rows() == V.cols() && V == I) return tokens;
   const TokenKurtosis values = kurtosis_of(law, plain, V);
-  const TokenKurtosis tokens = kurtosis_of(law, plain, Matrix::Identity(law.dimension(), law.dimension()));
   return {std::max(values.fourth, tokens.fourth), std::max(values.eighth, tokens.eighth)};
 }
 
