@@ -8,6 +8,8 @@
 
 namespace largo {
 
+/// Mean and deviation over the records of the last fifth of one run, against the flow. Their error is not
+/// estimated: records are correlated over the time in which steps forget, and one run sees few rare batches.
 DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                             const Execution& execution);
 

@@ -9,6 +9,9 @@
 #include "largo/numerics/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "sampling/prompt_errors.hpp"
+#include "sampling/query_proposal.hpp"
+#include "sampling/rare_events.hpp"
+#include "sampling/token_kurtosis.hpp"
 #include "sampling/token_source.hpp"
 
 namespace largo {
@@ -20,14 +23,14 @@ enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
 
 constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
 constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
-// Measured: from 200 on, intervals of runs without a warning keep their level.
-constexpr double kFewRareTokens = 200;
-constexpr double kNoEntropy = 1e-12;
 constexpr std::int64_t kFewSamples = 100;
 // Controls have longer tails than what they control. They are used where the pilot samples see the tokens
 // that their variance depends on, and where the sum of the weights of a prompt varies little.
 constexpr double kTokensForControls = 100;
 constexpr double kLargestWeightVariance = 0.01;
+// Where a prompt holds few of the tokens that matter, controls explain prompts with none, one or two of them
+// to the last digit, and what is left is carried by prompts with more, which may not have been seen.
+constexpr double kNearlyNormal = 5;
 // Of random queries, so many may be condensed without a word.
 constexpr double kCondensedShare = 0.01;
 
@@ -45,7 +48,8 @@ struct Setting {
   ErrorSampling sampling;
   double log_length;
   Execution execution;
-  const Measure* queries = nullptr;   // null: one query
+  const Measure* queries = nullptr;  // null: one query
+  std::optional<QueryProposal> proposal;
   std::optional<QueryLimit> limit;    // of that query
   std::optional<LinearLimit> linear;  // where controls can be trusted
   PreparedPrompts prepared;           // by a device
@@ -53,10 +57,8 @@ struct Setting {
   TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
 
   /// Of prompt number `index`, where queries are random.
-  Vector query(std::uint64_t index) const {
-    RowMatrix drawn(1, queries->dimension());
-    queries->sample(Stream(sampling.seed, index).substream(kQueryDraws), 0, drawn);
-    return drawn.row(0).transpose();
+  WeightedQuery query(std::uint64_t index) const {
+    return proposal->draw(Stream(sampling.seed, index).substream(kQueryDraws));
   }
 };
 
@@ -70,22 +72,26 @@ class ErrorSampler final : public Sampler {
   }
 
   void sample(std::uint64_t index, std::span<double> values, std::span<double> controls) override {
-    const QueryLimit& limit = setting_.limit ? *setting_.limit : draw_query(index);
+    const double weight = setting_.limit ? 1 : draw_query(index);
+    const QueryLimit& limit = setting_.limit ? *setting_.limit : *drawn_;
     kernel_->draw(index, errors_);
-    values[kOutput] = errors_.output;
-    values[kGradientV] = errors_.gradient_V;
-    values[kGradientU] = errors_.gradient_U;
-    values[kP2] = errors_.p2;
-    values[kCondensed] = limit.entropy > setting_.log_length ? 1 : 0;
-    std::copy(errors_.bias.begin(), errors_.bias.end(), values.begin() + kBias);
+    values[kOutput] = weight * errors_.output;
+    values[kGradientV] = weight * errors_.gradient_V;
+    values[kGradientU] = weight * errors_.gradient_U;
+    values[kP2] = weight * errors_.p2;
+    values[kCondensed] = limit.entropy > setting_.log_length ? weight : 0;
+    for (Eigen::Index i = 0; i < errors_.bias.size(); ++i) {
+      values[kBias + static_cast<std::size_t>(i)] = weight * errors_.bias[i];
+    }
     if (setting_.linear) set_controls(controls);
   }
 
  private:
-  const QueryLimit& draw_query(std::uint64_t index) {
-    drawn_.emplace(setting_.prompt.law, setting_.U, setting_.query(index), setting_.order());
+  double draw_query(std::uint64_t index) {
+    const WeightedQuery query = setting_.query(index);
+    drawn_.emplace(setting_.prompt.law, setting_.U, query.query, setting_.order());
     kernel_->aim(*drawn_);
-    return *drawn_;
+    return query.weight;
   }
 
   // What each quantity would be were the weights divided by their expectation, of known mean; and the sum of
@@ -131,7 +137,7 @@ class ErrorExperiment final : public Experiment {
       directions.col(0) = setting_.limit->direction;
     } else {
       for (Eigen::Index i = 0; i < count; ++i) {
-        directions.col(i) = setting_.U * setting_.query(first + static_cast<std::uint64_t>(i));
+        directions.col(i) = setting_.U * setting_.query(first + static_cast<std::uint64_t>(i)).query;
       }
     }
     prepare_prompts(setting_.prompt, setting_.sampling, directions, first, count, setting_.execution,
@@ -156,47 +162,14 @@ void check(const Setting& setting, std::ptrdiff_t query_size) {
   }
 }
 
-// A law may refuse tilts that only a diagnosis asks for.
-template <typename Ask>
-std::optional<double> answer_of(const Ask& ask) {
-  try {
-    return ask();
-  } catch (const InputError&) {
-    return std::nullopt;
-  }
-}
-
-void warn_of_query(const Setting& setting, std::int64_t samples, std::vector<std::string>& warnings) {
-  const double L = static_cast<double>(setting.sampling.length);
-  if (setting.limit->entropy > setting.log_length) {
-    warnings.push_back(
-        fmt::format("the weights condense on a few tokens: the limit at this query needs some e^{:.1f} "
-                    "tokens and the prompt has "
-                    "e^{:.1f}; take longer prompts or a smaller U",
-                    setting.limit->entropy, setting.log_length));
-    return;
-  }
-  if (setting.limit->entropy < kNoEntropy) return;  // equal weights: no token is rare
-  const std::optional<double> entropy =
-      answer_of([&] { return rare_token_entropy(setting.prompt.law, *setting.limit, L); });
-  if (!entropy) {
-    warnings.push_back(
-        "the law has no tilt along twice the direction: whether rare tokens carry the error is not known");
-    return;
-  }
-  const double log_rare = std::log(static_cast<double>(samples)) + setting.log_length - *entropy;
-  if (log_rare < std::log(kFewRareTokens)) {
-    warnings.push_back(fmt::format(
-        "the error is carried by rare tokens, some {:.2g} in all these prompts: take at least {:.1e} prompts",
-        std::exp(log_rare), std::ceil(static_cast<double>(samples) * kFewRareTokens * std::exp(-log_rare))));
-  }
-}
-
 std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors& errors, double condensed) {
-  std::vector<std::string> warnings;
-  if (setting.limit) {
-    warn_of_query(setting, errors.output.samples, warnings);
-  } else if (condensed > kCondensedShare) {
+  const SampledLayer layer{setting.prompt.law, setting.U, setting.prompt.V, setting.sampling.length,
+                           setting.sampling.gradient_U};
+  const std::int64_t samples = errors.output.samples;
+  std::vector<std::string> warnings = setting.limit
+                                          ? rare_events(layer, *setting.limit, samples)
+                                          : rare_events(layer, *setting.queries, *setting.proposal, samples);
+  if (!setting.limit && condensed > kCondensedShare) {
     warnings.push_back(
         fmt::format("at {:.1f} % of the queries the weights condense on a few tokens: take longer "
                     "prompts or a smaller U",
@@ -226,6 +199,8 @@ std::optional<LinearLimit> usable_controls(const Setting& setting) {
     const double log_tokens =
         std::log(static_cast<double>(pilot_samples(setting.sampling.plan))) + setting.log_length;
     if (!(log_tokens - linear.entropy >= std::log(kTokensForControls))) return std::nullopt;
+    const TokenKurtosis kurtosis = token_kurtosis(setting.prompt.law, setting.prompt.V);
+    if (!(setting.log_length - kurtosis.fourth >= std::log(kNearlyNormal))) return std::nullopt;
     return linear;
   } catch (const InputError&) {
     return std::nullopt;  // a law that cannot be tilted so far
@@ -270,6 +245,7 @@ SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& 
   Setting setting(law, U, V, sampling, execution);
   setting.queries = &queries;
   check(setting, queries.dimension());
+  setting.proposal.emplace(queries, law, setting.U, static_cast<double>(sampling.length));
   return run(setting);
 }
 

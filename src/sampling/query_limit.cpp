@@ -36,9 +36,9 @@ QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstV
 double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {
   const double prompt_score = limit.tilt.log_partition + std::log(L);
   double low = 0;
-  double high = 2;
+  double high = 4;
   if (along(law, limit.direction, high).score > prompt_score) {
-    constexpr int kSteps = 30;  // far more than a count of tokens needs
+    constexpr int kSteps = 10;  // enough for a count of tokens
     for (int i = 0; i < kSteps; ++i) {
       const double middle = (low + high) / 2;
       (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;

@@ -46,12 +46,16 @@ inline constexpr double kLargestPrompt = 536870912;  // 2^29, 4 GiB
 inline constexpr std::int64_t kHeldBytes = std::int64_t{1} << 28;  // 256 MiB
 
 /// The average over draws 0, 1, ..., n - 1, the same for all parameters: a smooth function of them, whose
-/// gradient is exact. The reported error is the standard error over draws, as an estimate of R_L.
-/// Domain: n >= 2; L as in PromptSetting, within kLargestPrompt. Otherwise InputError.
-/// Memory: prompts are drawn once and held where they fit into `held_bytes`, otherwise drawn again in each
-/// evaluation, one a thread; the results are the same bits, as for any Execution. Beside them, up to 32 MiB.
-/// Cost: a vector-Jacobian product of attention for each draw: some 0.1 µs a token (d = 5, L >= 1000) and 5
-/// µs a prompt, 1.5 µs where L = ∞; drawing the prompts again, as much once more.
+/// gradient is exact. The reported error is the standard error over draws, as an estimate of R_L. It covers
+/// the noise of tasks, prompts and queries drawn, and no more: where rare ones carry the risk (large scores:
+/// pairs of task and query with a spread near √(2 ln L); losses with long tails) a few draws make up both
+/// value and error, and draws that saw none are too low with too small an error. Nothing here knows the laws
+/// of a task well enough to warn: double the draws and compare. Domain: n >= 2; L as in PromptSetting, within
+/// kLargestPrompt. Otherwise InputError. Memory: prompts are drawn once and held where they fit into
+/// `held_bytes`, otherwise drawn again in each evaluation, one a thread; the results are the same bits, as
+/// for any Execution. Beside them, up to 32 MiB. Cost: a vector-Jacobian product of attention for each draw:
+/// some 0.1 µs a token (d = 5, L >= 1000) and 5 µs a prompt, 1.5 µs where L = ∞; drawing the prompts again,
+/// as much once more.
 class PromptRisk final : public Risk {
  public:
   PromptRisk(PromptSetting setting, std::int64_t draws, const Execution& execution = {},

@@ -26,9 +26,9 @@ struct RegressionBatches {
 
 /// factor · mean (o - y_q)² over the prompts k n, ..., (k + 1) n - 1 for step k and n prompts, and its
 /// gradient in (U, v), laid out as in regression_problem.hpp: exact in law, and the same bits for every
-/// Execution. The error of the value is not estimated (zero). InputError for a problem, length, batch or
-/// factor that makes no sense; when asked, for parameters whose loss overflows. Cost: that of
-/// regression_gradient, and 1 µs.
+/// Execution. The error of the value is not estimated (zero): a batch is a step, not a measurement; the risks
+/// of a descent's records are exact ones. InputError for a problem, length, batch or factor that makes no
+/// sense; when asked, for parameters whose loss overflows. Cost: that of regression_gradient, and 1 µs.
 std::shared_ptr<const StochasticRisk> regression_batches(const RegressionProblem& problem,
                                                          const RegressionBatches& batches);
 

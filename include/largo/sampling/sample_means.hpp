@@ -62,9 +62,9 @@ struct SampledMean {
   double variance_reduction = 1;  ///< by the controls, as seen in the pilot samples
 };
 
-/// Below this many effective samples an interval misses its level (at 5, 95 % intervals cover some 93 %):
-/// take more.
-inline constexpr double kFewEffectiveSamples = 5;
+/// Below this many effective samples one or two samples make up the variance: take more. A larger bound would
+/// single out the runs that happened to see a rare sample, and leave those that are too low for want of one.
+inline constexpr double kFewEffectiveSamples = 2;
 inline constexpr double kConfidence = 0.95;
 
 struct SamplingPlan {
@@ -86,6 +86,9 @@ std::int64_t pilot_samples(const SamplingPlan& plan);
 /// Throws InputError for a plan that makes no sense or a sample that is not finite, Stopped when stopped.
 /// Memory does not grow with the number of samples. With controls, pilot samples (one for eight, at most 512,
 /// numbered from 2^62) choose their coefficients and are then dropped, so that no bias is left.
+/// Intervals cover the noise of the samples drawn. They cannot know of an event that none of these saw: a
+/// value of probability far below 1/n that carries the mean is missing from value and interval alike. Whoever
+/// knows the law of the samples has to say so (SampledErrors::warnings).
 std::vector<SampledMean> sample_means(const Experiment& experiment, const SamplingPlan& plan,
                                       const Execution& execution = {});
 

@@ -27,8 +27,9 @@ struct SimulatedErrors {
   double worst_z_score() const;
 };
 
-/// For each length its own random covariance, U, V and query; every coordinate of every token drawn. Cost:
-/// prompts · Σ lengths tokens.
+/// For each length its own random covariance, U, V and query; every coordinate of every token drawn. The
+/// distance is in standard errors of the prompts drawn: `sampled.warnings` says where these miss rare tokens.
+/// Cost: prompts · Σ lengths tokens.
 std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& settings,
                                                       const Execution& execution = {});
 
