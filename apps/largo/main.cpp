@@ -1,6 +1,5 @@
 // The command line. Exit codes: 0 done, 1 the work failed (or a verdict was not as expected), 2 bad input,
 // 130 stopped by a signal.
-#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -136,8 +135,6 @@ Outcome outcome_of(int argc, char** argv) {
 int main(int argc, char** argv) {
   largo::hold_standard_streams();
   largo::report_sudden_ends();
-  // A limit on the size of files is then an error of writing, as a full disk is.
-  std::signal(SIGXFSZ, SIG_IGN);
   try {
     const largo::Processes processes;
     return processes.end(largo::outcome_of(argc, argv));
