@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "io/text.hpp"
+
 namespace largo {
 namespace {
 
@@ -95,7 +97,7 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    throw TomlError(std::string(error.description()), error.source().begin.line);
+    throw TomlError(one_line(error.description()), error.source().begin.line);  // it may quote a line break
   }
 }
 

@@ -1,5 +1,4 @@
 // The input as the text of a study file, as that of a mixture's file, and as a value given to --set.
-#include <cctype>
 #include <cstdlib>
 #include <string>
 
