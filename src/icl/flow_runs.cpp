@@ -34,17 +34,18 @@ enum class Average : std::uint8_t { best, nodes };
 // same tasks throughout. What they miss is known at both ends, and in between about as the risk falls from
 // the one to the other.
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
-  const auto best = [&](const Vector& parameters) {
+  const auto best = [&](const Vector& parameters, const TaskNodes& nodes) {
     const RegressionParameters here = to_parameters(run.map->map(parameters), plan.problem.dimension());
-    return regression_risk(plan.problem, run.attention, run.L, here, final_nodes(plan), execution);
+    return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution);
   };
+  const TaskNodes some = late_nodes(plan, run.L);
   const std::vector<TrajectoryPoint>& points = run.path.points();
-  const Estimate start = best(points.front().parameters), end = best(points.back().parameters);
+  const Estimate start = best(points.front().parameters, some);
+  const Estimate end = best(points.back().parameters, final_nodes(plan));
   run.final_risk = end;
   if (run.attention == AttentionKind::softmax && std::isfinite(run.L) &&
       plan.parameters != Parametrisation::invariant) {
-    const auto risk = in_parameters(
-        softmax_risk_over_nodes(plan.problem, run.L, late_nodes(plan, run.L), execution), run.map);
+    const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
     std::vector<TrajectoryPoint> seen = points;
     for (TrajectoryPoint& point : seen) {
       if (point.time > plan.flow.end / 2) break;  // from there on they are over these tasks
@@ -62,7 +63,7 @@ void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution
     run.path = std::move(path);
   }
   const TrajectoryPoint& middle = run.path.points()[run.path.points().size() / 2];
-  const Estimate there = best(middle.parameters);
+  const Estimate there = best(middle.parameters, some);
   run.record_error = std::max({std::abs(run.path.points().front().risk - start.value) + start.error,
                                std::abs(middle.risk - there.value) + there.error,
                                std::abs(run.path.points().back().risk - end.value) + end.error});

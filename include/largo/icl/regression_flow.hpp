@@ -56,7 +56,9 @@ struct RegressionFlow {
 };
 
 /// The flow on invariant_risk() at length L, in flow_parameters(); the balance is its conserved quantity.
-/// Errors: gradient_flow. Cost: some 400 evaluations of the risk at L = 100, 1500 at L = 1e9.
+/// Computed in units in which the covariances are of size one: units of the data do not matter. Errors:
+/// gradient_flow; InputError also where times or risks leave the range of doubles. Cost: some 400 evaluations
+/// of the risk at L = 100, 1500 at L = 1e9.
 RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,
                                const InvariantPoint& start, const FlowPlan& plan = {},
                                const Execution& execution = {});
