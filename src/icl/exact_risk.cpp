@@ -26,7 +26,7 @@ constexpr double kLeastLength = 1e12;
 // 1 of s: that rule has a fixed number of nodes there.
 constexpr double kStep = 0.2;   // over s², at first
 constexpr double kShift = 0.3;  // of the first node, in steps: none is at zero, however often they are halved
-constexpr double kStepsOfXi = 8;        // in a unit of v, ξ = exp(v - e^-v)
+constexpr double kStepsOfXi = 12;       // in a unit of v, ξ = exp(v - e^-v)
 constexpr double kStepsPerScore = 0.5;  // more, for each unit of √(2 ln L)
 constexpr double kFirstXi = -3.4;
 // Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
@@ -93,8 +93,8 @@ class GivenXi {
 
  private:
   // Steps are halved until every other node gives the same but for this, of all absolute values.
-  static constexpr double kChange = 1e-6;
-  static constexpr int kMostHalvings = 4;
+  static constexpr double kChange = 1e-8;
+  static constexpr int kMostHalvings = 5;
 
   static double change(const HalfSums& sums) {
     return std::abs(sums.even.value - sums.odd.value) / (sums.even.size + sums.odd.size);
@@ -223,7 +223,7 @@ class ExactRisk {
     return std::max(head_.hidden.norm(), 1.0) / (tasks > 0 ? tasks : 1);
   }
 
-  enum : Eigen::Index { kEven, kOdd, kContour, kSize, kTable, kScalars };
+  enum : Eigen::Index { kEven, kOdd, kChange, kContour, kSize, kTable, kScalars };
 
   std::size_t slope_size() const {
     return static_cast<std::size_t>(head_.hidden.size() + head_.targets.size() + head_.v_hat.size() + 2);
@@ -243,6 +243,7 @@ class ExactRisk {
     given.add_to(sums);
     row[kEven] = node.weight * sums.even.value;
     row[kOdd] = node.weight * sums.odd.value;
+    row[kChange] = std::abs(row[kEven] - row[kOdd]);
     row[kContour] = node.weight * (sums.even.coarse + sums.odd.coarse);
     row[kSize] = node.weight * (sums.even.size + sums.odd.size);
     row[kTable] = row[kSize] * given.error() + node.weight * (sums.even.doubt + sums.odd.doubt);
@@ -252,8 +253,8 @@ class ExactRisk {
     place(law.slope(sums.odd), node.weight, row.subspan(kScalars + slopes, slopes));
   }
 
-  // A rule has the square of the error it has with every other node, for errors relative to its sum: to be on
-  // the safe side, the power 3/2.
+  // On a contour a rule has the square of the error it has with every other node, relative to its sum: to be
+  // on the safe side, the power 3/2. The other rules may meet narrow features, and take the whole change.
   static double error_of(double change, double size) {
     return size > 0 ? std::abs(change) * std::min(1.0, std::sqrt(std::abs(change) / size)) : 0;
   }
@@ -284,9 +285,8 @@ class ExactRisk {
     const double base = rest_ == Rest::of_limit ? limit_.value : null_;
     RiskAndGradient found;
     found.risk.value = base + value;
-    found.risk.error = error_of(value - 2 * all[kEven], size) + error_of(value - all[kContour], size) +
-                       error_of(value - 2 * (even[kEven] + even[kOdd]), size) + 10 * all[kTable] +
-                       kRounding * (base + size);
+    found.risk.error = all[kChange] + std::abs(value - 2 * (even[kEven] + even[kOdd])) +
+                       error_of(value - all[kContour], size) + 10 * all[kTable] + kRounding * (base + size);
     if (wanted == Wanted::value) return found;
     const auto slopes = static_cast<Eigen::Index>(slope_size());
     const auto part = [&](const Vector& sums, Eigen::Index half) {
@@ -298,9 +298,9 @@ class ExactRisk {
     found.gradient = rest;
     if (rest_ == Rest::of_limit) found.gradient += limit_.gradient;
     const double norm = rest.norm();
-    found.gradient_error =
-        error_of((rest - coarse).norm(), norm) + error_of((rest - coarse_xi).norm(), norm) +
-        norm * (found.risk.error / std::max(size, 1e-300)) + kRounding * found.gradient.norm();
+    found.gradient_error = (rest - coarse).norm() + (rest - coarse_xi).norm() +
+                           norm * (found.risk.error / std::max(size, 1e-300)) +
+                           kRounding * found.gradient.norm();
     return found;
   }
 

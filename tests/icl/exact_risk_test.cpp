@@ -173,13 +173,13 @@ Estimate slope_by_differences(const RegressionProblem& problem, double L, const 
 }
 
 TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
-  for (const Eigen::Index d : {1, 2, 3}) {
+  for (const Eigen::Index d : {1, 3}) {
     const auto id = static_cast<std::uint64_t>(d);
     const RegressionProblem problem = testing::random_problem(id, d);
     Vector at = to_vector(testing::random_parameters(id, d));
     for (const double L : {2.0, 1e5}) {
       const RiskAndGradient found = exact_risk_and_gradient(problem, L, to_parameters(at, d));
-      for (std::uint64_t k = 0; k < 3; ++k) {
+      for (std::uint64_t k = 0; k < 2; ++k) {
         const Vector direction = to_vector(testing::random_parameters(20 + k, d));
         const Estimate slope = slope_by_differences(problem, L, at, direction);
         EXPECT_NEAR(found.gradient.dot(direction), slope.value,
@@ -194,7 +194,7 @@ TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
 TEST(ExactRisk, GradientsWhereLabelsAreNotScored) {
   const Eigen::Index d = 2;
   const RegressionProblem problem = testing::random_problem(1, d);
-  for (const double size : {0.0, 1e-9, 1e-3}) {
+  for (const double size : {0.0, 1e-3}) {
     RegressionParameters given = testing::random_parameters(1, d);
     given.U.row(d) *= size;
     const RiskAndGradient found = exact_risk_and_gradient(problem, 50, given);
