@@ -83,8 +83,8 @@ class ConcentrationTest(largo_cli.CliTest):
                 row = self.rows(*arguments, "--d", "1", "--method", "sampled", "--prompts", "200", "--seed", seed)[0]
                 self.assertRegex(row["warnings"][0], "^rare .* carry the spread of the error, some ")
                 self.assertIn("take at least", row["warnings"][0])
-        plain = self.rows(*LAYER, "--query-law", "gaussian:cov=0.1*identity", "--U", "0.3*identity", "--L", "100", "--method", "sampled",
-                          "--prompts", "1000")[0]
+        plain = self.rows(*LAYER, "--query-law", "gaussian:cov=0.1*identity", "--U", "0.3*identity", "--L", "100",
+                          "--method", "sampled", "--prompts", "1000")[0]
         self.assertNotIn("warnings", plain)
 
     def test_laws_without_formula_are_sampled(self):
