@@ -73,6 +73,20 @@ class ConcentrationTest(largo_cli.CliTest):
         self.assertIn(f"from L = {answer['L']} on",
                       self.succeed("concentration", *LAYER, *QUERY, "--L", "10", "--tolerance", "0.01"))
 
+    def test_samples_that_miss_what_carries_the_error_say_so(self):
+        """Whatever the seed: 0 ± 0 for atoms that no prompt has, too little for queries that no sample has."""
+        rare = [["--law", "three-point:mass=1e-7", "--query", "1", "--L", "100"],
+                ["--law", "gaussian", "--query-law", "gaussian:cov=0.3*identity", "--L", "1e4"],
+                ["--law", "gaussian", "--query-law", "three-point:mass=1e-6,scale=3", "--L", "100"]]
+        for arguments in rare:
+            for seed in ("1", "2"):
+                row = self.rows(*arguments, "--d", "1", "--method", "sampled", "--prompts", "200", "--seed", seed)[0]
+                self.assertRegex(row["warnings"][0], "^rare .* carry the spread of the error, some ")
+                self.assertIn("take at least", row["warnings"][0])
+        plain = self.rows(*LAYER, "--query-law", "gaussian:cov=0.1*identity", "--U", "0.3*identity", "--L", "100",
+                          "--method", "sampled", "--prompts", "1000")[0]
+        self.assertNotIn("warnings", plain)
+
     def test_laws_without_formula_are_sampled(self):
         answer = self.json("concentration", "--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--quick")
         self.assertEqual(answer["rows"][0]["method"], "sampled")
