@@ -9,6 +9,7 @@
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/softmax_moments.hpp"
+#include "largo/exact/softmax_table.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/sampling/streams.hpp"
 
