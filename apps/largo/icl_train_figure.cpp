@@ -194,9 +194,9 @@ std::string to_svg(const TrainReport& report) {
   if (has(report.plan, TrainingMethod::flow)) {
     double error = 0;
     for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
-    figure.caption += fmt::format(": lines are gradient flow on the {}",
-                                  phases ? "exact risk"
-                                         : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
+    figure.caption += fmt::format(
+        ": lines are gradient flow on the {}",
+        phases ? "exact risk" : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
   }
   figure.caption += marks_and_omissions(report, lengths_shown);
   return to_svg(figure);
