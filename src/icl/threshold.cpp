@@ -14,13 +14,15 @@ namespace {
 
 constexpr double kResolution = 1e-9;  // of trained risks, and so of long lengths
 constexpr double kFirstGuess = 64;
+// Risks carry rounding of this size: at a tie the length is enough.
+constexpr double kRounding = 1e-13;
 
 class Search {
  public:
   Search(RegressionProblem problem, double epsilon, InvariantPoint start, const ThresholdPlan& plan,
          const Execution& execution)
       : problem_(std::move(problem)),
-        epsilon_(epsilon),
+        epsilon_(epsilon * (1 + kRounding)),
         start_(std::move(start)),
         plan_(plan),
         execution_(execution) {

@@ -19,8 +19,8 @@ constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();
 constexpr int kUnitStep = 10;
 
 // Powers of two that bring all variances to the order of the largest: what is small in its own coordinate
-// alone is then not small, and keeps its digits. Exact, and ones for variances within 2^20 of one another;
-// ones also where a covariance exceeds what the variances allow, as rounding of zeros may make it.
+// alone is then not small, and keeps its digits. Exact, and ones for variances within 2^20 of one another.
+// One also where a variance is smaller than its covariances allow and these are rounding: it should be zero.
 Vector coordinate_units(const ConstMatrixRef& covariance) {
   const Eigen::Index d = covariance.rows();
   const double largest = covariance.diagonal().maxCoeff();
@@ -29,13 +29,15 @@ Vector coordinate_units(const ConstMatrixRef& covariance) {
     const double variance = covariance(i, i);
     if (!(variance > 0)) continue;
     const double steps = std::round((std::log2(variance) - std::log2(largest)) / (2 * kUnitStep));
-    units[i] = std::scalbn(1.0, kUnitStep * static_cast<int>(steps));
-  }
-  constexpr double kRoom = 0x1p20;  // of an entry over the variances, both within a step of the largest
-  for (Eigen::Index i = 0; i < d; ++i) {
-    for (Eigen::Index j = 0; j < i; ++j) {
-      if (!(std::abs(covariance(i, j)) / units[i] / units[j] <= kRoom * largest)) return Vector::Ones(d);
-    }
+    if (steps == 0) continue;
+    const auto is_left_over = [&](Eigen::Index j) {
+      const double size = std::abs(covariance(i, j));
+      return size > 2 * std::sqrt(variance) * std::sqrt(covariance(j, j)) &&
+             size <= kRounding * static_cast<double>(d) * largest;
+    };
+    bool left_over = false;
+    for (Eigen::Index j = 0; j < d; ++j) left_over = left_over || is_left_over(j);
+    if (!left_over) units[i] = std::scalbn(1.0, kUnitStep * static_cast<int>(steps));
   }
   return units;
 }
@@ -47,8 +49,9 @@ CovarianceRoot covariance_root(std::string_view function, std::string_view argum
   check_symmetric(function, argument, covariance);
   if (covariance.rows() == 0) fail(function, argument, "empty", "at least 1 x 1");
   const Vector units = coordinate_units(covariance), inverse = units.cwiseInverse();
-  const Eigen::SelfAdjointEigenSolver<Matrix> solver(
-      Matrix(inverse.asDiagonal() * covariance * inverse.asDiagonal()));
+  const Matrix scaled = inverse.asDiagonal() * covariance * inverse.asDiagonal();
+  if (!scaled.allFinite()) fail(function, argument, "indefinite", "positive semi-definite");
+  const Eigen::SelfAdjointEigenSolver<Matrix> solver(scaled);
   const Vector& eigenvalues = solver.eigenvalues();  // ascending
   double largest = eigenvalues.cwiseAbs().maxCoeff();
   if (eigenvalues[0] < kIndefinite * largest) {

@@ -66,7 +66,7 @@ class Signals(CliTest):
                           ["icl", "risk", "--d", "30", "--U", "random:1", "--V", "random:2", "--L", "1e1:1e12:40"],
                           ["icl", "threshold", "--d", "100", "--epsilon", "0.01"],
                           ["concentration", "--law", "gaussian", "--d", "200", "--query-law", "gaussian", "--L", "100"],
-                          ["concentration", "--law", "gaussian:cov=random:3", "--d", "150", "--query-law", "sphere", "--L", "100"],
+                          ["concentration", "--law", "gaussian:cov=toeplitz:0.5", "--d", "150", "--query-law", "sphere", "--L", "100"],
                           ["icl", "train", "--d", "3", "--L", "10000000", "--method", "sgd", "--batch", "100000"]):
             with self.subTest(arguments=arguments):
                 process = self.start(*arguments)

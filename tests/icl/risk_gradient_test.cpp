@@ -90,7 +90,8 @@ TEST(RiskGradient, InParametersOfMaps) {
   const std::shared_ptr<const Risk> risk = general_risk(problem, AttentionKind::softmax, 10, {.count = 256});
   const auto factored = in_parameters(risk, factored_map(d));
   EXPECT_EQ(factored->size(), 3 * 9 + 3);
-  expect_gradient(*factored, 0.5 * testing::random_matrix(77, factored->size(), 1), 0.02);
+  // Nodes reach far out, where risks change fast: a shorter step.
+  expect_gradient(*factored, 0.5 * testing::random_matrix(77, factored->size(), 1), 0.01);
   expect_gradient(*in_parameters(risk, invariant_map(d)), testing::random_invariant(4, d), 0.02);
 }
 

@@ -119,7 +119,8 @@ std::string refusal_of(const std::filesystem::path& path) {
 
 class DamagedDescent : public ::testing::Test {
  protected:
-  DamagedDescent() : path(scratch("damaged")) {
+  // A file of its own: tests run at the same time.
+  DamagedDescent() : path(scratch(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     DescentState state = descend(Quadratic(3), start(3), options_of(Optimiser::adam, 0.01, 5));
     state.run = "mine";
     save_descent(path, state);
