@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <span>
 
@@ -15,7 +16,8 @@ namespace {
 
 constexpr const char* kName = "ridge_floor";
 constexpr double kMostCounted = 0x1p53;  // lengths beyond are taken for their mean
-constexpr double kRank = 1e-13;          // of the singular values, as in covariance_root
+constexpr double kRounding =
+    8 * std::numeric_limits<double>::epsilon();  // of singular values, times their number
 constexpr double kIsotropic = 1e-12;
 constexpr double kRuleError = 1e-11;                         // of the integral over a column
 constexpr double kLeastNoise = 1e-250;                       // of D², so that no quotient overflows
@@ -44,7 +46,8 @@ Reduced reduce(const RegressionProblem& problem) {
   }
   const SingularValues s = singular_values(C.transpose() * P);
   Eigen::Index m = 0;
-  while (m < s.values.size() && s.values[m] > kRank * s.values[0]) ++m;
+  while (m < s.values.size() && s.values[m] > kRounding * static_cast<double>(s.values.size()) * s.values[0])
+    ++m;
   if (m > 0) {
     reduced.D = s.values.head(m) / s.values[0];
     const double root = std::sqrt(problem.noise) / s.values[0];

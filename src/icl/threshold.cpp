@@ -19,10 +19,11 @@ constexpr double kRounding = 1e-13;
 
 class Search {
  public:
-  Search(RegressionProblem problem, double epsilon, InvariantPoint start, const ThresholdPlan& plan,
-         const Execution& execution)
+  Search(RegressionProblem problem, double epsilon, double unit, InvariantPoint start,
+         const ThresholdPlan& plan, const Execution& execution)
       : problem_(std::move(problem)),
-        epsilon_(epsilon * (1 + kRounding)),
+        epsilon_(epsilon / unit * (1 + kRounding)),
+        given_(epsilon),
         start_(std::move(start)),
         plan_(plan),
         execution_(execution) {
@@ -63,7 +64,7 @@ class Search {
       low_ = high_;
       high_ = std::ceil(std::min(high_ * std::clamp(2 * above / epsilon_, 4.0, 1e4), kLongestThreshold));
       if (low_ >= kLongestThreshold) {
-        fail("threshold", "epsilon", epsilon_,
+        fail("threshold", "epsilon", given_,
              fmt::format("reached by a prompt of at most {:g} tokens", kLongestThreshold));
       }
       above = excess(high_);
@@ -92,7 +93,8 @@ class Search {
   }
 
   const RegressionProblem problem_;
-  double epsilon_;
+  double epsilon_;  // in units of the problem
+  double given_;
   const InvariantPoint start_;
   const ThresholdPlan& plan_;
   const Execution& execution_;
@@ -113,7 +115,7 @@ Threshold threshold(const RegressionProblem& problem, double epsilon, const Inva
   const NaturalUnits units(problem);
   ThresholdPlan round = plan;
   if (plan.trained) round.trained = [&](double L, double risk) { plan.trained(L, units.risk() * risk); };
-  Search search(units.round_problem(), epsilon / units.risk(), units.round_start(start), round, execution);
+  Search search(units.round_problem(), epsilon, units.risk(), units.round_start(start), round, execution);
   Threshold found = search();
   for (double* risk : {&found.risk, &found.limit, &found.before.risk}) *risk *= units.risk();
   for (TrainedRisk& one : found.tried) one.risk *= units.risk();

@@ -89,6 +89,9 @@ TEST(RidgeFloor, OfSingularCovariances) {
   blind.query_covariance = Matrix::Identity(2, 2);
   EXPECT_DOUBLE_EQ(ridge_floor(blind, 100).value, 0.5);
   EXPECT_DOUBLE_EQ(ridge_floor(blind, INFINITY).value, 0.5);
+  // A direction of hardly any variance is learnt all the same, where there is no noise.
+  blind.covariance(1, 1) = 1e-28;
+  EXPECT_EQ(ridge_floor(blind, 100).value, 0);
   blind.prior_covariance.setZero();
   EXPECT_EQ(ridge_floor(blind, 3).value, 0);
 }
