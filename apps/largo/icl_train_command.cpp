@@ -1,4 +1,5 @@
-// largo icl train: training at many lengths, by gradient flow on exact risks and by stochastic descent.
+// largo icl train: training at many lengths, by gradient flow without sampled prompts and by stochastic
+// descent.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -143,7 +144,8 @@ void run_train(const TrainOptions& options) {
 void add_icl_train_command(CLI::App& icl) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = icl.add_subcommand(
-      "train", "Training at every prompt length: gradient flow on exact risks, and stochastic descent");
+      "train",
+      "Training at every prompt length: gradient flow without sampled prompts, and stochastic descent");
   add_problem_options(*command, *options);
   command->get_option("--precision")
       ->description(

@@ -351,7 +351,7 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           kernel: str = "collapsed", nodes: int = 2048, seed: int = 1, seeds: int = 1,
           checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
           progress: Progress = None) -> List[Run]:
-    """Trains at every length: gradient flow on the exact risk ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
+    """Trains at every length: gradient flow on the risk without sampled prompts ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
 
     `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on until
     stationary, to `time`, or as far as the descent beside them. With `checkpoints`, a folder, descents that were stopped go on. Times
