@@ -67,6 +67,8 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
     return std::max(plan_.risk_scale > 0 ? plan_.risk_scale : steepest_, natural.risk_at(parameters));
   };
   const auto slope_in = [&](const Vector& sizes) { return Vector(gradient.cwiseProduct(sizes)); };
+  // Next to a saddle at zero the products underflow, and say nothing of the gradient, which is not zero.
+  if (slope_in(natural.at(parameters, scale_of_risk(), largest_)).isZero(0)) return false;
   const double small = std::max(kStationaryGradient, kStepGradient * plan_.relative_tolerance);
   if (!(slope_in(natural.at(parameters, scale_of_risk(), largest_)).cwiseAbs().maxCoeff() <=
         small * scale_of_risk())) {

@@ -102,7 +102,7 @@ TEST(FlowUnits, StartsFarAway) {
 
 // ½ (xy - 1)² from next to its saddle at zero, where the gradient is small but not the end.
 TEST(FlowUnits, StartsNextToASaddle) {
-  for (const double near : {1e-3, 1e-20, 1e-100}) {
+  for (const double near : {1e-3, 1e-20, 1e-100, 1e-200}) {
     FlowPlan plan;
     plan.risk_scale = 1;
     const FlowResult flow = gradient_flow(testing::product_risk(), Vector::Constant(2, near), plan);
