@@ -84,16 +84,19 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
   const Vector slopes = directions.transpose() * slope;
   const double flat = kFlat * curvatures.cwiseAbs().maxCoeff();
   Vector way = Vector::Zero(slopes.size());
-  bool still = true;
+  bool still = true, all_known = true;
   for (Eigen::Index k = 0; k < slopes.size(); ++k) {
     const double steep = std::abs(slopes[k]);
     const bool known = curvatures[k] > flat;
     if (known) way[k] = slopes[k] / curvatures[k];
     const bool near = known ? std::abs(way[k]) <= plan_.stationary_tolerance
                             : std::abs(curvatures[k]) <= flat && steep <= kFlatGradient * rounded;
-    still = still && (near || steep <= kGradientNoise * rounded);
+    const bool noise = steep <= kGradientNoise * rounded;
+    still = still && (near || noise);
+    all_known = all_known && (known || noise);
   }
-  to_go_ = norm_of(sizes.cwiseProduct(directions * way));
+  // Along a valley flatter than that nothing tells how far it goes.
+  if (all_known) to_go_ = norm_of(sizes.cwiseProduct(directions * way));
   return still ||
          (slope.cwiseAbs().maxCoeff() <= small * rounded && is_noise(gradient_.cwiseProduct(sizes), slope));
 }

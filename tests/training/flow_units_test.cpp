@@ -110,6 +110,18 @@ TEST(FlowUnits, StartsNextToASaddle) {
   }
 }
 
+// ½ (x - 1)² + ½ h (y - 1)²: where h cannot be told from rounding, neither can the way along y.
+TEST(FlowUnits, TheWayAlongAFlatValleyIsNotKnown) {
+  const auto valley = [](double h) {
+    return FunctionRisk(2, [h](const Vector& p) {
+      const Vector miss{{p[0] - 1, h * (p[1] - 1)}};
+      return RiskPoint{0.5 * (miss[0] * miss[0] + miss[1] * (p[1] - 1)), 0, miss};
+    });
+  };
+  EXPECT_TRUE(gradient_flow(valley(1e-6), Vector{{3, 0}}).to_go.has_value());
+  EXPECT_FALSE(gradient_flow(valley(1e-14), Vector{{3, 0}}).to_go.has_value());
+}
+
 TEST(FlowUnits, EverythingAtZero) {
   const FunctionRisk risk(2, [](const Vector& p) {
     const Vector miss{{p[0] - 3e50, 10 * (p[1] + 1e50)}};
