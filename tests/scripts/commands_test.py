@@ -150,7 +150,7 @@ class Fresh(ScriptTest):
     def test_a_kept_system_has_the_last_commit(self):
         def git(place, *arguments):
             return subprocess.run(["git", "-C", place, *arguments], check=True, capture_output=True, text=True).stdout
-        kept = os.path.join(self.folder, "largo-fresh", "kept", "root", "project")
+        kept = os.path.join(self.folder, "largo-fresh", "kept", "project")
         for _ in range(2):
             self.assertEqual(self.run_script("check_fresh", "--keep", "true").returncode, 0)
             self.assertEqual(git(kept, "rev-parse", "HEAD"), git(ROOT, "rev-parse", "HEAD"))
