@@ -196,7 +196,8 @@ std::string to_svg(const TrainReport& report) {
     for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
     figure.caption += fmt::format(
         ": lines are gradient flow on the {}",
-        phases ? "exact risk" : fmt::format("risk averaged over tasks (error up to {:.1g})", error));
+        phases ? "exact risk"
+               : fmt::format("risk averaged over tasks (error {:.1g} where it was looked at)", error));
   }
   figure.caption += marks_and_omissions(report, lengths_shown);
   return to_svg(figure);
