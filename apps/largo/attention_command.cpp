@@ -127,6 +127,11 @@ void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& li
 
 void run_attention(const AttentionOptions& options) {
   check_out(options.out);
+  // Law and scores by name take d² numbers each: where that is much, a query of another size is found before.
+  constexpr std::ptrdiff_t kMuch = 4096;
+  if (options.dimension > kMuch && options.K.empty() && (options.U.empty() || !has_own_size(options.U))) {
+    read_queries("attention", options.query, *options.dimension);
+  }
   const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
   const Weights weights = read_weights(options, law->dimension());
   const RowMatrix queries = read_queries("attention", options.query, query_dimension(weights));

@@ -87,6 +87,7 @@ Claim infinite_limit_claim(const ClaimOptions& options);
 Claim transfer_claim(const ClaimOptions& options);
 Claim threshold_claim(const ClaimOptions& options);
 Claim risk_ratio_claim(const ClaimOptions& options);
+Claim slow_limit_claim(const ClaimOptions& options);
 Claim published_claim(const ClaimOptions& options);
 Claim other_covariates_claim(const ClaimOptions& options);
 

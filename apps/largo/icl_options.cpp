@@ -18,7 +18,7 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
       ->check(one_of({"paper", "published", "published-code"}))
       ->capture_default_str();
   command.add_option("--d", options.dimension, "dimension of the covariates (5, or that of a matrix)")
-      ->transform(whole_number(1, kLargestDimension));
+      ->transform(whole_number(1, kMostProblemDimensions));
   command.add_option("--cov", options.covariance, "covariance of the covariates: a matrix by name or file")
       ->check(check_given, "");
   command.add_option("--query-cov", options.query_covariance, "covariance of the query (as --cov)")

@@ -173,7 +173,7 @@ void add_icl_risk_command(CLI::App& icl) {
   CLI::App* command = icl.add_subcommand(
       "risk", "Risks of softmax and linear attention against L, exact, beside the Bayes floor");
   add_problem_options(*command, *options);
-  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf")
+  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf, whole or not")
       ->check(check_given, "")
       ->capture_default_str();
   command->add_option("--A", options->A, "on the invariant set: the score matrix, d x d")

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
@@ -141,6 +141,12 @@ Panel length_panel(const TrainReport& report) {
   return panel;
 }
 
+std::vector<std::string> lengths_text(const std::vector<double>& lengths) {
+  std::vector<std::string> texts;
+  for (const double L : lengths) texts.push_back(std::isinf(L) ? "∞" : shown(L));
+  return texts;
+}
+
 // What the marks are, and what the figure leaves out.
 std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   const bool flow = has(report.plan, TrainingMethod::flow);
@@ -152,7 +158,8 @@ std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   const auto finite = [](double L) { return !std::isinf(L); };
   const auto& all = report.plan.lengths;
   if (all.size() > kMostLengths)
-    text += fmt::format(" In time, {} of {} lengths are shown.", kMostLengths, all.size());
+    text += fmt::format(" In time, {} of {} lengths are shown: {}.", kMostLengths, all.size(),
+                        fmt::join(lengths_text(shown_lengths(report)), ", "));
   const auto least = least_shown(report);
   const bool cut = std::any_of(report.runs.begin(), report.runs.end(), [&](const TrainingRun& run) {
     return std::isinf(run.L) && run.final_risk.value < least;

@@ -21,6 +21,9 @@ bool same_file(const std::string& one, const std::string& other) {
 }
 
 void check_output_files(const char* command, const std::string& csv, const std::string& plot) {
+  if (csv == "-") {
+    fail(command, "--csv", "'-'", "the name of a file; standard output has --json");
+  }
   if (!plot.empty() && !plot.ends_with(".svg") && !plot.ends_with(".pdf")) {
     fail(command, "--plot", fmt::format("'{}'", plot), "a .svg or .pdf file");
   }

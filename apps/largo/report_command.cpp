@@ -85,6 +85,9 @@ void run_report(ReportOptions options) {
   if (extent.rows < extent.units) {
     fmt::print("{} of {} units have not been run\n", extent.units - extent.rows, extent.units);
   }
+  if (const std::int64_t failed = study_status(options.store).failed; failed > 0) {
+    fmt::print("{} of {} units failed: largo status {} says why\n", failed, extent.units, options.store);
+  }
 }
 
 }  // namespace

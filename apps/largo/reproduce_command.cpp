@@ -41,6 +41,7 @@ constexpr struct {
                {"transfer", transfer_claim},
                {"threshold", threshold_claim},
                {"risk-ratio", risk_ratio_claim},
+               {"slow-limit", slow_limit_claim},
                {kTrainedClaim, published_claim},
                {"other-covariates", other_covariates_claim}};
 

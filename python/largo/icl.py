@@ -49,6 +49,15 @@ PointInput = Union[Point, Tuple[MatrixInput, float]]
 LossInput = Union[str, Callable[[float, float], Tuple[float, float]]]
 
 
+def _matrix_text(matrix: Array) -> str:
+    """A multiple of the identity by name, a small matrix by its entries, a larger one by its size and trace."""
+    if np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix))):
+        return "identity" if matrix[0, 0] == 1 else f"{matrix[0, 0]:g}*identity"
+    if len(matrix) <= 3:
+        return "[" + ", ".join("[" + ", ".join(f"{x:g}" for x in row) + "]" for row in matrix) + "]"
+    return f"{len(matrix)}x{len(matrix)} of trace {np.trace(matrix):g}"
+
+
 class Problem:
     """The task. What is not given is the preset's: "paper" (covariances I, no noise), "published" or "published-code".
 
@@ -101,7 +110,8 @@ class Problem:
         return self._problem.null_risk
 
     def __repr__(self) -> str:
-        return f"<largo.icl.Problem d={self.dimension} noise={self.noise:g} preset={self.preset}>"
+        return (f"<largo.icl.Problem d={self.dimension} covariance={_matrix_text(self.covariance)} noise={self.noise:g} "
+                f"preset={self.preset}>")
 
 
 class Gradient(NamedTuple):
@@ -188,7 +198,9 @@ def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None,
          threads: int = 0, progress: Progress = None) -> Estimate:
     """R_L at (A, b) = `point` or at any (U, v), exact: nothing is sampled.
 
-    Off the invariant set and above 32 dimensions it is an average over `nodes` tasks instead. `error` is a bound.
+    `error` is an estimate of the numerical error from above: how much the value changes when every other node of the
+    rules is left out. Off the invariant set and above 32 dimensions, what is beyond R_∞ is an average over `nodes` tasks
+    instead, and `error` 5.41 standard errors of it.
 
     `L` is one length or an array of them, finite or ∞; the result has its shape.
 
@@ -381,6 +393,14 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         raise ValueError("icl.train: L must be finite for sgd, which draws prompts; train inf with method=\"flow\"")
     if seeds != 1 and not descends:
         raise ValueError(f"icl.train: seeds is {seeds}, must be 1 for flows, which draw no prompts")
+    if not descends:  # the published flows go on as long as its descents would
+        of_sgd = {"batch": batch != _largo.PUBLISHED_BATCH, "optimizer": optimizer != "plain", "kernel": kernel != "collapsed",
+                  "checkpoints": checkpoints is not None}
+        if not published:
+            of_sgd |= {"steps": steps is not None, "step_size": step_size is not None, "schedule": schedule != "constant"}
+        ignored = [name for name, given in of_sgd.items() if given]
+        if ignored:
+            raise ValueError(f"icl.train: {ignored[0]} is for sgd: add it to the methods, method=[\"flow\", \"sgd\"]")
     tolerance = as_number("tolerance", tolerance)
     if not 1e-13 <= tolerance <= 1e-2:
         raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")

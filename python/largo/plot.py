@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import os
-from typing import Any, ContextManager, Dict, List, Optional, Sequence, Union
+from typing import Any, ContextManager, Dict, Iterable, List, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,8 @@ def axes(width: float = _WIDTH, height: float = _HEIGHT) -> Axes:
 
 def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
     """Writes the figure of these axes: PDF, SVG or PNG, by the name of the file. The same figure gives the same bytes."""
+    if not isinstance(ax, Axes):
+        raise TypeError(f"plot.save: ax is {type(ax).__name__}, must be the axes that a function of largo.plot returned")
     with matplotlib.rc_context(STYLE):
         stamps = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the time of day is no part of a figure
         metadata = stamps.get(os.path.splitext(os.fspath(file))[1], {})
@@ -93,6 +95,8 @@ def _legend(ax: Axes, **options: Any) -> None:
 
 def _runs(function: str, runs: Union[icl.Run, Sequence[icl.Run]]) -> List[icl.Run]:
     """Trainings, or one of them; a TypeError for anything else."""
+    if not isinstance(runs, (icl.Run, Iterable)):
+        raise TypeError(f"{function}: runs is {type(runs).__name__}, must be what icl.train returned")
     several = [runs] if isinstance(runs, icl.Run) else list(runs)
     for run in several:
         if not isinstance(run, icl.Run):

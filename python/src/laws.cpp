@@ -181,10 +181,14 @@ void bind_laws(py::module_& module) {
   py::class_<GaussianMeasure, Measure, std::shared_ptr<GaussianMeasure>>(module, "Gaussian", docs::kGaussian,
                                                                          py::is_final())
       .def(py::init([](const py::object& mean, const py::object& covariance) {
+             if (covariance.is_none()) {
+               fail("Gaussian",
+                    "the covariance is missing: give the mean and it, Gaussian(mean, covariance)");
+             }
              return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
                                                       to_matrix({"Gaussian", "covariance"}, covariance));
            }),
-           py::arg("mean"), py::arg("covariance"));
+           py::arg("mean"), py::arg("covariance") = py::none());
   py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere,
                                                                      py::is_final())
       .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
@@ -212,6 +216,11 @@ void bind_laws(py::module_& module) {
   py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture,
                                                                        py::is_final())
       .def(py::init([](const py::object& weights, const py::object& components) {
+             if (py::isinstance<py::sequence>(weights) && py::len(weights) > 0 &&
+                 py::isinstance<Measure>(weights[py::int_(0)])) {
+               fail("Mixture",
+                    "weights are laws, must be numbers: they come first, Mixture(weights, components)");
+             }
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),

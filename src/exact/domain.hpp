@@ -10,7 +10,10 @@
 namespace largo {
 
 inline void check_score_spread(std::string_view function, double s) {
-  if (!(s >= 0 && s <= kLargestScoreSpread)) fail(function, "s", s, "between 0 and 1e6");
+  if (!(s >= 0 && s <= kLargestScoreSpread)) {
+    fail(function, "s", s,
+         "between 0 and 1e6: it is the spread of the scores, scale down U, tokens or query");
+  }
 }
 
 inline constexpr double kInfinitePrompt = std::numeric_limits<double>::infinity();

@@ -36,7 +36,8 @@ enum : std::size_t {
   kD,
   kSlopeP2,
   kSlopeP3,
-  kSlopeP2P2
+  kSlopeP2P2,
+  kSquare
 };
 
 // B here is X - Y².
@@ -56,6 +57,7 @@ std::vector<Quantity> local_quantities() {
       {{2, {{2, 1, 0}, P1}}, {-2, {Y, P2}}},
       {{3, {{3, 1, 0}, P1}}, {-3, {Y, P3}}},
       {{4, {P2, {2, 1, 0}, P1}}, {-4, {Y, P2, P2}}},
+      {{1, {Y, Y}}, {2, {Y, P1}, 1}, {1, {P1, P1}, 2}},
   };
 }
 
@@ -75,6 +77,7 @@ std::vector<Quantity> tilted_quantities() {
       {{2, {{2, 1, 0}}}, {-2, {Y, P2}}},
       {{3, {{3, 1, 0}}}, {-3, {Y, P3}}},
       {{4, {P2, {2, 1, 0}}}, {-4, {Y, P2, P2}}},
+      {},  // E[A²] = s² (1 - 2 E[P_2]) + E[(A - s)²]
   };
 }
 
@@ -117,7 +120,7 @@ SoftmaxMoments at_zero(double L) {
   m.P2 = rounded(p);
   m.P3 = rounded(p * p);
   m.P2P2 = m.P3;
-  m.mse = m.P2;
+  m.mse = m.square = m.P2;
   m.variance = rounded((L - 1) / L);
   m.variance_mse = rounded(p * (2 - p));
   m.variance_P2 = rounded(-p * p);
@@ -133,6 +136,7 @@ SoftmaxMoments of_one_token(double s) {
   m.P2 = m.P3 = m.P2P2 = m.variance_mse = {1, 0};
   m.bias = {-s, 0};
   m.mse = rounded(1 + s * s);
+  m.square = {1, 0};
   m.variance_P2 = {-1, 0};
   return m;
 }
@@ -142,6 +146,7 @@ SoftmaxMoments of_infinite_prompt(double s) {
   m.s = s;
   m.L = kInfinitePrompt;
   m.mean = {s, 0};
+  m.square = rounded(s * s);
   m.variance = {1, 0};
   return m;
 }
@@ -180,12 +185,14 @@ SoftmaxMoments softmax_moments(double s, double L) {
   if (tilted) {
     m.bias = -s * m.P2;
     m.mean = s + m.bias;
+    m.square = s * s + (2 * s * m.bias + m.mse);
     m.variance = 1 + e[kB];
     m.variance_mse = e[kBB];
     m.variance_P2 = e[kBP2];
   } else {
     m.mean = e[kMean];
     m.bias = e[kBias];
+    m.square = e[kSquare];
     m.variance = e[kB];
     m.variance_mse = 1 + (-2 * e[kB] + e[kBB]);
     m.variance_P2 = e[kBP2] + -1 * m.P2;

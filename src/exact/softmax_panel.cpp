@@ -62,7 +62,21 @@ constexpr std::size_t kNodes = SoftmaxPanel::kNodes;
 constexpr std::size_t kFields = SoftmaxPanel::kFields;
 using Fields = SoftmaxPanel::Fields;
 
-enum : std::size_t { kP2, kP3, kP2P2, kMse, kBB, kD, kB, kMean, kSlopeP2, kSlopeP3, kSlopeP2P2, kBP2 };
+enum : std::size_t {
+  kP2,
+  kP3,
+  kP2P2,
+  kMse,
+  kBB,
+  kD,
+  kB,
+  kMean,
+  kSlopeP2,
+  kSlopeP3,
+  kSlopeP2P2,
+  kBP2,
+  kSquareAndF
+};
 
 constexpr double kTolerance = 1e-10;
 // Of the last coefficients as an estimate of the error.
@@ -106,9 +120,15 @@ Fields factors(PanelVariable variable, double s) {
   return factor;
 }
 
+// E[A²] + F = E[P_2] + (1 + s²) F: even in s, one at s = 0 and with a limit as s -> ∞. F itself vanishes
+// there.
+Estimate square_and_F(const SoftmaxMoments& m) {
+  return {m.square.value + prediction_square(m), m.s < 1 ? m.P2.error : 2 * m.square.error + m.P2.error};
+}
+
 std::array<Estimate, kFields> fields_of(const SoftmaxMoments& m) {
-  return {m.P2,       m.P3,   m.P2P2,     m.mse,      m.variance_mse, m.squared_spread,
-          m.variance, m.mean, m.P2_slope, m.P3_slope, m.P2P2_slope,   m.variance_P2};
+  return {m.P2,   m.P3,       m.P2P2,     m.mse,        m.variance_mse, m.squared_spread, m.variance,
+          m.mean, m.P2_slope, m.P3_slope, m.P2P2_slope, m.variance_P2,  square_and_F(m)};
 }
 
 double node(std::size_t i) {
@@ -139,6 +159,11 @@ Samples chebyshev(const Samples& samples) {
 }
 
 }  // namespace
+
+double prediction_square(const SoftmaxMoments& m) {
+  if (m.s < 1) return 1 - m.P2.value - 6 * m.P3.value + 6 * m.P2P2.value;
+  return (m.square.value - m.P2.value) / (m.s * m.s);
+}
 
 double PanelRange::variable_of(double s) const {
   const double value = variable == PanelVariable::kSquare  ? s * s
@@ -225,6 +250,7 @@ SoftmaxStatistics SoftmaxPanel::operator()(double s) const {
   m.P2_slope = f[kSlopeP2];
   m.P3_slope = f[kSlopeP3];
   m.P2P2_slope = f[kSlopeP2P2];
+  m.F = (f[kSquareAndF] - f[kP2]) / (1 + s * s);
   m.relative_error = relative_error_;
   return m;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
 #include "numerics/aligned_vector.hpp"
 
@@ -21,12 +22,15 @@ struct PanelRange {
   double s_of(double x) const;
 };
 
+/// F of SoftmaxStatistics: from E[A²] where the sum of power sums cancels, from that sum where s² is small.
+double prediction_square(const SoftmaxMoments& m);
+
 class SoftmaxPanel {
  public:
   static constexpr std::size_t kNodes = 20;
   /// A multiple of four, for the kernel. Order: P2, P3, P2P2, mse, variance_mse, squared_spread, variance,
-  /// mean, the slopes of P2, P3, P2P2, variance_P2.
-  static constexpr std::size_t kFields = 12;
+  /// mean, the slopes of P2, P3, P2P2, variance_P2, E[A²] + F; the rest is zero.
+  static constexpr std::size_t kFields = 16;
   using Fields = std::array<double, kFields>;
 
   SoftmaxPanel(double L, const PanelRange& range);

@@ -46,7 +46,8 @@ SoftmaxStatistics softmax_statistics(double s, double L) {
                            .squared_spread = m.squared_spread.value,
                            .P2_slope = m.P2_slope.value,
                            .P3_slope = m.P3_slope.value,
-                           .P2P2_slope = m.P2P2_slope.value};
+                           .P2P2_slope = m.P2P2_slope.value,
+                           .F = prediction_square(m)};
   for (const Estimate& x : {m.P2, m.P3, m.P2P2, m.mse, m.variance_mse}) {
     if (x.value > 0) result.relative_error = std::max(result.relative_error, x.error / x.value);
   }

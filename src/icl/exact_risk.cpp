@@ -66,8 +66,11 @@ class GivenXi {
     }
     const RiskStatistics f = risk_statistics(table_, square);
     error_ = std::max(error_, f.relative_error);
-    const double one = rest_ == Rest::of_null ? 1 : 0;
-    return {f.phi + one, f.p - one, f.p, f.phi_slope, f.p_slope, f.relative_error * std::abs(f.phi)};
+    if (rest_ == Rest::of_limit) {
+      return {f.phi, f.p, f.p, f.phi_slope, f.p_slope, f.relative_error * std::abs(f.phi)};
+    }
+    // The table has p + (1 + s²) F.
+    return {f.F, -f.rest, f.p, f.phi_slope, f.p_slope, f.relative_error * (f.F + 2 * f.p / (1 + square))};
   }
 
   void add_to(HalfSums& sums) {
@@ -93,7 +96,7 @@ class GivenXi {
 
  private:
   // Steps are halved until every other node gives the same but for this, of all absolute values.
-  static constexpr double kChange = 1e-8;
+  static constexpr double kChange = 1e-7;
   static constexpr int kMostHalvings = 5;
 
   static double change(const HalfSums& sums) {
@@ -223,7 +226,7 @@ class ExactRisk {
     return std::max(head_.hidden.norm(), 1.0) / (tasks > 0 ? tasks : 1);
   }
 
-  enum : Eigen::Index { kEven, kOdd, kChange, kContour, kSize, kTable, kScalars };
+  enum : Eigen::Index { kEven, kOdd, kChange, kContour, kSize, kTable, kRelative, kScalars };
 
   std::size_t slope_size() const {
     return static_cast<std::size_t>(head_.hidden.size() + head_.targets.size() + head_.v_hat.size() + 2);
@@ -247,6 +250,7 @@ class ExactRisk {
     row[kContour] = node.weight * (sums.even.coarse + sums.odd.coarse);
     row[kSize] = node.weight * (sums.even.size + sums.odd.size);
     row[kTable] = row[kSize] * given.error() + node.weight * (sums.even.doubt + sums.odd.doubt);
+    row[kRelative] = node.weight * given.error();
     if (wanted == Wanted::value) return;
     const std::size_t slopes = slope_size();
     place(law.slope(sums.even), node.weight, row.subspan(kScalars, slopes));
@@ -285,8 +289,9 @@ class ExactRisk {
     const double base = rest_ == Rest::of_limit ? limit_.value : null_;
     RiskAndGradient found;
     found.risk.value = base + value;
-    found.risk.error = all[kChange] + std::abs(value - 2 * (even[kEven] + even[kOdd])) +
-                       error_of(value - all[kContour], size) + 10 * all[kTable] + kRounding * (base + size);
+    const double rules = all[kChange] + std::abs(value - 2 * (even[kEven] + even[kOdd])) +
+                         error_of(value - all[kContour], size) + 10 * all[kTable];
+    found.risk.error = rules + kRounding * (base + size);
     if (wanted == Wanted::value) return found;
     const auto slopes = static_cast<Eigen::Index>(slope_size());
     const auto part = [&](const Vector& sums, Eigen::Index half) {
@@ -299,7 +304,7 @@ class ExactRisk {
     if (rest_ == Rest::of_limit) found.gradient += limit_.gradient;
     const double norm = rest.norm();
     found.gradient_error = (rest - coarse).norm() + (rest - coarse_xi).norm() +
-                           norm * (found.risk.error / std::max(size, 1e-300)) +
+                           norm * ((size > 0 ? rules / size : 0) + 10 * all[kRelative]) +
                            kRounding * found.gradient.norm();
     return found;
   }

@@ -1,4 +1,5 @@
 #include <cmath>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -19,8 +20,8 @@ namespace {
 // Student's t with kParts - 1 = 7 degrees of freedom is beyond this in 1e-3 of all cases.
 constexpr double kQuantile = 5.41;
 
-double standard_error(const Vector& parts, double average) {
-  return std::sqrt((parts.array() - average).square().sum() / (kParts * (kParts - 1)));
+double error_of(const Vector& parts, double average) {
+  return kQuantile * std::sqrt((parts.array() - average).square().sum() / (kParts * (kParts - 1)));
 }
 
 class GeneralSoftmaxRisk final : public Risk {
@@ -39,7 +40,13 @@ class GeneralSoftmaxRisk final : public Risk {
 
   Eigen::Index size() const override { return coordinates_.size(); }
 
-  RiskPoint at(const ConstVectorRef& parameters) const override {
+  RiskPoint at(const ConstVectorRef& parameters) const override { return point_and_parts(parameters).point; }
+
+  struct PointAndParts {
+    RiskPoint point;
+    Vector parts;  ///< averages over eight shares of the nodes
+  };
+  PointAndParts point_and_parts(const ConstVectorRef& parameters) const {
     const StandardParameters standard = coordinates_.from(parameters);
     const std::size_t width = sums_width(*tasks_);
     const auto blocks = static_cast<std::ptrdiff_t>(tasks_->blocks());
@@ -61,10 +68,10 @@ class GeneralSoftmaxRisk final : public Risk {
     }
     point.value = sum[0];
     parts.array() /= part_weights_.array();
-    point.error = standard_error(parts, point.value);
+    point.error = error_of(parts, point.value);
     point.gradient = coordinates_.gradient(task_slope(*tasks_, standard, {sum.data(), width}));
     check_risk("general_risk", point);
-    return point;
+    return {point, parts};
   }
 
  private:
@@ -85,8 +92,15 @@ std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& pro
 Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
                                const TaskNodes& nodes, const Execution& execution) {
   if (problem.dimension() <= kMostExactDimension) return exact_risk(problem, L, given, execution);
-  const RiskPoint point = softmax_risk_over_nodes(problem, L, nodes, execution)->at(to_vector(given));
-  return {point.value, kQuantile * point.error};
+  const Vector parameters = to_vector(given);
+  const auto over_nodes = [&](double length) {
+    return GeneralSoftmaxRisk(problem, length, nodes, execution).point_and_parts(parameters);
+  };
+  const auto here = over_nodes(L), limit = over_nodes(std::numeric_limits<double>::infinity());
+  const double rest = here.point.value - limit.point.value;
+  const Estimate beside{PolynomialRisk(problem, 0).at(parameters).value + rest,
+                        error_of(here.parts - limit.parts, rest)};
+  return beside.error < here.point.error ? beside : Estimate{here.point.value, here.point.error};
 }
 
 std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,

@@ -13,8 +13,9 @@ namespace largo {
 std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
                                                     const TaskNodes& nodes, const Execution& execution);
 
-/// R_L(U, v) of softmax attention: exact_risk() up to kMostExactDimension, where it takes some seconds; the
-/// average over nodes beyond.
+/// R_L(U, v) of softmax attention: exact_risk() up to kMostExactDimension, where it takes some seconds.
+/// Beyond, over nodes: R_∞, which is exact, and the average of R_L - R_∞; or the average of R_L where that
+/// has the smaller error (large scores, for which R_∞ is far above R_L). Errors as those of general_risk().
 inline constexpr Eigen::Index kMostExactDimension = 32;
 Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
                                const TaskNodes& nodes, const Execution& execution);

@@ -12,7 +12,6 @@ namespace largo {
 namespace {
 
 constexpr const char* kName = "icl";
-constexpr std::ptrdiff_t kMostDimensions = 200;
 
 std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix) {
   if (problem.dimension) return *problem.dimension;
@@ -30,7 +29,8 @@ std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix)
 RegressionProblem named_problem(const ProblemText& text, std::string_view prefix) {
   const auto name = [&](const char* option) { return fmt::format("{}{}", prefix, option); };
   const std::ptrdiff_t d = dimension_of(text, prefix);
-  if (d < 1 || d > kMostDimensions) fail(kName, name("d"), static_cast<double>(d), "between 1 and 200");
+  if (d < 1 || d > kMostProblemDimensions)
+    fail(kName, name("d"), static_cast<double>(d), "between 1 and 200");
   RegressionProblem problem = paper_problem(Matrix::Identity(d, d));
   if (text.preset == "published" || text.preset == "published-code") {
     problem = published_problem(text.preset == "published" ? PublishedData::paper : PublishedData::code, d);

@@ -14,6 +14,7 @@ struct RiskStatistics {
   double p = 0;                       ///< E[P_2]
   double phi = 0;                     ///< F - 1 = -E[P_2] - 6 E[P_3] + 6 E[P_2²]
   double p_slope = 0, phi_slope = 0;  ///< d/ds²
+  double rest = 0, F = 0;             ///< 1 - p and F, where both are small
   double relative_error = 0;
 };
 
@@ -23,8 +24,13 @@ inline RiskStatistics risk_statistics(const SoftmaxTable& table, double square) 
   const double s = std::max(std::sqrt(square), kLeastSpread);
   const SoftmaxStatistics m = table(s);
   const double half = 0.5 / s;
-  return {m.P2, -m.P2 - 6 * m.P3 + 6 * m.P2P2, half * m.P2_slope,
-          half * (-m.P2_slope - 6 * m.P3_slope + 6 * m.P2P2_slope), m.relative_error};
+  return {m.P2,
+          -m.P2 - 6 * m.P3 + 6 * m.P2P2,
+          half * m.P2_slope,
+          half * (-m.P2_slope - 6 * m.P3_slope + 6 * m.P2P2_slope),
+          m.mean / s,
+          m.F,
+          m.relative_error};
 }
 
 inline void check_length(const char* function, double L) {

@@ -127,28 +127,28 @@ TaskScores::Place TaskScores::place(double w) const {
     return std::abs(a) > 1e-3 ? std::log1p(a) - a / (1 + a)
                               : a * a * (0.5 - a * (2.0 / 3 - a * (0.75 - 0.8 * a)));
   };
-  const auto deviance = [&](double tilt) {
-    double sum = 0;
-    for (Eigen::Index j = 0; j < rank_; ++j) {
-      const double a = ratio_[j] * tilt, moved = tilt / (1 + a);
-      sum += 0.5 * (share(a) + distance_[j] * ratio_[j] * moved * moved);
-    }
-    return sum;
-  };
-  // It rises with x from zero to infinity: by bisection in log x.
-  const auto tilt_at = [&](double log_x) {
-    const double x = std::exp(log_x);
-    return w < 0 ? x : -x / (1 + x);
-  };
-  constexpr double kFirst = -230, kLast = 230;
-  constexpr int kHalvings = 60;
-  double low = kFirst, high = kLast;
-  for (int i = 0; i < kHalvings; ++i) {
-    const double middle = 0.5 * (low + high);
-    (deviance(tilt_at(middle)) < 0.5 * w * w ? low : high) = middle;
-  }
+  // The deviance rises with x from zero to infinity, and its logarithm with log x nearly like a line: by
+  // Newton's method for that, or by bisection where it would leave what is known.
+  constexpr double kFirst = -230, kLast = 230, kClose = 1e-14;
+  constexpr int kMostSteps = 100;
   Place place;
-  place.tilt = tilt_at(low);
+  double low = kFirst, high = kLast, at = 0;
+  for (int i = 0; i < kMostSteps; ++i) {
+    const double x = std::exp(at), tilt = place.tilt = w < 0 ? x : -x / (1 + x);
+    double deviance = 0, slope = 0;
+    for (Eigen::Index j = 0; j < rank_; ++j) {
+      const double a = ratio_[j] * tilt, inverse = 1 / (1 + a), moved = tilt * inverse;
+      const double by_mean = distance_[j] * ratio_[j] * moved;
+      deviance += 0.5 * (share(a) + by_mean * moved);
+      slope += inverse * (0.5 * ratio_[j] * a * inverse + by_mean * inverse);
+    }
+    const double excess = std::log(deviance / (0.5 * w * w));
+    (excess < 0 ? low : high) = at;
+    const double step = excess * deviance / (slope * tilt * (w < 0 ? 1 : 1 + tilt));
+    const double next = at - step;
+    if (std::abs(step) < kClose || high - low < kClose * std::abs(at)) break;
+    at = next > low && next < high ? next : 0.5 * (low + high);
+  }
   double decay = 0;
   for (Eigen::Index j = 0; j < rank_; ++j) {
     const double inverse = 1 + ratio_[j] * place.tilt;

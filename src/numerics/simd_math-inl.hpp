@@ -1,15 +1,15 @@
 // Elementary functions on Highway vectors, for use inside kernels. Private: included once per SIMD level
 // through hwy/foreach_target.h, like Highway's own -inl headers.
 //
-//   Separate, Fused, FusedExact (a b + c)      simd_multiply_add-inl.hpp
+//   Separate, FusedExact (a b + c)             simd_multiply_add-inl.hpp
 //   Exp, ExpSum, Exp2, Log                     simd_exp_log-inl.hpp
 //   SinCos, SinCosPi                           simd_sincos-inl.hpp
 //   NormalInverse                              simd_normal_inverse-inl.hpp
 //
-// Except for Exp2<Fused>, every function returns the same bits at every level: the polynomials use separate
-// multiplications and additions (SSE has no fused ones, and the build sets -ffp-contract=off), and
-// otherwise only operations that IEEE 754 rounds correctly. The bits of a NaN are not specified.
-// Highway's contrib/math is not used: it fuses where it can, and is wrong at NaN, infinities and zero.
+// Every function returns the same bits at every level: the polynomials use separate multiplications and
+// additions (SSE has no fused ones, and the build sets -ffp-contract=off), and otherwise only operations that
+// IEEE 754 rounds correctly. The bits of a NaN are not specified. Highway's contrib/math is not used: it
+// fuses where it can, and is wrong at NaN, infinities and zero.
 //
 // The polynomials are weighted least-squares fits on Chebyshev nodes in 60 digits, each coefficient rounded
 // to working precision before the next is fitted; the errors quoted are of the rounded polynomial.

@@ -1,4 +1,4 @@
-// a b + c on Highway vectors, by three rules of rounding. Private: included once per SIMD level through
+// a b + c on Highway vectors, by two rules of rounding. Private: included once per SIMD level through
 // hwy/foreach_target.h.
 #if defined(LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_
@@ -24,15 +24,6 @@ struct Separate {
   template <class V>
   static HWY_INLINE V MulAdd(V a, V b, V c) {
     return hn::Add(hn::Mul(a, b), c);
-  }
-};
-
-/// a b + c with one rounding where the level has a fused instruction, else two: the fastest, and bits that
-/// depend on the level.
-struct Fused {
-  template <class V>
-  static HWY_INLINE V MulAdd(V a, V b, V c) {
-    return hn::MulAdd(a, b, c);
   }
 };
 

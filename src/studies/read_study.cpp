@@ -145,7 +145,10 @@ class Reader {
     const auto found = quantity_->find(key);
     if (!found) {
       fail(where.text(),
-           fmt::format("{} has no parameter '{}'{}", plan_.quantity, key, suggestion(key, names_)));
+           fmt::format("{} has no parameter '{}'{}", plan_.quantity, key,
+                       key == "covariates" ? " (the covariates of a study are Gaussian; largo icl risk "
+                                             "--covariates has other laws)"
+                                           : suggestion(key, names_)));
     }
     return *found;
   }

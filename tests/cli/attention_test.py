@@ -174,6 +174,9 @@ class Prompts(CliTest):
         got = self.json("attention", "--law", "tokens:tokens.npy", "--query", "1000,1,0")
         self.assertEqual(got["softmax"], [[1000.0, 0.0, 0.0]])
 
+    def test_a_query_of_the_wrong_size_is_found_before_memory_is_taken(self):
+        self.refuse("attention", "--law", "gaussian", "--d", "1000000", "--query", "1,0", fragment="--query")
+
     def test_key_and_query_matrices(self):
         """K is r x d, Q is r x e: scores are scale (K x)·(Q z), and auto is 1/sqrt(r)."""
         K, Q, queries = gauss(2, 3), gauss(2, 5), gauss(3, 5)

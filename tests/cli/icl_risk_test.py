@@ -104,6 +104,15 @@ class Risk(IclTest):
         self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--cov", "2*identity", fragment="--cov")
         self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--preset", "published", fragment="preset")
 
+    def test_dimensions(self):
+        for command in ("risk", "train", "threshold"):
+            self.assertIn("INT:1 to 200", self.succeed("icl", command, "--help"))
+        self.refuse("icl", "risk", "--d", "201", fragment="200")
+
+    def test_lengths_need_not_be_whole(self):
+        risks = [row["softmax"]["value"] for row in self.json("icl", "risk", "--d", "2", "--L", "10,10.5,11")["rows"]]
+        self.assertTrue(risks[0] > risks[1] > risks[2])
+
     def test_bad_input(self):
         good = ["--d", "2", "--L", "10"]
         for arguments, fragment in (

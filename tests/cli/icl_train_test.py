@@ -150,7 +150,7 @@ class Train(IclTest):
                      "--parameters", "merged", "--plot", "some.svg")
         titles, caption = self.titles_and_caption("some.svg")
         self.assertEqual(titles, ["training", "risk after training"])
-        self.assertIn("In time, 5 of 6 lengths are shown.", caption)
+        self.assertIn("In time, 5 of 6 lengths are shown: 10, 20, 30, 40, 60.", caption)
         self.assertIn("the first of 2 seeds", caption)
         self.assertNotIn("flow", caption)
 

@@ -18,7 +18,7 @@ from largo_cli import BINARY, CliTest
 
 class Reproduce(CliTest):
     CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear",
-              "infinite-limit", "transfer", "threshold", "risk-ratio", "published", "other-covariates"]
+              "infinite-limit", "transfer", "threshold", "risk-ratio", "slow-limit", "published", "other-covariates"]
 
     def column(self, claim, name, table=0):
         return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
@@ -61,7 +61,7 @@ class Reproduce(CliTest):
 
     def test_report(self):
         out = self.succeed("reproduce", "--quick", "--out", "a/b")
-        self.assertIn("13 of 13 claims hold", out)
+        self.assertIn("14 of 14 claims hold", out)
         self.assertIn(os.path.join("a", "b", "report.html"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
@@ -94,6 +94,12 @@ class Reproduce(CliTest):
         self.assertAlmostEqual(self.column(claims["risk-ratio"], "ratio")[-1], 47.89 / 15, 2)
         # (d + 1)(e - 1) in four dimensions
         self.assertAlmostEqual(self.column(claims["softmax-linear"], "ε L")[-1], 5 * (math.e - 1), delta=0.05)
+        # Off the invariant set: known values of d = 1 at 1e4 and 1e32 (a quadrature in another language).
+        slow = claims["slow-limit"]
+        excess = dict(zip(zip(self.column(slow, "d"), self.column(slow, "L")), self.column(slow, "quadrature")))
+        self.assertAlmostEqual(excess[1, 1e4], 0.799568058 - 0.86, delta=2e-9)
+        self.assertAlmostEqual(excess[1, 1e32] / -2.1352e-5, 1, 4)
+        self.assertIn("ours", slow["source"])
         published = claims["published"]
         self.assertEqual(self.column(published, "attention"), ["softmax", "linear"])
         for flow, descent in zip(self.column(published, "flow"), self.column(published, "descent")):

@@ -130,6 +130,8 @@ class Commands(StudyTest):
             self.assertIn("1 unit failed", result.out)
             self.assertIn("-1", result.out)
         self.assertEqual(self.json("status", "f.sqlite")["failures"][0]["inputs"]["s"], -1)
+        self.assertIn("1 of 2 units failed: largo status f.sqlite says why", self.succeed("report", "f.sqlite", "--csv", "f.csv"))
+        self.refuse("report", "f.sqlite", "--csv", "-", fragment="--csv is '-', must be the name of a file")
 
     def test_bad_files(self):
         cases = {
@@ -137,6 +139,8 @@ class Commands(StudyTest):
             'quantity = "concentration"\n[settings]\nsgima = 1\n[grid]\nL = [10]\n': ":3: concentration has no parameter "
                                                                                    "'sgima' (did you mean 'sigma'?)",
             'quantity = "moments"\n[grid]\nL = [10]\ns = "wide"\n': ":4: ",
+            'quantity = "icl-risk"\n[settings]\ncovariates = "rademacher"\n[grid]\nL = [10]\n':
+                "(the covariates of a study are Gaussian; largo icl risk --covariates has other laws)",
             'quantity = "moments"\n[grid]\nL = []\ns = [1]\n': ":3: ",
             'quantity = "moments"\n[grid]\nL = [nan]\ns = [1]\n': ":3: ",
             'quantity = "moments"\nseed = 1\nseed = 2\n': ":3: ",

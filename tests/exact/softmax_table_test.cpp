@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <thread>
 #include <vector>
@@ -210,6 +211,29 @@ TEST(SoftmaxTable, RefusesBadInput) {
   EXPECT_THROW(table(2e6), InputError);
   EXPECT_THROW(table.fill(-1), InputError);
   EXPECT_THROW((SoftmaxTable{kInfinity}(-1)), InputError);
+}
+
+// Two tokens have A = (M + D tanh(sD/√2))/√2 and P_2 = (1 + tanh²(sD/√2))/2 with M, D independent standard
+// normals.
+TEST(SoftmaxTable, FDoesNotCancel) {
+  const SoftmaxTable table(2);
+  for (const double s : {1e-3, 0.3, 1.0, 3.0, 30.0, 1e3, 1e5}) {
+    // Over D > 0, in v with D = exp(v - e^-v): the rule sees D ~ 1/s as well as D ~ 1.
+    double F = 0;
+    constexpr double kStep = 1.0 / 256;
+    for (double v = -5; v < 3; v += kStep) {
+      const double D = std::exp(v - std::exp(-v)), th = std::tanh(s * D / std::sqrt(2.0));
+      const double density = std::sqrt(2 / std::numbers::pi) * std::exp(-D * D / 2);
+      // (D² - 1) tanh², of which D² - 1 alone has the mean zero
+      const double factor = s < 3 ? th * th : -1 / std::pow(std::cosh(s * D / std::sqrt(2.0)), 2);
+      F += kStep * D * (1 + std::exp(-v)) * density * 0.5 * (D * D - 1) * factor;
+    }
+    F /= s * s;
+    const SoftmaxStatistics m = table(s);
+    EXPECT_NEAR(m.F, F, 2e-10 / std::max(1.0, s * s)) << s;
+    EXPECT_NEAR(m.F, softmax_statistics(s, 2).F, 2e-10 / std::max(1.0, s * s)) << s;
+    EXPECT_NEAR(m.F, 1 - m.P2 - 6 * m.P3 + 6 * m.P2P2, 2e-9) << s;
+  }
 }
 
 }  // namespace

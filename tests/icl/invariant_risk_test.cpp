@@ -15,10 +15,6 @@ namespace {
 
 using testing::kInfinity;
 
-// The reported error is a standard error of eight parts: Student's t with 7 degrees of freedom is above 8 in
-// 1e-4 of all seeds. Quasi-Monte-Carlo errors are usually well below it.
-constexpr double kMaxT = 8;
-
 TEST(InvariantRisk, IsTheGeneralRiskThere) {
   for (const Eigen::Index d : {1, 2, 4, 8}) {
     const auto id = static_cast<std::uint64_t>(d) + 30;
@@ -29,8 +25,8 @@ TEST(InvariantRisk, IsTheGeneralRiskThere) {
       const RiskPoint exact = invariant_risk(problem, AttentionKind::softmax, L)->at(at);
       const auto general = general_risk(problem, AttentionKind::softmax, L, {.count = 1 << 16});
       const RiskPoint other = in_parameters(general, invariant_map(d))->at(at);
-      EXPECT_LE(std::abs(other.value - exact.value), kMaxT * other.error);
-      EXPECT_LE(other.error, 0.01 * exact.value);
+      EXPECT_LE(std::abs(other.value - exact.value), other.error);
+      EXPECT_LE(other.error, 0.05 * exact.value);
       EXPECT_LE((other.gradient - exact.gradient).norm(), 0.05 * exact.gradient.norm());
       EXPECT_LE(exact.error, 1e-9 * exact.value);
     }

@@ -159,6 +159,26 @@ TEST(RegressionRisk, OfLargeScores) {
   EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 10, given, nodes), InputError);
 }
 
+// Above 32 dimensions R_∞ is exact, and nodes average what is left: a prompt without end is where it leads.
+TEST(RegressionRisk, OfManyDimensions) {
+  const Eigen::Index d = 34;
+  const RegressionProblem problem = testing::round_problem(d);
+  RegressionParameters given{Matrix::Zero(d + 1, d + 1), Vector::Unit(d + 1, d)};
+  given.U.topLeftCorner(d, d) = 0.05 * Matrix::Identity(d, d);
+  given.U(d, 0) = 0.02;
+  const TaskNodes nodes{4096, 1};
+  const double limit =
+      regression_risk(problem, AttentionKind::softmax, testing::kInfinity, given, nodes).value;
+  const Estimate risk = regression_risk(problem, AttentionKind::softmax, 1e6, given, nodes);
+  EXPECT_LE(std::abs(risk.value - limit), 1e-3 * limit);
+  EXPECT_LE(risk.error, 1e-4 * limit);
+  const Estimate other = regression_risk(problem, AttentionKind::softmax, 1e6, given, {4096, 2});
+  EXPECT_LE(std::abs(risk.value - other.value), risk.error + other.error);
+  given.U *= 1e3;  // where R_∞ is no help
+  const Estimate large = regression_risk(problem, AttentionKind::softmax, 10, given, nodes);
+  EXPECT_LE(large.error, 0.1 * large.value);
+}
+
 TEST(RegressionRisk, OfNothingToPredictAndOfBadProblems) {
   RegressionProblem problem = testing::random_problem(3, 2);
   const RegressionParameters given = testing::random_parameters(3, 2);

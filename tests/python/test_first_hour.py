@@ -165,3 +165,31 @@ def test_laws_of_python_in_each_other():
     with pytest.raises(RecursionError):
         law.log_partition([1.0])
     del law
+
+
+def test_arguments_of_laws_in_the_wrong_place():
+    refused(lambda: largo.Gaussian(np.eye(2)), "Gaussian: the covariance is missing", "Gaussian(mean, covariance)")
+    refused(lambda: largo.Mixture([GAUSSIAN], [1.0]), "Mixture: weights are laws", "Mixture(weights, components)")
+
+
+def test_flows_do_not_ignore_options_of_descents(tmp_path):
+    problem = largo.icl.Problem(2)
+    for options in ({"steps": 7}, {"step_size": 0.1}, {"schedule": "cosine"}, {"batch": 7}, {"optimizer": "adam"},
+                    {"kernel": "full"}, {"checkpoints": tmp_path}):
+        refused(lambda: largo.icl.train(problem, 10, **options), f"icl.train: {next(iter(options))} is for sgd")
+    # The published flows go on as long as its descents would.
+    published = largo.icl.Problem(2, preset="published")
+    assert largo.icl.train(published, 10, attention="linear", steps=10)[0].times[-1] == pytest.approx(0.02)
+
+
+def test_problems_say_what_they_are():
+    assert "d=2 covariance=identity noise=0" in repr(largo.icl.Problem(2))
+    assert "covariance=0.5*identity" in repr(largo.icl.Problem(3, covariance="0.5*identity"))
+    assert "covariance=[[2, 0.5], [0.5, 1]]" in repr(largo.icl.Problem(covariance=[[2.0, 0.5], [0.5, 1.0]]))
+    assert "covariance=5x5 of trace 5" in repr(largo.icl.Problem(5, covariance="toeplitz:0.5"))
+
+
+def test_plots_of_what_is_no_result(tmp_path):
+    pytest.importorskip("matplotlib")
+    refused(lambda: largo.plot.trajectories(3), "plot.trajectories: runs is int", "icl.train", error=TypeError)
+    refused(lambda: largo.plot.save(3, tmp_path / "a.svg"), "plot.save: ax is int", error=TypeError)

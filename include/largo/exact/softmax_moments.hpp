@@ -17,12 +17,13 @@ namespace largo {
 struct SoftmaxMoments {
   double s = 0;
   double L = 0;
-  Estimate P2;    ///< E[P_2]; 1/P2 is the effective number of tokens
-  Estimate P3;    ///< E[P_3]
-  Estimate P2P2;  ///< E[P_2²]
-  Estimate mean;  ///< E[A]
-  Estimate bias;  ///< E[A] - s
-  Estimate mse;   ///< E[(A - s)²]
+  Estimate P2;      ///< E[P_2]; 1/P2 is the effective number of tokens
+  Estimate P3;      ///< E[P_3]
+  Estimate P2P2;    ///< E[P_2²]
+  Estimate mean;    ///< E[A]
+  Estimate bias;    ///< E[A] - s
+  Estimate mse;     ///< E[(A - s)²]
+  Estimate square;  ///< E[A²]
 
   Estimate variance;        ///< E[B]
   Estimate variance_mse;    ///< E[(B - 1)²]

@@ -11,16 +11,18 @@
 
 namespace largo {
 
-/// R_L(U, v). Domain: 1 <= L <= kLargestL; otherwise, and where scores overflow, InputError. Error: 1e-6 of
-/// the risk or less as reported, 1e-10 in truth as a rule: what is reported is the sum of the changes when
-/// the rules over ξ and over s² have every other node only (the step of the latter is halved until that is
-/// 1e-8), and of the errors on the contours, of the table and of rounding. Cost: 0.15 s for d = 5 on one
-/// core, with its gradient 0.5 s (docs/icl.md); the first time at a length a SoftmaxTable.
+/// R_L(U, v). Domain: 1 <= L <= kLargestL, spreads s of the scores up to kLargestScoreSpread wherever the
+/// average has a share (entries of U up to about 1e3); otherwise InputError. Error: 1e-5 of the risk or less
+/// as reported, 1e-9 in truth as a rule: what is reported is the sum of the changes when the rules over ξ and
+/// over s² have every other node only (the step of the latter is halved until that is 1e-7), and of the
+/// errors on the contours, of the table and of rounding. No bound in the strict sense: features narrower than
+/// the steps would be seen by neither rule. Cost: 0.15 s for d = 5 on one core, with its gradient 0.5 s
+/// (docs/icl.md), ten times that at L = 1e300; the first time at a length a SoftmaxTable.
 Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
                     const Execution& execution = {});
 
-/// The risk together with its gradient in (U, v), in the layout of to_vector(), and a bound on the gradient's
-/// error in the Euclidean norm, by the same rules. Where U_21 is small beside U_11 the part of the gradient
+/// The risk together with its gradient in (U, v), in the layout of to_vector(), and the error of the gradient
+/// in the Euclidean norm, by the same rules. Where U_21 is small beside U_11 the part of the gradient
 /// along it loses digits, in proportion; the error reported knows.
 struct RiskAndGradient {
   Estimate risk;

@@ -1,6 +1,7 @@
 // The task of in-context regression, and where training starts, as given to options and in study files.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,8 +20,10 @@ struct ProblemText {
   std::optional<double> noise, score_scale;
 };
 
+inline constexpr std::ptrdiff_t kMostProblemDimensions = 200;
+
 /// `prefix` is what the names of the options begin with in messages: "--" on the command line. InputError as
-/// check(), and for more than 200 dimensions.
+/// check(), and for more dimensions than these.
 RegressionProblem named_problem(const ProblemText& text, std::string_view prefix = "");
 
 /// The paper's start for α and the matrix Θ by name; without α half of the largest admissible one.

@@ -1,0 +1,117 @@
+// The claim about risks off the invariant set: how slowly they approach their limit.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include <fmt/core.h>
+
+#include "claims.hpp"
+#include "largo/icl/exact_risk.hpp"
+#include "largo/icl/regression_training.hpp"
+#include "largo/io/shown_number.hpp"
+#include "plain_excess.hpp"
+
+namespace largo {
+namespace {
+
+// Thresholds of the verdict: of R_L - R_∞, by quadrature and by plain rules, which have an error of 1e-7.
+constexpr double kMostDifference = 1e-5;
+constexpr double kMostError = 1e-6;
+// The head: entries of U for the first coordinate, of the covariate and of the label.
+constexpr double kAlpha = 0.5, kBeta = 0.7;
+constexpr double kFirstFalling = 1e4;  // from here on the exponents have to fall
+
+struct Head {
+  RegressionProblem problem;
+  RegressionParameters parameters;
+};
+
+Head head_of(Eigen::Index d) {
+  Head head{paper_problem(Matrix::Identity(d, d)), {Matrix::Zero(d + 1, d + 1), Vector::Unit(d + 1, d)}};
+  head.parameters.U(0, 0) = kAlpha;
+  head.parameters.U(d, 0) = kBeta;
+  return head;
+}
+
+}  // namespace
+
+Claim slow_limit_claim(const ClaimOptions& options) {
+  Claim claim{
+      .id = "slow-limit",
+      .title = "Risks that approach their limit more slowly than any power",
+      .source = "ours, beyond Theorem 5.2",
+      .statement =
+          "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
+          "large "
+          "as their product, and carry the difference of the risk of L tokens and its limit. It falls like "
+          "exp(−c √(ln L)), a heuristic: more slowly than every power of L, whatever is found for U₂₁ = 0, "
+          "where "
+          "training from the paper's start stays. The risk itself is known by quadrature at every L.",
+      .formula =
+          R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}})",
+      .computed = fmt::format(
+          "The exact risk of one head in one dimension and in two, covariates, queries and tasks standard "
+          "normal, "
+          "no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and the same "
+          "difference by plain trapezoidal rules over the task, the query, and the prompt, which share no "
+          "code with "
+          "it. The exponents are those of L between one length and the one before. Other dimensions and "
+          "heads were "
+          "not computed here.",
+          shown(kAlpha), shown(kBeta))};
+  std::vector<double> lengths = {1e2, 1e4, 1e8, 1e16, 1e32};
+  if (!options.quick) lengths = {1e2, 1e3, 1e4, 1e6, 1e8, 1e12, 1e16, 1e24, 1e32};
+  ClaimTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
+                   {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
+  Panel panel{.x_label = "prompt length L", .y_label = "limit − risk of L tokens"};
+  double worst = 0, worst_error = 0;
+  bool falls = true;
+  std::vector<std::array<double, 2>> plain;
+  for (const double L : lengths) plain.push_back(plain_excess(kAlpha, kBeta, L));
+  for (const Eigen::Index d : {1, 2}) {
+    const Head head = head_of(d);
+    const auto risk = [&](double L) {
+      return regression_risk(head.problem, AttentionKind::softmax, L, head.parameters, {}, options.execution);
+    };
+    const double limit = risk(std::numeric_limits<double>::infinity()).value;
+    Curve exact{.label = fmt::format("d = {}, quadrature", d), .color = static_cast<int>(d) - 1},
+        rules{.label = fmt::format("d = {}, plain rules", d),
+              .style = Curve::Style::points,
+              .color = static_cast<int>(d) - 1};
+    double before = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < lengths.size(); ++i) {
+      const double L = lengths[i];
+      const Estimate here = risk(L);
+      const double excess = here.value - limit, other = plain[i][static_cast<std::size_t>(d) - 1];
+      worst = std::max(worst, std::abs(other / excess - 1));
+      worst_error = std::max(worst_error, here.error / std::abs(excess));
+      Json exponent;
+      if (i > 0) {
+        const double found = std::log(exact.y.back() / -excess) / std::log(L / lengths[i - 1]);
+        if (lengths[i - 1] >= kFirstFalling) falls = falls && found > 0 && found < before;
+        if (lengths[i - 1] >= kFirstFalling) before = found;
+        exponent = found;
+      }
+      table.rows.push_back({d, L, excess, here.error, other, exponent});
+      for (Curve* curve : {&exact, &rules}) curve->x.push_back(L);
+      exact.y.push_back(-excess);
+      rules.y.push_back(-other);
+    }
+    panel.curves.push_back(std::move(exact));
+    panel.curves.push_back(std::move(rules));
+  }
+  claim.numbers = {{"largest difference of quadrature and plain rules, of the difference to the limit", worst,
+                    kMostDifference},
+                   {"largest error reported, of the same", worst_error, kMostError}};
+  claim.tables = {table};
+  claim.figures = {
+      {"slow-limit",
+       {{panel},
+        "How far the risk of L tokens is below its limit; a power of L would be a straight line. Lines are "
+        "quadrature, filled marks plain rules."}}};
+  decide(claim, falls, fmt::format("exponents fall from L = {} on", shown(kFirstFalling)));
+  return claim;
+}
+
+}  // namespace largo
