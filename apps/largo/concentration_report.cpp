@@ -104,7 +104,9 @@ void print_summary(const ConcentrationReport& report) {
                s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
   }
   if (report.summary.output) {
-    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ = {:.4g} x sigma\n",
+    const SubGaussianKind kind = report.summary.sub_gaussian_kind;
+    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ {} {:.4g} x sigma\n",
+               kind == SubGaussianKind::smallest ? "=" : fmt::format("{}", name_of(kind)),
                report.summary.sub_gaussian);
   } else {
     fmt::print("\nthe paper's bounds need two different lengths L >= 2 to be fitted, or --c1 and --c2\n");
@@ -134,7 +136,9 @@ Json to_json(const ConcentrationReport& report) {
   Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
   json["rows"] = Json::array();
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
-  Json fit{{"sub_gaussian", report.summary.sub_gaussian}, {"method", name_of(report.summary.method)}};
+  Json fit{{"sub_gaussian", report.summary.sub_gaussian},
+           {"sub_gaussian_kind", name_of(report.summary.sub_gaussian_kind)},
+           {"method", name_of(report.summary.method)}};
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
     if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
