@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 namespace largo {
 namespace {
@@ -179,7 +179,7 @@ std::string to_csv(const ConcentrationReport& report) {
   std::string text =
       "sigma,L,method,output,output_error,output_low,output_high,gradient_V,gradient_V_error,gradient_V_low,"
       "gradient_V_high,gradient_U,gradient_U_error,gradient_U_low,gradient_U_high,exponent_output,"
-      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts\n";
+      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts,warnings\n";
   const auto bar = [&](const std::optional<ErrorBar>& x) {
     text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
   };
@@ -194,7 +194,9 @@ std::string to_csv(const ConcentrationReport& report) {
     value(row.exponents.gradient_U);
     value(row.softmax_linear);
     text += row.linear ? fmt::format("{},", *row.linear) : ",";
-    text += row.method == ErrorMethod::sampled ? fmt::format("{}\n", row.prompts) : "\n";
+    text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
+    // Whole sentences without quotes in them, as one field.
+    text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));
   }
   return text;
 }
