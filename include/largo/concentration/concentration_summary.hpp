@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
-#include "largo/measures/sub_gaussian.hpp"
 #include "largo/concentration/asymptotic_exponent.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/error_bound.hpp"
+#include "largo/measures/sub_gaussian.hpp"
 
 namespace largo {
 
