@@ -27,7 +27,9 @@ double log_length(const SampledLayer& layer) { return std::log(static_cast<doubl
 
 // A law may refuse tilts that only a diagnosis asks for.
 constexpr const char* kNotKnown =
-    "the law has no tilt along four times the direction: whether rare tokens carry the error is not known";
+    "the law has no tilt along four times the direction, so that it is not known whether rare tokens carry "
+    "the "
+    "error: intervals may be too short; take a smaller U";
 
 // What a sample needs to know its own spread.
 struct Need {
