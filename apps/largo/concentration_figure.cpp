@@ -134,6 +134,14 @@ std::string marks_of(const ConcentrationReport& report) {
                      both ? "Lines are exact, filled marks" : "Marks");
 }
 
+std::string warned_of(const ConcentrationReport& report) {
+  const auto warned = std::count_if(report.rows.begin(), report.rows.end(),
+                                    [](const ConcentrationRow& row) { return !row.warnings.empty(); });
+  if (warned == 0) return {};
+  return fmt::format(" {} sampled point{} a warning: intervals may be too short.", warned,
+                     warned == 1 ? " has" : "s have");
+}
+
 }  // namespace
 
 std::string to_svg(const ConcentrationReport& report) {
@@ -156,6 +164,7 @@ std::string to_svg(const ConcentrationReport& report) {
       fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
                   report.law, report.dimension, report.queries);
   figure.caption += marks_of(report);
+  figure.caption += warned_of(report);
   if (scales.size() < all) figure.caption += fmt::format(" {} of {} scales are shown.", scales.size(), all);
   return to_svg(figure);
 }

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 namespace largo {
 namespace {
@@ -104,7 +104,9 @@ void print_summary(const ConcentrationReport& report) {
                s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
   }
   if (report.summary.output) {
-    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ = {:.4g} x sigma\n",
+    const SubGaussianKind kind = report.summary.sub_gaussian_kind;
+    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ {} {:.4g} x sigma\n",
+               kind == SubGaussianKind::smallest ? "=" : fmt::format("{}", name_of(kind)),
                report.summary.sub_gaussian);
   } else {
     fmt::print("\nthe paper's bounds need two different lengths L >= 2 to be fitted, or --c1 and --c2\n");
@@ -134,7 +136,9 @@ Json to_json(const ConcentrationReport& report) {
   Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
   json["rows"] = Json::array();
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
-  Json fit{{"sub_gaussian", report.summary.sub_gaussian}, {"method", name_of(report.summary.method)}};
+  Json fit{{"sub_gaussian", report.summary.sub_gaussian},
+           {"sub_gaussian_kind", name_of(report.summary.sub_gaussian_kind)},
+           {"method", name_of(report.summary.method)}};
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
     if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
@@ -175,7 +179,7 @@ std::string to_csv(const ConcentrationReport& report) {
   std::string text =
       "sigma,L,method,output,output_error,output_low,output_high,gradient_V,gradient_V_error,gradient_V_low,"
       "gradient_V_high,gradient_U,gradient_U_error,gradient_U_low,gradient_U_high,exponent_output,"
-      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts\n";
+      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts,warnings\n";
   const auto bar = [&](const std::optional<ErrorBar>& x) {
     text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
   };
@@ -190,7 +194,9 @@ std::string to_csv(const ConcentrationReport& report) {
     value(row.exponents.gradient_U);
     value(row.softmax_linear);
     text += row.linear ? fmt::format("{},", *row.linear) : ",";
-    text += row.method == ErrorMethod::sampled ? fmt::format("{}\n", row.prompts) : "\n";
+    text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
+    // Whole sentences without quotes in them, as one field.
+    text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));
   }
   return text;
 }

@@ -33,7 +33,9 @@ class Concentration:
 
     `rows` has a dict for each scale, length and method, with the keys of `largo concentration --json`: "sigma", "L",
     "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear"; `fit` has the slopes, the
-    asymptotic exponent, and the paper's bounds with their constants.
+    asymptotic exponent, and the paper's bounds with their constants. Errors of sampled rows have an "interval", (low,
+    high), that covers 95 % of what was drawn; "warnings" of a row, where there are any, say in sentences what a sample
+    of this size is likely to miss: there intervals may be too short.
     """
 
     rows: Tuple[Mapping[str, Any], ...]
@@ -69,11 +71,15 @@ class Concentration:
         return {"rows": [dict(row) for row in self.rows], "fit": dict(self.fit)}
 
     def to_frame(self) -> Any:
-        """A data frame of pandas, which must be installed: a column for each quantity, one more for its error."""
+        """A data frame of pandas, which must be installed: for each quantity its value, its error and, of sampled rows,
+        the ends of its interval, NAME_low and NAME_high; last, the warnings of the row in one text, empty for none."""
         columns: Dict[str, Any] = {name: [row[name] for row in self.rows] for name in ("sigma", "L", "method")}
         for name in ("output", "gradient_V", "gradient_U", "softmax_linear"):
             columns[name] = self.column(name)
             columns[f"{name}_error"] = self.column(name, part="error")
+            ends = [row.get(name, {}).get("interval", (math.nan, math.nan)) for row in self.rows]
+            columns[f"{name}_low"], columns[f"{name}_high"] = ([float(end[k]) for end in ends] for k in (0, 1))
+        columns["warnings"] = ["; ".join(row.get("warnings", ())) for row in self.rows]
         return as_frame(columns)
 
 

@@ -46,7 +46,8 @@ class StudyStatus:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """The results of a study: `rows` are dicts with the parameters, NAME and NAME_error of each result, and "message"."""
+    """The results of a study: `rows` are dicts with the parameters, NAME and NAME_error of each result, "message"
+    (why there are none) and "warning" (what sampled results may have missed)."""
 
     title: str
     quantity: str

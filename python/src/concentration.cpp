@@ -71,7 +71,9 @@ py::dict to_dict(const BoundReport& bound, double sub_gaussian) {
 }
 
 py::dict to_dict(const ConcentrationSummary& summary) {
-  py::dict fit("sub_gaussian"_a = summary.sub_gaussian, "method"_a = name_of(summary.method));
+  py::dict fit("sub_gaussian"_a = summary.sub_gaussian,
+               "sub_gaussian_kind"_a = name_of(summary.sub_gaussian_kind),
+               "method"_a = name_of(summary.method));
   if (summary.output) fit["output"] = to_dict(*summary.output, summary.sub_gaussian);
   if (summary.gradient_V) fit["gradient_V"] = to_dict(*summary.gradient_V, summary.sub_gaussian);
   if (summary.gradient_U) fit["gradient_U"] = to_dict(*summary.gradient_U, summary.sub_gaussian);

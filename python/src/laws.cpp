@@ -19,6 +19,7 @@
 #include "largo/measures/named_matrix.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
+#include "largo/measures/sub_gaussian.hpp"
 #include "largo/numerics/check.hpp"
 #include "law_arguments.hpp"
 #include "module.hpp"
@@ -159,7 +160,14 @@ void bind_law(py::module_& module) {
       .def(
           "sub_gaussian_constant",
           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); },
-          "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a.")
+          "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a: the smallest one, or an upper bound "
+          "(mixtures,\n"
+          "prompts, elliptical laws, images). Of a law of one's own, and of what contains one, it is what a\n"
+          "search of many directions finds, an estimate from below; sub_gaussian_kind() says which.")
+      .def(
+          "sub_gaussian_kind", [](const Measure& law) { return name_of(sub_gaussian_kind(law)); },
+          "What sub_gaussian_constant() is: \"smallest\", \"at most\" (an upper bound) or \"at least\" (a "
+          "search).")
       .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,
            py::arg("threads") = 0)
       .def("__reduce__",

@@ -71,6 +71,7 @@ py::dict read(const std::string& store) {
       one[(table.results[i] + "_error").c_str()] = there ? known(row.results[i].error) : py::none();
     }
     one["message"] = row.message.empty() ? py::object(py::none()) : py::str(row.message);
+    one["warning"] = row.warning.empty() ? py::object(py::none()) : py::str(row.warning);
     rows.append(one);
   }
   return py::dict("title"_a = table.title, "quantity"_a = table.quantity, "version"_a = table.version,

@@ -8,6 +8,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/numerics/check.hpp"
+#include "measures/sub_gaussian_search.hpp"
 #include "numerics/distribute.hpp"
 
 namespace largo {
@@ -171,24 +172,7 @@ Matrix Measure::covariance() const {
 }
 
 double Measure::sub_gaussian_constant() const {
-  const Vector centre = mean();
-  const double scale = length_scale(*this);
-  double proxy = 0;
-  const auto probe = [&](const Vector& along) {
-    for (double radius = 1.0 / 16; radius <= 64; radius *= 2) {
-      const Vector a = radius / scale * along;
-      proxy = std::max(proxy, 2 * (log_partition(a) - a.dot(centre)) / a.squaredNorm());
-    }
-  };
-  for (std::ptrdiff_t i = 0; i < dimension_; ++i) {
-    probe(Vector::Unit(dimension_, i));
-    probe(-Vector::Unit(dimension_, i));
-    for (std::ptrdiff_t j = 0; j < i; ++j) {
-      probe((Vector::Unit(dimension_, i) + Vector::Unit(dimension_, j)) / std::sqrt(2.0));
-      probe((Vector::Unit(dimension_, i) - Vector::Unit(dimension_, j)) / std::sqrt(2.0));
-    }
-  }
-  return std::sqrt(proxy);
+  return search_sub_gaussian_constant(*this, length_scale(*this));
 }
 
 void Measure::sample(const Stream&, std::uint64_t, Eigen::Ref<RowMatrix>) const {

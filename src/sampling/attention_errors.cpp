@@ -181,7 +181,8 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
   }
   double fewest = std::min(errors.output.effective_samples, errors.gradient_V.effective_samples);
   if (setting.sampling.gradient_U) fewest = std::min(fewest, errors.gradient_U.effective_samples);
-  if (fewest < kFewEffectiveSamples) {
+  // What the laws say knows better how many prompts to take.
+  if (fewest < kFewEffectiveSamples && warnings.empty()) {
     warnings.push_back(
         fmt::format("a few prompts make up the result: {:.1f} effective samples of {}, intervals may be too "
                     "short; take at least "

@@ -34,6 +34,7 @@ QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstV
 }
 
 double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {
+  const Vector& a = limit.direction;
   const double prompt_score = limit.tilt.log_partition + std::log(L);
   double low = 0;
   double high = 4;
@@ -44,7 +45,13 @@ double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L)
       (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;
     }
   }
-  return along(law, limit.direction, high).entropy;
+  const Tilt carriers = law.tilt(high * a, TiltOrder::covariance);
+  const double score = a.dot(carriers.mean);
+  const double entropy = entropy_of(high * score, carriers.log_partition);
+  // A law of two scores has the mean `score` and this variance if the higher one is above its mean by the
+  // ratio below; log dν/dμ is higher there by θ times that. For Gaussian scores this would add one.
+  const double variance = a.dot(carriers.covariance * a), risen = score - a.dot(law.mean());
+  return risen > 0 ? entropy + std::max(0.0, high * variance / risen - 1) : entropy;
 }
 
 LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {

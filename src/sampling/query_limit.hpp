@@ -21,7 +21,8 @@ struct QueryLimit {
 /// The variance of the squared error over prompts is carried by tokens typical of another tilt ν_{θa}: θ = 4,
 /// or the smaller θ at which a single token outweighs the rest of the prompt, <a, mean(ν_{θa})> = Λ(a) + ln
 /// L. Returns D(ν_{θa}‖μ): among n prompts there are about n L e^{-D} such tokens, and an interval knows its
-/// width only if these are many. Cost: up to 12 tilts.
+/// width only if these are many. Where ν_{θa} is partly the bulk of the tokens and partly a rare component, D
+/// is raised to that of the rare ones. Cost: up to 14 tilts.
 double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L);
 
 /// Controls known in advance: sums over the prompt divided by e^{Λ(a)} in place of the sum of the weights.

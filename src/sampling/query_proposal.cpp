@@ -7,6 +7,7 @@
 #include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "numerics/portable_math.hpp"
+#include "sampling/normal_leaves.hpp"
 
 namespace largo {
 namespace {
@@ -22,9 +23,18 @@ constexpr double kFallen = 3, kSeen = 1.5;
 // Gaussian queries: offset + map g.
 std::optional<TokenLeaf> normal_leaf(const Measure& queries) {
   std::vector<TokenLeaf> leaves = queries.token_leaves();
-  if (leaves.size() != 1 || !std::holds_alternative<NormalTokens>(leaves.front().base)) return std::nullopt;
-  if (leaves.front().squared_radius || leaves.front().base_dimension() == 0) return std::nullopt;
+  if (leaves.size() != 1 || !all_normal(leaves)) return std::nullopt;
+  if (leaves.front().base_dimension() == 0) return std::nullopt;
   return leaves.front();
+}
+
+ErrorProxy proxy_from(const Measure& tokens, const ConstVectorRef& query, double L, const Tilt& once,
+                      const Tilt& twice) {
+  const double log_p2 = std::min(0.0, twice.log_partition - 2 * once.log_partition - std::log(L));
+  double shift = (twice.mean - once.mean).squaredNorm();
+  if (log_p2 == 0) shift = std::max(shift, (once.mean - tokens.mean()).squaredNorm());
+  const double log_square = std::log(twice.covariance.trace() + shift + 1e-300);
+  return {log_p2 + log_square, log_p2 + 2 * log_square + std::log(query.squaredNorm() + 1e-300)};
 }
 
 }  // namespace
@@ -32,12 +42,16 @@ std::optional<TokenLeaf> normal_leaf(const Measure& queries) {
 ErrorProxy error_proxy(const Measure& tokens, const ConstMatrixRef& U, const ConstVectorRef& query,
                        double L) {
   const Vector a = U * query;
-  const Tilt once = tokens.tilt(a, TiltOrder::mean);
-  const Tilt twice = tokens.tilt(2 * a, TiltOrder::covariance);
-  const double log_square =
-      std::log(twice.covariance.trace() + (twice.mean - once.mean).squaredNorm() + 1e-300);
-  const double log_p2 = std::min(0.0, twice.log_partition - 2 * once.log_partition - std::log(L));
-  return {log_p2 + log_square, log_p2 + 2 * log_square + std::log(query.squaredNorm() + 1e-300)};
+  return proxy_from(tokens, query, L, tokens.tilt(a, TiltOrder::mean),
+                    tokens.tilt(2 * a, TiltOrder::covariance));
+}
+
+ErrorProxy error_proxy(const Measure& tokens, const ConstMatrixRef& U, const ConstVectorRef& query, double L,
+                       double spread) {
+  const Vector a = U * query;
+  Tilt twice = tokens.tilt(2 * a, TiltOrder::mean);
+  twice.covariance = Matrix::Constant(1, 1, spread);
+  return proxy_from(tokens, query, L, tokens.tilt(a, TiltOrder::mean), twice);
 }
 
 QueryProposal::QueryProposal(const Measure& queries, const Measure& tokens, const ConstMatrixRef& U, double L)
@@ -111,6 +125,25 @@ QueryProposal::Component QueryProposal::component(double widest, const Vector& v
   return made;
 }
 
+// The share of the law's own draws keeps it below 2.
+double QueryProposal::weight_at(const Vector& h) const {
+  // Densities relative to that of N(0, I).
+  const double own = h.squaredNorm() / 2;
+  const auto others = static_cast<double>(components_.size() - 1);
+  double sum = kOwnShare;
+  for (std::size_t c = 1; c < components_.size(); ++c) {
+    const Component& at = components_[c];
+    const double far = (h - at.mean).cwiseQuotient(at.deviation).squaredNorm() / 2;
+    sum += (1 - kOwnShare) / others * portable_exp(std::min(700.0, own - far - at.log_scale));
+  }
+  return 1 / sum;
+}
+
+// The law is that of offset + map h, h ~ N(0, I): tilted along b, the mean of h is mapᵀb.
+double QueryProposal::log_weight(const ConstVectorRef& direction) const {
+  return weighted() ? std::log(weight_at(map_.transpose() * direction)) : 0;
+}
+
 WeightedQuery QueryProposal::draw(const Stream& stream) const {
   if (!weighted()) {
     RowMatrix drawn(1, queries_.dimension());
@@ -128,15 +161,7 @@ WeightedQuery QueryProposal::draw(const Stream& stream) const {
   Vector h(map_.cols());
   stream.normals(0, {h.data(), static_cast<std::size_t>(h.size())});
   h = components_[k].mean + components_[k].deviation.cwiseProduct(h);
-  // Densities relative to that of N(0, I).
-  const double own = h.squaredNorm() / 2;
-  double sum = kOwnShare;
-  for (std::size_t c = 1; c < components_.size(); ++c) {
-    const Component& at = components_[c];
-    const double far = (h - at.mean).cwiseQuotient(at.deviation).squaredNorm() / 2;
-    sum += (1 - kOwnShare) / others * portable_exp(std::min(700.0, own - far - at.log_scale));
-  }
-  return {offset_ + map_ * h, 1 / sum};
+  return {offset_ + map_ * h, weight_at(h)};
 }
 
 }  // namespace largo

@@ -22,12 +22,16 @@ struct WeightedQuery {
 };
 
 /// log of the error at a query as its leading order has it, min(ρ/L, 1) E_{ν_2a}‖x‖^{2k}, up to a constant:
-/// good for saying which queries carry the error, no more.
+/// good for saying which queries carry the error, no more. Where ρ > L a prompt may have nothing of the limit
+/// and miss all of mean(ν_a) − mean(μ).
 struct ErrorProxy {
   double output = 0;      ///< k = 1
   double gradient_U = 0;  ///< k = 2, times ‖z‖²
 };
 ErrorProxy error_proxy(const Measure& tokens, const ConstMatrixRef& U, const ConstVectorRef& query, double L);
+/// The same without a covariance along 2a, for many queries: `spread` stands for its trace.
+ErrorProxy error_proxy(const Measure& tokens, const ConstMatrixRef& U, const ConstVectorRef& query, double L,
+                       double spread);
 
 class QueryProposal {
  public:
@@ -38,6 +42,9 @@ class QueryProposal {
 
   /// A function of the stream.
   WeightedQuery draw(const Stream& stream) const;
+  /// log of the weight of the query at the mean of the law tilted along `direction`; zero where queries are
+  /// drawn as they are. At most log 2; low where the proposal draws more than the law does.
+  double log_weight(const ConstVectorRef& direction) const;
   bool weighted() const { return components_.size() > 1; }
   /// Whether it knows of rare queries: those of a Gaussian law.
   bool importance() const { return !components_.empty(); }
@@ -48,6 +55,7 @@ class QueryProposal {
     double log_scale = 0;    // Σ log deviation
   };
   void add_components(const Measure& tokens, const ConstMatrixRef& U, double L);
+  double weight_at(const Vector& h) const;
   Component component(double widest, const Vector& variances, const Vector& slopes) const;
 
   const Measure& queries_;

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "largo/numerics/check.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
+#include "sampling/rare_queries.hpp"
 #include "sampling/token_kurtosis.hpp"
 
 namespace largo {
@@ -17,37 +17,62 @@ namespace {
 constexpr double kFewCarriers = 25;  // tokens at one query
 constexpr double kFewSamples = 3;    // a query and its tokens: an entropy over both, which is more cautious
 constexpr double kFewAtoms = 4;
-// Queries looked at beforehand: the same for every seed, so that a warning is about the question asked.
+// Queries looked at beforehand: the same for every seed and every number of prompts, so that a warning is
+// about the question asked.
 constexpr std::uint64_t kProxySeed = 20240817;
-constexpr std::int64_t kFewestProxies = 64, kMostProxies = 256, kSamplesForProxy = 8;
-// A rare query that adds less than this to the error may stay unseen.
-constexpr double kNegligible = 0.05;
-// Tilts of a law of queries, from a quarter of a deviation on.
-constexpr int kTilts = 40;
-constexpr double kFirstTilt = 0.25, kTiltRatio = 1.5;
-constexpr Eigen::Index kAxes = 2;
+constexpr std::uint64_t kProxies = 256;
+constexpr double kMostPrompts = 1e9;  // that anybody would draw
 
 double log_length(const SampledLayer& layer) { return std::log(static_cast<double>(layer.length)); }
 
 // A law may refuse tilts that only a diagnosis asks for.
 constexpr const char* kNotKnown =
-    "the law has no tilt along four times the direction: whether rare tokens carry the error is not known";
+    "the law has no tilt along four times the direction, so that it is not known whether rare tokens carry "
+    "the "
+    "error: intervals may be too short; take a smaller U";
 
-std::string few(const char* what, double log_count, double enough, std::int64_t prompts) {
-  const double needed = static_cast<double>(prompts) * enough * std::exp(-log_count);
-  return fmt::format(
-      "rare {} carry the spread of the error, some {:.2g} in all these prompts: intervals may be too short, "
-      "take at least {:.1e} prompts",
-      what, std::exp(log_count), std::ceil(needed));
+// What a sample needs to know its own spread.
+struct Need {
+  const char* what = "";
+  double log_prompts = 0;  // that have enough of it
+  double enough = 0;
+};
+
+// Two digits, rounded up: whoever takes the advice has enough.
+std::string at_least(double number) {
+  const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(number)) - 1));
+  const double rounded = std::ceil(number / unit) * unit;
+  return rounded < 1e7 ? fmt::format("{:.0f}", rounded) : fmt::format("{:.1e}", rounded);
+}
+
+std::vector<std::string> said_of(const Need& need, std::int64_t prompts) {
+  const auto n = static_cast<double>(prompts);
+  if (std::log(n) >= need.log_prompts) return {};
+  if (need.log_prompts > std::log(kMostPrompts)) {
+    return {fmt::format(
+        "rare {} carry the spread of the error, and no number of prompts within reach has enough of them: "
+        "intervals may be far too short; use the exact method where the law has one, longer prompts or a "
+        "smaller U",
+        need.what)};
+  }
+  const double needed = std::exp(need.log_prompts);
+  const double count = n * need.enough / needed;
+  const std::string held = count < 0.5 ? "are unlikely to have one" : fmt::format("have about {:.2g}", count);
+  return {fmt::format(
+      "rare {} carry the spread of the error, of which {} prompts {}: intervals may be too short; take at "
+      "least {} prompts",
+      need.what, prompts, held, at_least(std::max(n + 1, needed)))};
 }
 
 // Tokens that make up the moments of the law itself.
-std::vector<std::string> few_atoms(const SampledLayer& layer, std::int64_t prompts) {
+Need atoms_needed(const SampledLayer& layer) {
   const TokenKurtosis kurtosis = token_kurtosis(layer.tokens, layer.V);
   const double rarest = layer.gradient_U ? std::max(kurtosis.fourth, kurtosis.eighth) : kurtosis.fourth;
-  const double log_count = std::log(static_cast<double>(prompts)) + log_length(layer) - rarest;
-  if (log_count >= std::log(kFewAtoms)) return {};
-  return {few("tokens", log_count, kFewAtoms, prompts)};
+  return {"tokens", std::log(kFewAtoms) + rarest - log_length(layer), kFewAtoms};
+}
+
+std::vector<std::string> said_of_both(const Need& carriers, const Need& atoms, std::int64_t prompts) {
+  return said_of(carriers.log_prompts >= atoms.log_prompts ? carriers : atoms, prompts);
 }
 
 // A query as the proposal draws it. All are logarithms.
@@ -56,13 +81,11 @@ struct ProxySample {
   double presence = 0;  // the chance that a prompt has a token of those that carry the variance
 };
 
-std::vector<ProxySample> proxy_samples(const SampledLayer& layer, const QueryProposal& proposal,
-                                       std::int64_t prompts) {
+std::vector<ProxySample> proxy_samples(const SampledLayer& layer, const QueryProposal& proposal) {
   const auto L = static_cast<double>(layer.length);
-  const std::int64_t count = std::clamp(prompts / kSamplesForProxy, kFewestProxies, kMostProxies);
   std::vector<ProxySample> samples;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const WeightedQuery drawn = proposal.draw(Stream(kProxySeed, static_cast<std::uint64_t>(i)));
+  for (std::uint64_t i = 0; i < kProxies; ++i) {
+    const WeightedQuery drawn = proposal.draw(Stream(kProxySeed, i));
     const QueryLimit limit(layer.tokens, layer.U, drawn.query, TiltOrder::mean);
     const ErrorProxy error = error_proxy(layer.tokens, layer.U, drawn.query, L);
     const double weight = std::log(drawn.weight);
@@ -95,51 +118,15 @@ Carriers carriers_of(const std::vector<ProxySample>& samples, double ErrorProxy:
   return {log_sum_exp(errors) - log_count, -entropy};
 }
 
-// Queries typical of a tilt of their law, along the directions in which scores vary most, are e^{-D} of all.
-// Returns the largest D of those that would add to the error.
-double rare_query_entropy(const SampledLayer& layer, const Measure& queries, double log_mean,
-                          double ErrorProxy::*quantity) {
-  const auto L = static_cast<double>(layer.length);
-  const SymmetricEigenvalues scores =
-      symmetric_eigenvalues(layer.U.transpose() * layer.tokens.covariance() * layer.U);
-  const Matrix spread = queries.covariance();
-  double rarest = 0;
-  const auto look = [&](const Vector& along) {
-    const Tilt tilt = queries.tilt(along, TiltOrder::mean);
-    const double entropy = along.dot(tilt.mean) - tilt.log_partition;
-    const double carried = error_proxy(layer.tokens, layer.U, tilt.mean, L).*quantity - entropy;
-    if (carried > log_mean + std::log(kNegligible)) rarest = std::max(rarest, entropy);
-  };
-  const Eigen::Index size = scores.values.size();
-  for (Eigen::Index k = 0; k < std::min(kAxes, size); ++k) {
-    const Vector axis = scores.vectors.col(size - 1 - k);
-    const double deviation = std::sqrt(axis.dot(spread * axis));
-    if (!(deviation > 0)) continue;
-    for (int i = 0; i < kTilts; ++i) {
-      const double rate = kFirstTilt * std::pow(kTiltRatio, i) / deviation;
-      try {
-        look(rate * axis);
-        look(-rate * axis);
-      } catch (const InputError&) {
-        break;  // as far as the laws go
-      }
-    }
-  }
-  return rarest;
-}
-
-// How many of the samples carry the variance of the worst quantity.
-double log_carrying_samples(const SampledLayer& layer, const Measure& queries, const QueryProposal& proposal,
-                            std::int64_t prompts) {
-  const std::vector<ProxySample> samples = proxy_samples(layer, proposal, prompts);
-  const auto share = [&](double ErrorProxy::*quantity) {
-    const Carriers carriers = carriers_of(samples, quantity);
-    if (proposal.importance()) return carriers.log_share;
-    return std::min(carriers.log_share, -rare_query_entropy(layer, queries, carriers.log_mean, quantity));
-  };
-  double least = share(&ErrorProxy::output);
-  if (layer.gradient_U) least = std::min(least, share(&ErrorProxy::gradient_U));
-  return std::log(static_cast<double>(prompts)) + least;
+// Samples: a query and its prompt.
+Need samples_needed(const SampledLayer& layer, const Measure& queries, const QueryProposal& proposal) {
+  const std::vector<ProxySample> samples = proxy_samples(layer, proposal);
+  const Carriers output = carriers_of(samples, &ErrorProxy::output);
+  const Carriers gradient_U = carriers_of(samples, &ErrorProxy::gradient_U);
+  double log_share = output.log_share;
+  if (layer.gradient_U) log_share = std::min(log_share, gradient_U.log_share);
+  const double entropy = rare_query_entropy(layer, queries, proposal, {output.log_mean, gradient_U.log_mean});
+  return {"queries and tokens", std::log(kFewSamples) - std::min(log_share, -entropy), kFewSamples};
 }
 
 }  // namespace
@@ -154,26 +141,21 @@ std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit
                     limit.entropy, log_length(layer))};
   }
   try {
-    const double log_count = std::log(static_cast<double>(prompts)) + log_length(layer) -
-                             rare_token_entropy(layer.tokens, limit, static_cast<double>(layer.length));
-    if (log_count < std::log(kFewCarriers)) return {few("tokens", log_count, kFewCarriers, prompts)};
+    const double entropy = rare_token_entropy(layer.tokens, limit, static_cast<double>(layer.length));
+    const Need carriers{"tokens", std::log(kFewCarriers) + entropy - log_length(layer), kFewCarriers};
+    return said_of_both(carriers, atoms_needed(layer), prompts);
   } catch (const InputError&) {
     return {kNotKnown};
   }
-  return few_atoms(layer, prompts);
 }
 
 std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
                                      const QueryProposal& proposal, std::int64_t prompts) {
   try {
-    const double log_count = log_carrying_samples(layer, queries, proposal, prompts);
-    if (log_count < std::log(kFewSamples)) {
-      return {few("queries and tokens", log_count, kFewSamples, prompts)};
-    }
+    return said_of_both(samples_needed(layer, queries, proposal), atoms_needed(layer), prompts);
   } catch (const InputError&) {
     return {kNotKnown};
   }
-  return few_atoms(layer, prompts);
 }
 
 }  // namespace largo

@@ -25,10 +25,9 @@ struct SampledLayer {
 std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
                                      std::int64_t prompts);
 
-/// Averaged over queries: too few of the queries that carry the error, or of the tokens that do so at them.
-/// Queries of other laws than Gaussian ones are looked for by tilting their law along the two directions in
-/// which scores vary most; rare ones in other directions, or shells of rare norm in many dimensions, are not
-/// found. Cost: up to 15 tilts for one query in eight, 64 to 256 queries in all.
+/// Averaged over queries: too few of the queries that carry the error (rare_queries.hpp has those that the
+/// proposal does not know of), or of the tokens that do so at them. The number of prompts advised is enough
+/// for nothing to be said. Cost: up to 15 tilts for each of 256 queries, and rare_query_entropy.
 std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
                                      const QueryProposal& proposal, std::int64_t prompts);
 

@@ -15,8 +15,10 @@ struct TokenKurtosis {
 
 /// Moments along a coordinate are bounded by m_{2k} <= (2k)! min_t E[cosh(t x) − 1] / t^{2k}, which needs
 /// log-partitions alone: within factors of 3 and 5 (k = 2, 4) for a Gaussian, 2.5 and 5 for a rare atom. They
-/// are combined by Minkowski's inequality over the four largest coordinates. Looser where rounding hides
-/// atoms, below probabilities of some 1e-13. Cost: at most 150 log-partitions a coordinate.
+/// are combined by Minkowski's inequality over all coordinates. Looser where rounding hides atoms, below
+/// probabilities of some 1e-13. Those of a prompt are summed over its tokens, with the slack of an atom.
+/// Cost: one product with its matrix a coordinate and component for mixtures of Gaussians (0.05 s for 20 of
+/// them in 200 dimensions); for other laws 20 to 150 log-partitions a coordinate; one pass over a prompt.
 TokenKurtosis token_kurtosis(const Measure& law, const ConstMatrixRef& V);
 
 }  // namespace largo

@@ -31,7 +31,7 @@ std::vector<UnitResult> Quantity::evaluate(const UnitInputs& inputs, const Execu
   std::vector<UnitResult> all = compute(inputs, execution);
   assert(all.size() == results_.size());
   for (std::size_t i = 0; i < all.size(); ++i) {
-    const auto& [value, error, given, sampled] = all[i];
+    const auto& [value, error, given, sampled, warning] = all[i];
     if (given && std::isnan(value)) fail(name_, results_[i], value, "a number");
     if (!tolerance || !bounds_errors(inputs) || sampled || std::isnan(error)) continue;
     // Relative; absolute for what is zero to within its error.

@@ -46,6 +46,7 @@ struct UnitResult {
   double error = kUnknown;
   bool given = false;    ///< false for none; a value that came out as NaN is a failure
   bool sampled = false;  ///< the error is a standard error; sampling has seen to the tolerance itself
+  std::string warning;   ///< what the sample may have missed; empty: nothing is known of it
 
   UnitResult() = default;
   explicit UnitResult(double number, double bound = kUnknown) : value(number), error(bound), given(true) {}

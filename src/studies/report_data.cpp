@@ -25,27 +25,40 @@ StudyJson varying_inputs(const StudyTable& table, const StudyRow& row) {
   return cells;
 }
 
-// Where some units have no results: which, and why. Null where there are none.
-StudyJson failures(const StudyTable& table, const std::string& command) {
+// Units about which something was said: which, and what. Null where there are none.
+StudyJson said_of_units(const StudyTable& table, const std::string& command, std::string StudyRow::*what,
+                        StudyJson section) {
   StudyJson columns = table.axes, rows = StudyJson::array();
   columns.push_back("message");
-  std::size_t failed = 0;
+  std::size_t count = 0;
   for (const StudyRow& row : table.rows) {
-    if (row.message.empty() || ++failed > kMostRows) continue;
+    if ((row.*what).empty() || ++count > kMostRows) continue;
     rows.push_back(varying_inputs(table, row));
-    rows.back().push_back(row.message);
+    rows.back().push_back(row.*what);
   }
-  if (failed == 0) return nullptr;
+  if (count == 0) return nullptr;
   const std::string title =
-      failed > kMostRows ? fmt::format("The first {} of them", kMostRows) : "All of them";
-  StudyJson section{{"id", "failures"}, {"title", "Failed units"}};
-  section["statement"] = "Units that have no results, and what was said about them.";
-  section["computed"] = fmt::format("{} of {} units of {}.", failed, table.units, table.quantity);
+      count > kMostRows ? fmt::format("The first {} of them", kMostRows) : "All of them";
+  section["computed"] = fmt::format("{} of {} units of {}.", count, table.units, table.quantity);
   section["numbers"] = StudyJson::array();
   section["tables"] = StudyJson::array({{{"title", title}, {"columns", columns}, {"rows", rows}}});
   section["figures"] = StudyJson::array();
   section["command"] = command;
   return section;
+}
+
+StudyJson failures(const StudyTable& table, const std::string& command) {
+  return said_of_units(table, command, &StudyRow::message,
+                       {{"id", "failures"},
+                        {"title", "Failed units"},
+                        {"statement", "Units that have no results, and what was said about them."}});
+}
+
+StudyJson warnings(const StudyTable& table, const std::string& command) {
+  return said_of_units(table, command, &StudyRow::warning,
+                       {{"id", "warnings"},
+                        {"title", "Units with a warning"},
+                        {"statement", "Sampled units whose errors may be too small, and why."}});
 }
 
 class Section {
@@ -98,6 +111,9 @@ class Section {
     const auto failed = std::count_if(table_.rows.begin(), table_.rows.end(),
                                       [](const StudyRow& row) { return !row.message.empty(); });
     if (failed > 0) list.push_back({{"label", "failed units"}, {"value", failed}});
+    const auto warned = std::count_if(table_.rows.begin(), table_.rows.end(),
+                                      [](const StudyRow& row) { return !row.warning.empty(); });
+    if (warned > 0) list.push_back({{"label", "units with a warning"}, {"value", warned}});
     return list;
   }
 
@@ -140,8 +156,8 @@ std::string report_data(const StudyTable& table, const std::string& command, con
                                  [&](const StudyRow& row) { return !std::isnan(row.results[i].value); });
     if (any) json["sections"].push_back(Section(table, layouts, i).json(command));
   }
-  if (StudyJson section = failures(table, command); !section.is_null()) {
-    json["sections"].push_back(std::move(section));
+  for (StudyJson section : {warnings(table, command), failures(table, command)}) {
+    if (!section.is_null()) json["sections"].push_back(std::move(section));
   }
   // A hash of all results: the same for whoever has the same.
   json["about"] = StudyJson::array({{{"label", "Content"}, {"value", table.content}}});

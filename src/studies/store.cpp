@@ -267,10 +267,11 @@ bool StudyStore::write(const std::vector<FinishedUnit>& finished) {
       insert.bind(3, one.unit);
       insert.bind(4, inputs);
       insert.bind(5, good ? "done" : "failed");
-      if (good) {
+      const std::string& message = good ? one.warning : one.failure;
+      if (message.empty()) {
         insert.bind_null(6);
       } else {
-        insert.bind(6, one.failure);
+        insert.bind(6, message);
       }
       insert.bind(7, one.seconds);
       insert.bind(8, run_);

@@ -4,8 +4,8 @@
 //   runs     one row for each time it was run: version, when, how many units
 //   units    one row for each finished unit: id (hash), ordinal (place in the study, NULL when the study no
 //   longer
-//            has it), inputs (JSON), state (done, failed), message, seconds, run, and NAME and NAME_error of
-//            each result
+//            has it), inputs (JSON), state (done, failed), message (why it failed, or a warning), seconds,
+//            run, and NAME and NAME_error of each result
 //   results  a view of it: unit, name, value, error
 //   points   and another one: the study as a table, inputs and results in its order
 //
@@ -36,6 +36,7 @@ struct FinishedUnit {
   double seconds = 0;
   std::vector<UnitResult> results;  ///< none where it failed
   std::string failure;              ///< why, or empty
+  std::string warning = {};         ///< of what a sample may have missed, or empty
 };
 
 class StudyStore {

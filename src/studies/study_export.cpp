@@ -57,7 +57,7 @@ std::string csv_row(const StudyRow& row) {
   for (const StudyResult& result : row.results) {
     text += fmt::format("{},{},", number_field(result.value), number_field(result.error));
   }
-  return text + fmt::format("{}\n", text_field(row.message));
+  return text + fmt::format("{},{}\n", text_field(row.message), text_field(row.warning));
 }
 
 StudyJson json_row(const StudyHeader& header, const StudyRow& row) {
@@ -77,6 +77,7 @@ StudyJson json_row(const StudyHeader& header, const StudyRow& row) {
     StudyJson& result = one["results"][header.results[i]] = {{"value", number_value_json(value)}};
     if (!std::isnan(error)) result["error"] = number_value_json(error);
   }
+  if (!row.warning.empty()) one["warning"] = row.warning;
   return one;
 }
 
@@ -89,7 +90,7 @@ StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& 
   std::string names;
   for (const std::string& name : header.parameters) names += fmt::format("{},", field(name));
   for (const std::string& name : header.results) names += fmt::format("{0},{0}_error,", field(name));
-  sink(names + "message\n");
+  sink(names + "message,warning\n");
   rows.for_each([&](const StoredUnit& unit) {
     check_stop(execution);
     sink(csv_row(rows.row_of(unit)));

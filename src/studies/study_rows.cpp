@@ -134,7 +134,11 @@ StudyRow StudyRows::row_of(const StoredUnit& unit) const {
     row.inputs.push_back(value == inputs.end() ? StudyValue() : value_of(*value));
   }
   row.results = unit.results;
-  if (!unit.done) row.message = unit.message.empty() ? "failed" : unit.message;
+  if (unit.done) {
+    row.warning = unit.message;
+  } else {
+    row.message = unit.message.empty() ? "failed" : unit.message;
+  }
   return row;
 }
 

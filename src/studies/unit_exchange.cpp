@@ -14,11 +14,22 @@ using Numbers = AlignedVector<double>;
 bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
 
 // Everything as doubles, which is what ranks gather; a message letter by letter.
+void append(Numbers& numbers, const std::string& text) {
+  numbers.push_back(static_cast<double>(text.size()));
+  for (const char c : text) numbers.push_back(static_cast<unsigned char>(c));
+}
+
+std::string read_text(const double*& next) {
+  std::string text(static_cast<std::size_t>(*next++), ' ');
+  for (char& c : text) c = static_cast<char>(static_cast<unsigned char>(*next++));
+  return text;
+}
+
 void append(Numbers& numbers, const FinishedUnit& unit) {
   numbers.push_back(static_cast<double>(unit.unit));
   numbers.push_back(unit.seconds);
-  numbers.push_back(static_cast<double>(unit.failure.size()));
-  for (const char c : unit.failure) numbers.push_back(static_cast<unsigned char>(c));
+  append(numbers, unit.failure);
+  append(numbers, unit.warning);
   for (const UnitResult& result : unit.results) {
     numbers.insert(numbers.end(), {result.value, result.error, result.given ? 1.0 : 0.0});
   }
@@ -28,8 +39,8 @@ FinishedUnit read_unit(const double*& next, std::size_t names) {
   FinishedUnit unit;
   unit.unit = static_cast<std::int64_t>(*next++);
   unit.seconds = *next++;
-  unit.failure.resize(static_cast<std::size_t>(*next++));
-  for (char& c : unit.failure) c = static_cast<char>(static_cast<unsigned char>(*next++));
+  unit.failure = read_text(next);
+  unit.warning = read_text(next);
   if (!unit.failure.empty()) return unit;
   unit.results.resize(names);
   for (UnitResult& result : unit.results) {

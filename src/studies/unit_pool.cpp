@@ -1,5 +1,6 @@
 #include "studies/unit_pool.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <new>
 #include <utility>
@@ -7,6 +8,19 @@
 #include <fmt/format.h>
 
 namespace largo {
+namespace {
+
+// Each once: the results of a unit mostly come from the same samples.
+std::string warning_of(const std::vector<UnitResult>& results) {
+  std::vector<std::string> said;
+  for (const UnitResult& result : results) {
+    const bool fresh = std::find(said.begin(), said.end(), result.warning) == said.end();
+    if (!result.warning.empty() && fresh) said.push_back(result.warning);
+  }
+  return fmt::format("{}", fmt::join(said, "; "));
+}
+
+}  // namespace
 
 FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Execution& execution) {
   FinishedUnit finished;
@@ -16,6 +30,7 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
     const std::vector<StudyValue> values = study.inputs(unit);
     const Quantity& quantity = study.quantity();
     finished.results = quantity.evaluate(UnitInputs(quantity, values), execution);
+    finished.warning = warning_of(finished.results);
   } catch (const Stopped&) {
     throw;
   } catch (const std::bad_alloc&) {

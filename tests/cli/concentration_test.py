@@ -81,11 +81,37 @@ class ConcentrationTest(largo_cli.CliTest):
         for arguments in rare:
             for seed in ("1", "2"):
                 row = self.rows(*arguments, "--d", "1", "--method", "sampled", "--prompts", "200", "--seed", seed)[0]
-                self.assertRegex(row["warnings"][0], "^rare .* carry the spread of the error, some ")
-                self.assertIn("take at least", row["warnings"][0])
+                self.assertRegex(row["warnings"][0],
+                                 "^rare .* carry the spread of the error, of which 200 prompts .*; take at least [0-9]+ prompts$")
         plain = self.rows(*LAYER, "--query-law", "gaussian:cov=0.1*identity", "--U", "0.3*identity", "--L", "100",
                           "--method", "sampled", "--prompts", "1000")[0]
         self.assertNotIn("warnings", plain)
+
+    def test_warnings_are_in_every_output(self):
+        arguments = ["--law", "three-point:mass=1e-7", "--d", "1", "--query", "1", "--L", "100,200", "--method", "sampled",
+                     "--prompts", "200"]
+        text = self.succeed("concentration", *arguments, "--csv", "warned.csv", "--plot", "warned.svg")
+        said = self.rows(*arguments)[0]["warnings"]
+        self.assertIn(said[0], text)
+        with open(self.path("warned.csv"), newline="") as file:
+            table = list(csv.DictReader(file))
+        self.assertEqual(list(table[0])[-1], "warnings")
+        self.assertEqual(table[0]["warnings"], "; ".join(said))
+        with open(self.path("warned.svg"), encoding="utf-8") as file:
+            figure = " ".join(file.read().split())
+        self.assertIn("2 sampled points have a warning", figure)
+        self.succeed("concentration", *LAYER, *QUERY, "--L", "10,100", "--csv", "plain.csv", "--plot", "plain.svg")
+        with open(self.path("plain.csv"), newline="") as file:
+            self.assertEqual({row["warnings"] for row in csv.DictReader(file)}, {""})
+        with open(self.path("plain.svg"), encoding="utf-8") as file:
+            self.assertNotIn("warning", file.read())
+
+    def test_says_what_the_sub_gaussian_constant_is(self):
+        self.write("two.toml", "[[component]]\nweight = 1\nlaw = \"gaussian\"\n[[component]]\nweight = 1\nlaw = \"gaussian\"\nshift = [3, 0, 0]\n")
+        arguments = ["--law", "mixture:two.toml", "--d", "3", "--query", "0.1,0,0", "--L", "10,100"]
+        self.assertEqual(self.json("concentration", *arguments)["fit"]["sub_gaussian_kind"], "at most")
+        self.assertIn("σ at most 1.803 x sigma", self.succeed("concentration", *arguments))
+        self.assertEqual(self.json("concentration", *LAYER, *QUERY, "--L", "10,100")["fit"]["sub_gaussian_kind"], "smallest")
 
     def test_laws_without_formula_are_sampled(self):
         answer = self.json("concentration", "--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--quick")

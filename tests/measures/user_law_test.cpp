@@ -8,9 +8,12 @@
 
 #include <gtest/gtest.h>
 
+#include "largo/measures/affine.hpp"
 #include "largo/measures/gaussian.hpp"
+#include "largo/measures/independent_pair.hpp"
 #include "largo/measures/measure.hpp"
 #include "largo/measures/mixture.hpp"
+#include "largo/measures/sub_gaussian.hpp"
 #include "largo/numerics/check.hpp"
 #include "measures/catalogue.hpp"
 
@@ -117,6 +120,53 @@ TEST(UserLaw, DefaultMeanCovarianceAndConstant) {
   EXPECT_LE(law.sub_gaussian_constant(), 1.5);
   const OnlyLogPartition standard(std::make_shared<GaussianMeasure>(GaussianMeasure::standard(3)));
   EXPECT_NEAR(standard.sub_gaussian_constant(), 1, 1e-9);
+}
+
+// g + x v with x three-valued and v oblique: along v the constant is attained away from zero, found here by a
+// grid on the line. Axes and diagonals see 0.6 of it at most.
+TEST(UserLaw, ConstantIsSearchedInEveryDirection) {
+  for (const std::ptrdiff_t d : {2, 3, 6, 12}) {
+    for (const double mass : {0.5, 0.05, 1e-3}) {
+      Vector v = testing::random_matrix(9, d, 1).cwiseAbs();
+      v = (v.array() + 0.3).matrix().normalized();
+      for (std::ptrdiff_t i = 1; i < d; i += 2) v[i] = -v[i];
+      class Oblique final : public Measure {
+       public:
+        Oblique(Vector direction, double mass)
+            : Measure(direction.size()), v_(std::move(direction)), p_(mass) {}
+        double log_partition(const ConstVectorRef& a) const override {
+          return 0.05 * a.squaredNorm() + line(v_.dot(a));
+        }
+        double line(double t) const { return std::log1p(p_ * (std::cosh(2 * t) - 1)); }
+
+       private:
+        Vector v_;
+        double p_;
+      };
+      const Oblique law(v, mass);
+      double proxy = 4 * mass;
+      for (double t = 0.01; t < 100; t *= 1.01) proxy = std::max(proxy, 2 * law.line(t) / (t * t));
+      const double sigma = std::sqrt(0.1 + proxy);
+      EXPECT_GE(law.sub_gaussian_constant(), 0.999 * sigma) << d << " " << mass;
+      EXPECT_LE(law.sub_gaussian_constant(), 1.0001 * sigma) << d << " " << mass;
+    }
+  }
+}
+
+TEST(UserLaw, SaysWhatItsConstantIs) {
+  const auto own = std::make_shared<LogCosh>(2, 1.0);
+  const auto gaussian = std::make_shared<GaussianMeasure>(GaussianMeasure::standard(2));
+  const auto mixture = [](const MeasurePtr& a, const MeasurePtr& b) {
+    return MixtureMeasure(Vector::Ones(2), {a, b});
+  };
+  EXPECT_EQ(sub_gaussian_kind(*gaussian), SubGaussianKind::smallest);
+  EXPECT_EQ(sub_gaussian_kind(mixture(gaussian, gaussian)), SubGaussianKind::at_most);
+  EXPECT_EQ(sub_gaussian_kind(*own), SubGaussianKind::at_least);
+  EXPECT_EQ(sub_gaussian_kind(mixture(gaussian, own)), SubGaussianKind::at_least);
+  EXPECT_EQ(sub_gaussian_kind(IndependentPair(gaussian, own)), SubGaussianKind::at_least);
+  EXPECT_EQ(sub_gaussian_kind(IndependentPair(gaussian, gaussian)), SubGaussianKind::smallest);
+  EXPECT_EQ(sub_gaussian_kind(AffineMeasure::translation(Vector::Ones(2), gaussian)),
+            SubGaussianKind::at_most);
 }
 
 TEST(UserLaw, BatchesAndProducts) {

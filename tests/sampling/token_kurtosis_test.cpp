@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
+#include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 
 namespace largo {
@@ -47,6 +49,53 @@ TEST(TokenKurtosis, LooksAtTheValuesToo) {
   V << 0, 1;
   EXPECT_LE(kurtosis(law), 10);
   EXPECT_GE(std::exp(token_kurtosis(law, V).fourth), 1e4);
+}
+
+MeasurePtr normal(const Vector& mean, const Vector& variances) {
+  return std::make_shared<GaussianMeasure>(mean, Matrix(variances.asDiagonal()));
+}
+
+// A fifth of the second moment lies in the last coordinate and comes with one token in 10⁹; E‖x‖⁴ is that of
+// the atom, p r⁴, over (4 + p r²)².
+TEST(TokenKurtosis, LooksAtEveryCoordinate) {
+  for (const Eigen::Index d : {5, 40}) {
+    Vector variances = Vector::Constant(d, 4.0 / static_cast<double>(d - 1));
+    variances[d - 1] = 1e-6;
+    const MixtureMeasure law(Vector{{1 - 1e-9, 1e-9}}, {normal(Vector::Zero(d), variances),
+                                                        normal(3e4 * Vector::Unit(d, d - 1), variances)});
+    const double least = 1e-9 * std::pow(3e4, 4) / std::pow(4 + 0.9, 2);
+    EXPECT_GE(kurtosis(law), least) << d;
+    EXPECT_LE(kurtosis(law), 4 * least) << d;
+  }
+}
+
+// In closed form or from log-partitions, it is the same bound.
+TEST(TokenKurtosis, MixturesOfGaussiansAreLawsLikeOthers) {
+  class Opaque final : public Measure {
+   public:
+    explicit Opaque(MeasurePtr law) : Measure(law->dimension()), law_(std::move(law)) {}
+    double log_partition(const ConstVectorRef& a) const override { return law_->log_partition(a); }
+    Tilt tilt(const ConstVectorRef& a, TiltOrder order) const override { return law_->tilt(a, order); }
+
+   private:
+    MeasurePtr law_;
+  };
+  const auto law = std::make_shared<MixtureMeasure>(
+      Vector{{0.9, 0.09, 0.01}}, std::vector<MeasurePtr>{normal(Vector{{1, 0, 2}}, Vector{{1, 2, 0.5}}),
+                                                         normal(Vector{{0, -3, 1}}, Vector{{0, 1, 4}}),
+                                                         normal(Vector{{-5, 9, 9}}, Vector{{1, 1, 1}})});
+  EXPECT_NEAR(kurtosis(*law), kurtosis(Opaque(law)), 1e-9 * kurtosis(*law));
+  EXPECT_NEAR(eighth(*law), eighth(Opaque(law)), 1e-9 * eighth(*law));
+}
+
+TEST(TokenKurtosis, OfAPromptIsThatOfItsTokens) {
+  constexpr int kTokens = 1000;
+  RowMatrix tokens = RowMatrix::Zero(kTokens, 6);
+  tokens(17, 5) = 3;
+  // 1/p − 3 + p... of one atom of probability p = 1e-3, and the slack.
+  EXPECT_GE(kurtosis(EmpiricalMeasure(tokens)), kTokens - 5);
+  EXPECT_LE(kurtosis(EmpiricalMeasure(tokens)), 3 * kTokens);
+  EXPECT_GE(eighth(EmpiricalMeasure(tokens)), kTokens - 5);
 }
 
 // Where rounding hides what atoms do to the log-partition near zero, the bound is loose, and a bound.

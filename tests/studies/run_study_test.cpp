@@ -117,6 +117,18 @@ TEST_F(StudyTest, ProcessesDoNotMatter) {
   }
 }
 
+TEST_F(StudyTest, WarningsAreSentToTheProcessThatWrites) {
+  const Study one = study(
+      "quantity = 'concentration'\n[settings]\nlaw = 'three-point:mass=1e-7'\nd = 1\nquery = '1'\nprompts = "
+      "100\n"
+      "method = 'sampled'\n[grid]\nL = [10, 20, 30, 40]\n");
+  run_on(2,
+         [&](const Ranks& ranks) { run_study(one, path("s.sqlite"), {}, {.threads = 1, .ranks = &ranks}); });
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  ASSERT_EQ(table.rows.size(), 4U);
+  for (const StudyRow& row : table.rows) EXPECT_EQ(row.warning.rfind("rare tokens", 0), 0U) << row.warning;
+}
+
 TEST_F(StudyTest, AllProcessesHearOfAFailure) {
   const Study one = study(kMoments);
   write("bad.sqlite", "this is no store, but a text that is long enough to be looked at as one");

@@ -34,6 +34,32 @@ class StudyExport : public StudyTest {
   }
 };
 
+// A sample that cannot know what it has missed: the store knows, and so does whoever reads it.
+TEST_F(StudyExport, WarningsAreKept) {
+  run_study(study("quantity = 'concentration'\n[settings]\nlaw = 'three-point:mass=1e-7'\nd = 1\nquery = "
+                  "'1'\nprompts = 200\n"
+                  "[grid]\nmethod = ['exact', 'sampled']\nL = [100]\n"),
+            path("s.sqlite"));
+  const StudyTable table = read_study_table(path("s.sqlite"));
+  ASSERT_EQ(table.rows.size(), 2U);
+  EXPECT_EQ(table.rows[0].warning, "");
+  const std::string& said = table.rows[1].warning;
+  EXPECT_EQ(said.rfind("rare tokens carry the spread of the error", 0), 0U) << said;
+  EXPECT_EQ(said.find("rare", 1), std::string::npos) << said;  // once for all results
+  EXPECT_EQ(table.rows[1].message, "");
+  EXPECT_EQ(study_status(path("s.sqlite")).failures.size(), 0U);
+  const std::string csv = csv_of(path("s.sqlite"));
+  EXPECT_NE(csv.find(",message,warning\n"), std::string::npos) << csv;
+  EXPECT_NE(csv.find(",\"" + said + "\"\n"), std::string::npos) << csv;
+  const auto json = nlohmann::json::parse(json_of(path("s.sqlite")));
+  EXPECT_FALSE(json.at("rows")[0].contains("warning"));
+  EXPECT_EQ(json.at("rows")[1].at("warning"), said);
+  EXPECT_TRUE(json.at("rows")[1].contains("results"));
+  const auto sections = nlohmann::json::parse(report_data(table, "largo report")).at("sections");
+  EXPECT_EQ(sections.back().at("id"), "warnings");
+  EXPECT_EQ(sections.back().at("tables")[0].at("rows")[0].back(), said);
+}
+
 // More rows than are read at a time, and rows in another order than that of the study.
 TEST_F(StudyExport, RowByRowIsTheTable) {
   run_study(study("quantity = 'moments'\n[grid]\ns = [1]\nL = '1e3:1e6:500'\n"), path("s.sqlite"));
@@ -99,7 +125,7 @@ TEST_F(StudyExport, FormulasAreTexts) {
     EXPECT_EQ(cell(text), plain);
   }
   execute("UPDATE units SET state = 'failed', message = '=1' WHERE unit = 1");
-  EXPECT_NE(csv_of(path("s.sqlite")).find(",'=1\n"), std::string::npos);
+  EXPECT_NE(csv_of(path("s.sqlite")).find(",'=1,\n"), std::string::npos);
 }
 
 TEST_F(StudyExport, DamageIsSaidInALine) {

@@ -8,6 +8,7 @@
 #include "largo/concentration/asymptotic_exponent.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/error_bound.hpp"
+#include "largo/measures/sub_gaussian.hpp"
 
 namespace largo {
 
@@ -27,6 +28,7 @@ struct ScaleSummary {
 
 struct ConcentrationSummary {
   double sub_gaussian = 0;  ///< of the tokens at scale 1; times the scale it is σ of the bounds
+  SubGaussianKind sub_gaussian_kind = SubGaussianKind::smallest;
   ErrorMethod method = ErrorMethod::exact;  ///< whose rows the bounds are about: exact ones if there are any
   std::optional<BoundReport> output, gradient_V, gradient_U;  ///< none where there is nothing to fit
   std::vector<ScaleSummary> scales;                           ///< in the order of the rows

@@ -27,6 +27,7 @@ class AffineMeasure final : public Measure {
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;
 
+  const MeasurePtr& base() const { return base_; }
   Nesting nesting() const { return nesting_; }
 
  private:

@@ -27,6 +27,8 @@ class IndependentPair final : public Measure {
   /// convolution: InputError, as beyond 2^16 components.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
+  const MeasurePtr& first() const { return first_; }
+  const MeasurePtr& second() const { return second_; }
   Nesting nesting() const { return nesting_; }
 
  private:

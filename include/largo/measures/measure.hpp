@@ -12,7 +12,7 @@
 //                          about 1e-12 (mean) and 1e-9 (covariance) relative to the spread of the law
 //   tilts                  tilt() for each direction, in parallel
 //   mean, covariance       tilt(0)
-//   sub_gaussian_constant  an estimate from below: the supremum over the axes and diagonals only
+//   sub_gaussian_constant  an estimate from below, no bound: what a search of many directions and radii finds
 //   sample, score_law      none: throws InputError
 //   token_leaves           calls sample
 // Override what you know in closed form.
@@ -64,7 +64,7 @@ class Measure {
   virtual Matrix covariance() const;
 
   /// A σ with Λ(a) − <a, mean> ≤ σ²‖a‖²/2 for every a (σ² is a variance proxy of every projection of the
-  /// centred law). Each law says whether its σ is the smallest one or an upper bound.
+  /// centred law). The smallest one, an upper bound, or an estimate: sub_gaussian_kind() says which.
   virtual double sub_gaussian_constant() const;
 
   /// Fills row i with token number first_token + i of the stream: a token depends on (stream, its number)

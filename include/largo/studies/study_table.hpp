@@ -47,6 +47,7 @@ struct StudyRow {
   std::vector<StudyValue> inputs;  ///< in the order of the parameters
   std::vector<StudyResult> results;
   std::string message;  ///< why there are none
+  std::string warning;  ///< what sampled results may have missed, or empty
 };
 
 struct StudyTable {
@@ -72,14 +73,15 @@ struct StudyExtent {
 };
 
 /// Inputs and results, one row for each unit: the columns are the parameters, NAME and NAME_error of each
-/// result, and message. Nothing of times: the same results are the same bytes. A text that a spreadsheet
-/// would take for a formula (it begins with =, +, - or @ and is no list of numbers) has an apostrophe before
-/// it. Errors as study_status; Stopped. Memory: 16 bytes a row, here and below.
+/// result, message and warning. Nothing of times: the same results are the same bytes. A text that a
+/// spreadsheet would take for a formula (it begins with =, +, - or @ and is no list of numbers) has an
+/// apostrophe before it. Errors as study_status; Stopped. Memory: 16 bytes a row, here and below.
 StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& sink,
                             const Execution& execution = {});
 
 /// The same as one JSON object: {"title", "quantity", "version", "content", "units", "configuration", "rows":
-/// [{"inputs", "results": {NAME: {"value", "error"}}}]}; a row without results has "message".
+/// [{"inputs", "results": {NAME: {"value", "error"}}}]}; a row without results has "message",
+/// one whose sample may have missed something "warning".
 /// std::runtime_error, with part of it written, where units were run anew meanwhile.
 StudyExtent write_study_json(const std::filesystem::path& store, const TextSink& sink,
                              const Execution& execution = {});

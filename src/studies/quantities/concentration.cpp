@@ -1,6 +1,8 @@
 // How far attention over L tokens is from its limit.
 #include <memory>
 
+#include <fmt/format.h>
+
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
@@ -39,9 +41,10 @@ AttentionLayer layer_of(const UnitInputs& inputs) {
   return layer;
 }
 
-UnitResult to_result(const ErrorBar& bar, bool sampled) {
+UnitResult to_result(const ErrorBar& bar, const ConcentrationRow& row) {
   UnitResult result(bar.value, bar.error);
-  result.sampled = sampled;
+  result.sampled = row.method == ErrorMethod::sampled;
+  result.warning = fmt::format("{}", fmt::join(row.warnings, "; "));
   return result;
 }
 
@@ -88,8 +91,8 @@ class Concentration final : public Quantity {
     plan.seed = inputs.seed();
     if (inputs.text("precision") == "float64") plan.precision = TokenPrecision::float64;
     const ConcentrationRow row = concentration_grid(layer, plan, execution).at(0);
-    return {to_result(row.output, plan.sampled), to_result(row.gradient_V, plan.sampled),
-            row.gradient_U ? to_result(*row.gradient_U, plan.sampled) : UnitResult()};
+    return {to_result(row.output, row), to_result(row.gradient_V, row),
+            row.gradient_U ? to_result(*row.gradient_U, row) : UnitResult()};
   }
 
  private:

@@ -1,0 +1,120 @@
+#include "measures/sub_gaussian_search.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "largo/numerics/check.hpp"
+#include "largo/numerics/factor.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kNearest = 1.0 / 16, kFarthest = 64;  // in units of 1/scale
+constexpr std::uint64_t kSeed = 7, kRandom = 64;
+constexpr std::size_t kFollowed = 8;
+constexpr int kRounds = 6, kSteps = 10;
+constexpr double kGain = 1e-9;                                        // relative: less is the end
+constexpr double kFirstStep = 1.4142135623730951, kLastStep = 1.001;  // of the radius
+
+struct Found {
+  double value;  // σ²
+  Vector at;
+};
+
+class Search {
+ public:
+  Search(const Measure& law, double scale) : law_(law), scale_(scale), centre_(law.mean()) {}
+
+  void look(const Vector& along) {
+    for (const double sign : {1.0, -1.0}) {
+      Found best{0, {}};
+      for (double radius = kNearest; radius <= kFarthest; radius *= 2) {
+        best = better(best, sign * radius / scale_ * along);
+      }
+      if (best.value > 0) found_.push_back(best);
+    }
+  }
+
+  double best() {
+    std::stable_sort(found_.begin(), found_.end(),
+                     [](const Found& a, const Found& b) { return a.value > b.value; });
+    double largest = 0;
+    for (std::size_t k = 0; k < std::min(kFollowed, found_.size()); ++k) {
+      largest = std::max(largest, followed(found_[k]).value);
+    }
+    return largest;
+  }
+
+ private:
+  // `so_far`, or what is at `a` if it is more.
+  Found better(const Found& so_far, const Vector& a) const {
+    const double value = 2 * (law_.log_partition(a) - a.dot(centre_)) / a.squaredNorm();
+    return value > so_far.value ? Found{value, a} : so_far;
+  }
+
+  Found followed(Found found) const {
+    for (int round = 0; round < kRounds && std::isfinite(found.value); ++round) {
+      const double before = found.value;
+      found = in_radius(in_direction(found));
+      if (!(found.value > before * (1 + kGain))) break;
+    }
+    return found;
+  }
+
+  // Λ − <·, mean> is convex: on the sphere of the radius its gradient, scaled, is never lower.
+  Found in_direction(Found found) const {
+    for (int step = 0; step < kSteps; ++step) {
+      try {
+        const Vector slope = law_.tilt(found.at, TiltOrder::mean).mean - centre_;
+        if (!(slope.norm() > 0)) return found;
+        const Found next = better(found, found.at.norm() / slope.norm() * slope);
+        if (!(next.value > found.value * (1 + kGain))) return next;
+        found = next;
+      } catch (const InputError&) {
+        return found;  // the differences reach farther than Λ is finite
+      }
+    }
+    return found;
+  }
+
+  Found in_radius(Found found) const {
+    double step = kFirstStep;
+    while (step > kLastStep && std::isfinite(found.value)) {
+      const double radius = found.at.norm() * scale_, before = found.value;
+      if (radius * step <= kFarthest) found = better(found, step * found.at);
+      if (found.value == before && radius >= step * kNearest) found = better(found, found.at / step);
+      if (found.value == before) step = std::sqrt(step);
+    }
+    return found;
+  }
+
+  const Measure& law_;
+  double scale_;
+  Vector centre_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+double search_sub_gaussian_constant(const Measure& law, double scale) {
+  const std::ptrdiff_t d = law.dimension();
+  Search search(law, scale);
+  for (std::ptrdiff_t i = 0; i < d; ++i) {
+    search.look(Vector::Unit(d, i));
+    for (std::ptrdiff_t j = 0; j < i; ++j) {
+      search.look((Vector::Unit(d, i) + Vector::Unit(d, j)) / std::sqrt(2.0));
+      search.look((Vector::Unit(d, i) - Vector::Unit(d, j)) / std::sqrt(2.0));
+    }
+  }
+  const SymmetricEigenvalues principal = symmetric_eigenvalues(law.covariance());
+  for (std::ptrdiff_t i = 0; i < d; ++i) search.look(principal.vectors.col(i));
+  for (std::uint64_t i = 0; i < kRandom; ++i) {
+    Vector along(d);
+    Stream(kSeed, i).normals(0, {along.data(), static_cast<std::size_t>(d)});
+    search.look(along.normalized());
+  }
+  return std::sqrt(search.best());
+}
+
+}  // namespace largo
