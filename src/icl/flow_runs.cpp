@@ -58,6 +58,7 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
     flow.trajectory.append_to(run.path, half == 0 ? 0 : run.path.end());
     start = run.path.points().back().parameters;
     run.stationary = flow.stationary;
+    run.flat = flow.flat;
   }
 }
 
@@ -98,6 +99,7 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
     run.path = std::move(flow.flow.trajectory);
     run.map = map_of_flow(plan);
     run.stationary = flow.flow.stationary;
+    run.flat = flow.flow.flat;
     run.balance_drift = flow.flow.drift.back();
     if (std::isinf(L) && run.stationary && plan.problem.score_scale != 0 &&
         is_regular(plan.problem.covariance)) {
@@ -128,7 +130,7 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
   double largest = 0;
   for (std::size_t i = 0; i < points.size(); i += stride) {
     const Vector here = parameters_of(plan, limit, points[i].parameters);
-    largest = std::max(largest, (finite->at(here).gradient - infinite->at(here).gradient).norm());
+    largest = std::max(largest, (finite->at(here).gradient - infinite->at(here).gradient).stableNorm());
   }
   return largest;
 }

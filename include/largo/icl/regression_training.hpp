@@ -80,6 +80,7 @@ struct TrainingRun {
   /// and late tasks; and the error of the nine.
   std::optional<double> record_error;
   bool stationary = false;
+  bool flat = false;  ///< of a flow: see FlowResult::flat, and regression_flow()
   std::int64_t steps = 0;
   std::optional<double> balance_drift;        ///< of flows on the invariant set
   std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt
