@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -16,6 +17,7 @@
 namespace largo {
 namespace {
 
+constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();  // no error is below that, of a risk
 constexpr std::size_t kKnots = 9;
 
 // Risks along a path where they are known, by the number of the record.
@@ -141,6 +143,11 @@ void correct(const TrainingPlan& plan, TrainingRun& run, const KnownRisks& known
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
   run.final_risk =
       regression_risk(plan.problem, run.attention, run.L, run.last, final_nodes(plan), execution);
+  // What is below the rounding of predicting zero is zero, and shown as such.
+  const double value = run.final_risk.value;
+  if (value > kRounding * plan.problem.null_risk()) {
+    run.final_risk.error = std::max(run.final_risk.error, kRounding * value);
+  }
   const KnownRisks known = known_risks(plan, run, execution);
   if (is_softmax_off_the_set(plan, run)) {
     correct(plan, run, known, execution);

@@ -82,6 +82,7 @@ class Train(IclTest):
         run, = self.runs("--d", "2", "--L", "20", "--noise", "1e300")
         self.assertTrue(run["stationary"])
         self.assertAlmostEqual(run["final_risk"], 1, delta=1e-9)
+        self.assertGreater(run["risk_error"], 2e-16)  # no error is below the rounding of its value
 
     def test_outside_the_admissible_range(self):
         answer = self.icl("train", "--d", "2", "--L", "50,inf", "--alpha", "3")
