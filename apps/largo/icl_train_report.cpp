@@ -1,5 +1,6 @@
 #include "icl_train_report.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/core.h>
@@ -34,6 +35,7 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
   json["time"] = run.path.end();
   json["steps"] = run.steps;
   if (run.method == TrainingMethod::flow) json["stationary"] = run.stationary;
+  if (run.flat) json["flat"] = true;
   if (run.balance_drift) json["balance_drift"] = *run.balance_drift;
   if (run.to_limit_flow) {
     json["distance_to_limit_flow"] = run.to_limit_flow->parameters.value;
@@ -104,13 +106,22 @@ void print_runs(const TrainReport& report) {
                length_text(run.L), name_of(run.attention), name_of(run.method),
                shown_risk(run.final_risk.value, report.null_risk), run.final_risk.error,
                run.last.U.leftCols(d).norm(), weight,
-               run.stationary ? "end" : fmt::format("{:.4g}", run.path.end()),
+               run.stationary ? "end"
+               : run.flat     ? "flat"
+                              : fmt::format("{:.4g}", run.path.end()),
                run.to_limit_flow ? fmt::format("{:.4g}", run.to_limit_flow->parameters.value) : "",
                run.gradient_gap ? fmt::format("{:.4g}", *run.gradient_gap) : "");
   }
   fmt::print(
       "to limit: largest distance over time from the flow of the infinite prompt; gap: largest difference of "
       "gradients along it\n");
+  const auto flat = [](const TrainingRun& run) { return run.flat; };
+  if (std::any_of(report.runs.begin(), report.runs.end(), flat)) {
+    fmt::print(
+        "flat: the flow stopped in a valley too flat to be told from rounding; what the risk falls by along "
+        "it "
+        "is not known\n");
+  }
   for (const TrainingRun& run : report.runs) {
     if (!run.noise) continue;
     fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth",

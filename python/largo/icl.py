@@ -150,7 +150,9 @@ class Run:
 
     `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has what else is known:
     "record_error" (of the `risks` of a flow, the last of which is `final_risk`), "balance_drift", "distances_to_limit_flow",
-    "gradient_gap", "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit".
+    "gradient_gap", "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit", and "flat" (the flow stopped
+    in a valley too flat to be told from rounding). `risk_error` of flows off the invariant set knows how far averages over
+    tasks move their ends (docs/icl.md).
     """
 
     L: float

@@ -35,7 +35,8 @@ class Flow:
     """A gradient flow: (m,) `times` of its steps, `risks` and `gradient_norms` there; `path` is (m, n).
 
     `stationary` says whether it came to its end, `to_go` how far away that is (None where there is no estimate),
-    `evaluations` what it cost.
+    `evaluations` what it cost. `flat`: it stopped in a valley whose curvature cannot be told from rounding, and
+    how far that goes on is not known.
     """
 
     times: Array = field(repr=False)
@@ -43,6 +44,7 @@ class Flow:
     risks: Array = field(repr=False)
     gradient_norms: Array = field(repr=False)
     stationary: bool
+    flat: bool
     to_go: Optional[float]
     evaluations: int
 

@@ -114,7 +114,7 @@ py::dict flow(const py::object& risk, const py::object& start, Real<"time"> time
   }
   return py::dict("times"_a = to_numpy(std::move(times)), "path"_a = to_numpy(std::move(path)),
                   "risks"_a = to_numpy(std::move(risks)), "gradient_norms"_a = to_numpy(std::move(norms)),
-                  "stationary"_a = result.stationary,
+                  "stationary"_a = result.stationary, "flat"_a = result.flat,
                   "to_go"_a = result.to_go ? py::object(py::float_(*result.to_go)) : py::none(),
                   "evaluations"_a = result.evaluations);
 }

@@ -63,7 +63,7 @@ py::dict to_dict(const TrainingRun& run) {
   py::dict dict("L"_a = run.L, "attention"_a = run.attention == AttentionKind::softmax ? "softmax" : "linear",
                 "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd", "seed"_a = run.seed,
                 "final_risk"_a = run.final_risk.value, "risk_error"_a = run.final_risk.error,
-                "stationary"_a = run.stationary, "steps"_a = run.steps);
+                "stationary"_a = run.stationary, "flat"_a = run.flat, "steps"_a = run.steps);
   dict["U"] = to_numpy(run.last.U);
   dict["v"] = to_numpy(Vector(run.last.v));
   add_path(dict, run);

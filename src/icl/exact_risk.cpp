@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "icl/general_risk.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
 #include "icl/standard_coordinates.hpp"
@@ -19,15 +20,21 @@
 namespace largo {
 namespace {
 
-// What is below e^-kDepth of an average is left out.
-constexpr double kDepth = 34;
+// How far and how fine the rules go. Steps over s are those at first; over ξ at short lengths. The statistics
+// change where s is about √(2 ln L), within about 1 of s: that rule has a fixed number of nodes there.
+struct Rules {
+  double depth;        // what is below e^-depth of an average is left out
+  double step;         // over s², at first
+  double steps_of_xi;  // in a unit of v, ξ = exp(v - e^-v)
+  double change;       // steps over s² are halved until every other node gives the same but for this
+  double left_out;     // what that makes, of the average of absolute values
+};
+constexpr Rules kFine{34, 0.2, 12, 1e-7, 0};
+constexpr Rules kRough{16, 0.4, 6, 1e-5, 1e-6};
+constexpr double kRounding = 1e-14;
 constexpr double kLeastLength = 1e12;
-// Steps of the rules; over ξ at short lengths. The statistics change where s is about √(2 ln L), within about
-// 1 of s: that rule has a fixed number of nodes there.
-constexpr double kStep = 0.2;   // over s², at first
 constexpr double kShift = 0.3;  // of the first node, in steps: none is at zero, however often they are halved
-constexpr double kStepsOfXi = 12;       // in a unit of v, ξ = exp(v - e^-v)
-constexpr double kStepsPerScore = 0.5;  // more, for each unit of √(2 ln L)
+constexpr double kStepsPerScore = 0.5;  // more over ξ, for each unit of √(2 ln L)
 constexpr double kFirstXi = -3.4;
 // Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
 constexpr double kLargeLimit = 100;
@@ -36,9 +43,9 @@ constexpr double kLargeLimit = 100;
 struct XiNode {
   double xi, weight;
 };
-std::vector<XiNode> xi_rule(double L) {
-  const double step = 1 / (kStepsOfXi + kStepsPerScore * std::sqrt(2 * std::log(L)));
-  const double last = std::sqrt(2 * (kDepth + std::log(std::max(L, kLeastLength))));
+std::vector<XiNode> xi_rule(double L, const Rules& rules) {
+  const double step = 1 / (rules.steps_of_xi + kStepsPerScore * std::sqrt(2 * std::log(L)));
+  const double last = std::sqrt(2 * (rules.depth + std::log(std::max(L, kLeastLength))));
   std::vector<XiNode> nodes;
   for (int i = 0;; ++i) {
     const double v = kFirstXi + step * i, xi = std::exp(v - std::exp(-v));
@@ -57,8 +64,8 @@ struct HalfSums {  // from even nodes and from odd ones
 
 class GivenXi {
  public:
-  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest)
-      : law_(law), table_(table), rest_(rest) {}
+  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest, const Rules& rules)
+      : law_(law), table_(table), rest_(rest), rules_(rules) {}
 
   ScoreFactors factors(double square) {
     if (!(square < kLargestScoreSpread * kLargestScoreSpread)) {
@@ -80,14 +87,15 @@ class GivenXi {
       law_.add_constant(0.5, here, sums.odd);
       return;
     }
-    double step = kStep;
-    add_nodes(kShift * kStep, 2 * step, step, sums.even);
-    add_nodes(kShift * kStep + step, 2 * step, step, sums.odd);
-    for (int i = 0; i < kMostHalvings && change(sums) > kChange; ++i) {
+    const double first = kShift * rules_.step;
+    double step = rules_.step;
+    add_nodes(first, 2 * step, step, sums.even);
+    add_nodes(first + step, 2 * step, step, sums.odd);
+    for (int i = 0; i < kMostHalvings && change(sums) > rules_.change; ++i) {
       sums.even += sums.odd;
       sums.even *= 0.5;
       sums.odd = sums.odd.scores.size() > 0 ? law_.no_sums_with_slopes() : law_.no_sums();
-      add_nodes(kShift * kStep + step / 2, step, step / 2, sums.odd);
+      add_nodes(first + step / 2, step, step / 2, sums.odd);
       step /= 2;
     }
   }
@@ -95,10 +103,9 @@ class GivenXi {
   double error() const { return error_; }  // of the statistics, relative
 
  private:
-  // Steps are halved until every other node gives the same but for this, of all absolute values.
-  static constexpr double kChange = 1e-7;
   static constexpr int kMostHalvings = 5;
 
+  // Of all absolute values.
   static double change(const HalfSums& sums) {
     return std::abs(sums.even.value - sums.odd.value) / (sums.even.size + sums.odd.size);
   }
@@ -107,15 +114,15 @@ class GivenXi {
   // statistics rise from 1/L to 1.
   void add_nodes(double first, double spacing, double weight, ScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
-    const double last = std::sqrt(2 * (kDepth + std::log(std::max(table_.L(), kLeastLength))));
+    const double last = std::sqrt(2 * (rules_.depth + std::log(std::max(table_.L(), kLeastLength))));
     struct Node {
       TaskScores::Place place;
       double size;
     };
     std::vector<Node> nodes;
     double top = -std::numeric_limits<double>::infinity();
-    for (auto i = static_cast<int>(-(std::sqrt(2 * kDepth) + first) / spacing); first + spacing * i < last;
-         ++i) {
+    for (auto i = static_cast<int>(-(std::sqrt(2 * rules_.depth) + first) / spacing);
+         first + spacing * i < last; ++i) {
       Node node{law_.place(first + spacing * i), 0};
       const double square = law_.smallest_square() + node.place.q;
       const ScoreFactors f = factors(std::min(square, kMostSquare));
@@ -126,7 +133,7 @@ class GivenXi {
       nodes.push_back(node);
     }
     for (const auto& [place, size] : nodes) {
-      if (size < top - kDepth) continue;
+      if (size < top - rules_.depth) continue;
       law_.add(place, weight * place.slope, factors(law_.smallest_square() + place.q), sums);
     }
   }
@@ -134,6 +141,7 @@ class GivenXi {
   const TaskScores& law_;
   const SoftmaxTable& table_;
   Rest rest_;
+  const Rules& rules_;
   double error_ = 0;
 };
 
@@ -157,8 +165,8 @@ enum class Wanted { value, gradient };
 
 class ExactRisk {
  public:
-  ExactRisk(const RegressionProblem& problem, double L, const RegressionParameters& given)
-      : coordinates_(problem), table_(SoftmaxTable::shared(L)), parameters_(to_vector(given)) {
+  ExactRisk(const RegressionProblem& problem, double L, const RegressionParameters& given, const Rules& rules)
+      : coordinates_(problem), table_(SoftmaxTable::shared(L)), parameters_(to_vector(given)), rules_(rules) {
     const StandardParameters standard = coordinates_.from(parameters_);
     limit_ = PolynomialRisk(problem, 0).at(parameters_);
     null_ = problem.null_risk();
@@ -202,7 +210,7 @@ class ExactRisk {
   }
 
   RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
-    const std::vector<XiNode> rule = xi_rule(table_->L());
+    const std::vector<XiNode> rule = xi_rule(table_->L(), rules_);
     const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
     const std::size_t width = kScalars + 2 * slopes;
     const auto rows = distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
@@ -240,7 +248,7 @@ class ExactRisk {
 
   void fill(const XiNode& node, Wanted wanted, std::span<double> row) const {
     const TaskScores law(head_, node.xi);
-    GivenXi given(law, *table_, rest_);
+    GivenXi given(law, *table_, rest_, rules_);
     HalfSums sums;
     sums.even = sums.odd = wanted == Wanted::gradient ? law.no_sums_with_slopes() : law.no_sums();
     given.add_to(sums);
@@ -283,14 +291,13 @@ class ExactRisk {
   }
 
   RiskAndGradient result(const Vector& even, const Vector& odd, Wanted wanted) const {
-    constexpr double kRounding = 1e-14;
     const Vector all = even + odd;
     const double value = all[kEven] + all[kOdd], size = all[kSize];
     const double base = rest_ == Rest::of_limit ? limit_.value : null_;
     RiskAndGradient found;
     found.risk.value = base + value;
     const double rules = all[kChange] + std::abs(value - 2 * (even[kEven] + even[kOdd])) +
-                         error_of(value - all[kContour], size) + 10 * all[kTable];
+                         error_of(value - all[kContour], size) + 10 * all[kTable] + rules_.left_out * size;
     found.risk.error = rules + kRounding * (base + size);
     if (wanted == Wanted::value) return found;
     const auto slopes = static_cast<Eigen::Index>(slope_size());
@@ -312,6 +319,7 @@ class ExactRisk {
   StandardCoordinates coordinates_;
   std::shared_ptr<const SoftmaxTable> table_;
   Vector parameters_;
+  Rules rules_;
   RiskPoint limit_;
   double null_ = 0;
   Rest rest_ = Rest::of_limit;
@@ -319,14 +327,15 @@ class ExactRisk {
   TurnedHead head_;
 };
 
-ExactRisk make(const RegressionProblem& problem, double L, const RegressionParameters& parameters) {
+ExactRisk make(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
+               const Rules& rules = kFine) {
   check(problem);
   check_length("exact_risk", L);
   if (std::isinf(L)) fail("exact_risk", "length", L, "finite");
   const Eigen::Index d = problem.dimension();
   check_shape("exact_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
   check_size("exact_risk", "v", parameters.v.size(), d + 1);
-  return {problem, L, parameters};
+  return {problem, L, parameters, rules};
 }
 
 }  // namespace
@@ -334,6 +343,11 @@ ExactRisk make(const RegressionProblem& problem, double L, const RegressionParam
 Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
                     const Execution& execution) {
   return make(problem, L, parameters).compute(Wanted::value, execution).risk;
+}
+
+Estimate rough_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
+                    const Execution& execution) {
+  return make(problem, L, parameters, kRough).compute(Wanted::value, execution).risk;
 }
 
 RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "icl/flow_records.hpp"
 #include "icl/general_risk.hpp"
 #include "icl/path_distance.hpp"
 #include "icl/plan_parts.hpp"
@@ -16,6 +17,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a path
+constexpr int kRoughFlows = 3;          // that tell how far nodes move an end
+constexpr std::int64_t kRoughNodes = 4;
+constexpr double kRoughTolerance = 10;
+constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;  // the next seeds are those of other runs
 
 InvariantPoint invariant_start(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -30,43 +35,8 @@ bool is_regular(const Matrix& covariance) {
 // Over nodes or exact: see softmax_risk_over_nodes().
 enum class Average : std::uint8_t { best, nodes };
 
-// Along a flow whose first half averages over fewer tasks than the second, the risk is looked at over the
-// same tasks throughout. What they miss is known at both ends, and in between about as the risk falls from
-// the one to the other.
-void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
-  const auto best = [&](const Vector& parameters, const TaskNodes& nodes) {
-    const RegressionParameters here = to_parameters(run.map->map(parameters), plan.problem.dimension());
-    return regression_risk(plan.problem, run.attention, run.L, here, nodes, execution);
-  };
-  const TaskNodes some = late_nodes(plan, run.L);
-  const std::vector<TrajectoryPoint>& points = run.path.points();
-  const Estimate start = best(points.front().parameters, some);
-  const Estimate end = best(points.back().parameters, final_nodes(plan));
-  run.final_risk = end;
-  if (run.attention == AttentionKind::softmax && std::isfinite(run.L) &&
-      plan.parameters != Parametrisation::invariant) {
-    const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
-    std::vector<TrajectoryPoint> seen = points;
-    for (TrajectoryPoint& point : seen) {
-      if (point.time > plan.flow.end / 2) break;  // from there on they are over these tasks
-      const RiskPoint here = risk->at(point.parameters);
-      point.risk = here.value;
-      point.gradient_norm = here.gradient.norm();
-    }
-    const double first = seen.front().risk, last = seen.back().risk;
-    Trajectory path;
-    for (std::size_t i = 0; i < seen.size(); ++i) {
-      const double share = first == last ? 1 : std::clamp((first - seen[i].risk) / (first - last), 0.0, 1.0);
-      seen[i].risk += (1 - share) * (start.value - first) + share * (end.value - last);
-      path.add(std::move(seen[i]), run.path.values()[i]);
-    }
-    run.path = std::move(path);
-  }
-  const TrajectoryPoint& middle = run.path.points()[run.path.points().size() / 2];
-  const Estimate there = best(middle.parameters, some);
-  run.record_error = std::max({std::abs(run.path.points().front().risk - start.value) + start.error,
-                               std::abs(middle.risk - there.value) + there.error,
-                               std::abs(run.path.points().back().risk - end.value) + end.error});
+bool is_over_nodes(const TrainingRun& run, Average average) {
+  return average == Average::nodes || (run.attention == AttentionKind::softmax && std::isfinite(run.L));
 }
 
 // Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
@@ -74,21 +44,45 @@ void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution
 void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
   FlowPlan flow_plan = plan.flow;
   flow_plan.method = FlowMethod::krylov;
-  const bool exact =
-      average == Average::best && (run.attention == AttentionKind::linear || std::isinf(run.L));
-  const bool halves = !exact && std::isfinite(plan.flow.end);
+  const bool over_nodes = is_over_nodes(run, average);
+  const bool halves = over_nodes && std::isfinite(plan.flow.end);
   if (halves) flow_plan.end = plan.flow.end / 2;
   Vector start = plan.start;
   for (int half = 0; half < (halves ? 2 : 1); ++half) {
     const TaskNodes nodes = half == 0 ? early_nodes(plan, run.L) : late_nodes(plan, run.L);
-    const auto risk = in_parameters(exact ? general_risk(plan.problem, run.attention, run.L, nodes, execution)
-                                          : softmax_risk_over_nodes(plan.problem, run.L, nodes, execution),
-                                    run.map);
+    const auto risk =
+        in_parameters(over_nodes ? softmax_risk_over_nodes(plan.problem, run.L, nodes, execution)
+                                 : general_risk(plan.problem, run.attention, run.L, nodes, execution),
+                      run.map);
     const FlowResult flow = gradient_flow(*risk, start, flow_plan, execution);
     flow.trajectory.append_to(run.path, half == 0 ? 0 : run.path.end());
     start = run.path.points().back().parameters;
     run.stationary = flow.stationary;
+    run.flat = flow.flat;
   }
+}
+
+// How far the nodes, and the tolerances, move the risk at the end: the most that it differs where flows end
+// that have a quarter of the nodes, others each, and ten times the tolerances. Risks are averages over one
+// set of nodes, so that what these miss is the same at all ends.
+double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
+  const TaskNodes some = late_nodes(plan, run.L);
+  const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
+  const double end = risk->at(run.path.points().back().parameters).value;
+  TrainingPlan rough = plan;
+  rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
+  rough.flow.relative_tolerance *= kRoughTolerance;
+  rough.flow.absolute_tolerance *= kRoughTolerance;
+  double moved = 0;
+  for (int i = 0; i < kRoughFlows; ++i) {
+    rough.nodes.seed += kOtherSeed;
+    TrainingRun other;
+    other.L = run.L;
+    other.map = run.map;
+    general_flow(rough, other, Average::nodes, execution);
+    moved = std::max(moved, std::abs(risk->at(other.path.points().back().parameters).value - end));
+  }
+  return moved;
 }
 
 TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
@@ -105,6 +99,7 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
     run.path = std::move(flow.flow.trajectory);
     run.map = map_of_flow(plan);
     run.stationary = flow.flow.stationary;
+    run.flat = flow.flow.flat;
     run.balance_drift = flow.flow.drift.back();
     if (std::isinf(L) && run.stationary && plan.problem.score_scale != 0 &&
         is_regular(plan.problem.covariance)) {
@@ -118,7 +113,11 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
   const std::vector<TrajectoryPoint>& points = run.path.points();
   run.steps = static_cast<std::int64_t>(points.size()) - 1;
   run.last = to_parameters(run.map->map(points.back().parameters), d);
-  if (average == Average::best) look_at_records(plan, run, execution);
+  if (average == Average::nodes) return run;
+  look_at_records(plan, run, execution);
+  if (plan.parameters != Parametrisation::invariant && is_over_nodes(run, average)) {
+    run.final_risk.error += moved_by_nodes(plan, run, execution);
+  }
   return run;
 }
 
@@ -131,7 +130,7 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
   double largest = 0;
   for (std::size_t i = 0; i < points.size(); i += stride) {
     const Vector here = parameters_of(plan, limit, points[i].parameters);
-    largest = std::max(largest, (finite->at(here).gradient - infinite->at(here).gradient).norm());
+    largest = std::max(largest, (finite->at(here).gradient - infinite->at(here).gradient).stableNorm());
   }
   return largest;
 }

@@ -182,6 +182,24 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
   return identity_map(d * d + 1);
 }
 
+namespace {
+
+// Whether part of <w, x_q> lies where Σ has less than 1/kLargestCondition of its largest variance, but some:
+// to learn it takes so long that what moves cannot be told from rounding.
+bool has_flat_directions(const RegressionProblem& problem) {
+  const SingularValues parts = singular_values(problem.covariance);
+  for (Eigen::Index j = 0; j < parts.values.size(); ++j) {
+    if (parts.values[j] == 0 || parts.values[j] * kLargestCondition > parts.values[0]) continue;
+    const Vector axis = parts.right.col(j);
+    const double tasks = axis.dot(problem.prior_covariance * axis);
+    const double queries = axis.dot(problem.query_covariance * axis);
+    if (0.5 * tasks * queries * kLargestCondition > problem.null_risk()) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,
                                const InvariantPoint& start, const FlowPlan& plan,
                                const Execution& execution) {
@@ -202,6 +220,11 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   // The maps are isometric: pulling back is the inverse on their range.
   const Vector first = to_vector(start) / units.parameters();
   result.flow = units.to_given(gradient_flow(*risk, result.map->pull_back(first, first), natural, execution));
+  if (result.flow.stationary && std::isinf(plan.end) && has_flat_directions(units.problem())) {
+    result.flow.stationary = false;
+    result.flow.flat = true;
+    result.flow.to_go.reset();
+  }
   result.last = to_point(result.map->map(result.flow.trajectory.points().back().parameters), d);
   return result;
 }

@@ -109,6 +109,7 @@ void pass(auto& archive, TrainingRun& run, RunPart part) {
   pass(archive, run.final_risk.error);
   pass(archive, run.record_error);
   pass_whole(archive, run.stationary);
+  pass_whole(archive, run.flat);
   pass_whole(archive, run.steps);
   pass(archive, run.balance_drift);
   pass(archive, run.to_limit_flow);

@@ -161,7 +161,9 @@ Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Inde
 std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
                                               std::int64_t count, std::uint64_t seed,
                                               const Execution& execution) {
+  // Flows have up to three sets of their own, and six that tell their error.
   constexpr std::size_t kKept = 4;
+  constexpr Eigen::Index kKeptValues = Eigen::Index{1} << 21;  // more sets, if they are small
   using Key = std::tuple<Eigen::Index, Eigen::Index, std::int64_t, std::uint64_t>;
   static std::mutex mutex;
   static std::deque<std::pair<Key, std::shared_ptr<const TaskPoints>>> kept;
@@ -176,7 +178,12 @@ std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen
   if (count <= kMostCalibrated) {
     made.weights = calibrated_weights(made.points, made.weights, task_dimension, execution);
   }
-  if (kept.size() == kKept) kept.pop_front();
+  Eigen::Index values = made.points.size();
+  for (const auto& [known, points] : kept) values += points->points.size();
+  while (kept.size() >= kKept && values > kKeptValues) {
+    values -= kept.front().second->points.size();
+    kept.pop_front();
+  }
   kept.emplace_back(key, std::make_shared<const TaskPoints>(std::move(made)));
   return kept.back().second;
 }

@@ -42,7 +42,16 @@ class Search {
 
  private:
   double train(double L) {
-    return regression_flow(problem_, plan_.attention, L, start_, plan_.flow, execution_).flow.last.value;
+    const FlowResult flow =
+        regression_flow(problem_, plan_.attention, L, start_, plan_.flow, execution_).flow;
+    if (flow.flat) {
+      fail("threshold",
+           fmt::format("where training ends at L = {:g} is not known: it stops in a valley of less "
+                       "than 1e-12 of the largest curvature, too flat to be told from rounding; "
+                       "give a covariance with a condition number below 1e12",
+                       L));
+    }
+    return flow.last.value;
   }
 
   double excess(double L) {

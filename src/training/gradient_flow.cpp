@@ -14,7 +14,7 @@ namespace largo {
 namespace {
 
 constexpr const char* kName = "gradient_flow";
-constexpr double kLargestNorm = 1e150;  // of parameters and gradients: their squares are finite
+constexpr double kFarAway = 1e100;  // of the start, or of the way at its slope to a risk of zero
 
 void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) {
   check_size(kName, "start", start.size(), risk.size());
@@ -27,10 +27,17 @@ void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) 
   if (plan.most_steps < 1) fail(kName, "most_steps", static_cast<double>(plan.most_steps), "at least 1");
 }
 
+// How far from zero a flow may come; infinity where the start is so large that only overflow is a bound.
+double bound_of(const ConstVectorRef& start, const RiskPoint& first) {
+  const double way = std::abs(first.value) / norm_of(first.gradient);
+  const double unit = std::max(norm_of(start), way);
+  return kFarAway * (unit > 0 ? unit : 1);
+}
+
 // A flow goes down: where it goes to infinity, or up, its gradient may be that of another function.
-void check_bounds(double time, const Vector& here, const RiskPoint& point, double first_risk) {
+void check_bounds(double time, const Vector& here, const RiskPoint& point, double first_risk, double bound) {
   const double norm = norm_of(here), slope = norm_of(point.gradient);
-  if (norm <= kLargestNorm && slope <= kLargestNorm) return;
+  if (norm <= bound) return;
   fail(kName,
        fmt::format("the flow leaves every bound: at t = {:.6g}, |parameters| = {:.3g} and |gradient| = "
                    "{:.3g}{}",
@@ -76,17 +83,22 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   FlowIntegrator integrator(risk, start, result.last, plan, execution);
   Stationarity stationarity(plan, start, result.last, integrator);
   const bool to_the_end = std::isinf(plan.end);
+  const double bound = bound_of(start, result.last);
   double time = 0;
-  for (std::int64_t step = 0; step < plan.most_steps && time < plan.end && !result.stationary; ++step) {
+  for (std::int64_t step = 0; step < plan.most_steps && time < plan.end && !result.stationary && !result.flat;
+       ++step) {
     time = integrator.step();
     const Vector here = integrator.parameters();
     result.last = finite_risk(risk, here);
-    check_bounds(time, here, result.last, first_risk);
+    check_bounds(time, here, result.last, first_risk, bound);
     const double norm = norm_of(result.last.gradient);
     result.trajectory.add({time, here, result.last.value, norm}, integrator.values_on_step());
     drift.look(here);
     if (plan.progress) plan.progress(time, norm);
-    result.stationary = stationarity.at(time, here, result.last);
+    const bool still = stationarity.at(time, here, result.last);
+    result.stationary = still && !stationarity.is_flat();
+    // With an end in time the valley is followed as far as that goes.
+    result.flat = still && stationarity.is_flat() && to_the_end;
     // Nothing moves any more: the rest of the time needs no steps.
     if (result.stationary && !to_the_end && time < plan.end) {
       time = plan.end;
@@ -97,7 +109,7 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   result.drift = drift.largest();
   result.evaluations =
       integrator.evaluations() + static_cast<std::int64_t>(result.trajectory.points().size());
-  if (to_the_end && !result.stationary) {
+  if (to_the_end && !result.stationary && !result.flat) {
     fail(kName, fmt::format("not stationary after {} steps, at t = {:.4g} (|gradient| = {:.2g}): give an end "
                             "in time, or more steps",
                             plan.most_steps, time, norm_of(result.last.gradient)));

@@ -10,10 +10,11 @@ namespace {
 
 constexpr int kSettledSteps = 3;
 // Of the steepest gradient, or of what the parameters' own rounding is the last bit of:
-constexpr double kGradientNoise = 4e-15;  // rounding
-constexpr double kFlatGradient = 1e-13;   // perhaps rounding
-constexpr double kStepGradient = 1e-5;    // of the relative tolerance: what the errors of long steps leave
-constexpr double kFlat = 1e-12;           // of the largest curvature: differences of gradients give no more
+constexpr double kGradientNoise = 4e-15;    // rounding
+constexpr double kFlatGradient = 1e-13;     // perhaps rounding
+constexpr double kStepGradient = 1e-5;      // of the relative tolerance: what the errors of long steps leave
+constexpr double kFlat = 1e-12;             // of the largest curvature: differences of gradients give no more
+constexpr double kValueRounding = 2.2e-16;  // of the risk that matters: what it may still fall by
 
 // A gradient that turns from step to step without becoming smaller is rounding, however large its terms are.
 bool is_noise(const Vector& before, const Vector& now) {
@@ -41,6 +42,7 @@ bool Stationarity::at(double time, const Vector& parameters, const RiskPoint& po
 
 bool Stationarity::is_still(double time, const Vector& parameters, const RiskPoint& point) {
   to_go_.reset();
+  flat_ = false;
   if (point.gradient.isZero(0)) {
     to_go_ = 0;
     return true;
@@ -56,8 +58,12 @@ bool Stationarity::is_still_by_decay(double time, const Vector& parameters, cons
   if (rate > 0) to_go_ = now / rate;
   const double near = plan_.stationary_tolerance * std::max(largest_, norm_of(parameters));
   const bool small = now <= kStationaryGradient * steepest_;
-  return (small && is_noise(gradient_, gradient)) || now <= kGradientNoise * steepest_ ||
-         (small && to_go_ && *to_go_ <= near) || (now <= kFlatGradient * steepest_ && now * time <= near);
+  if ((small && is_noise(gradient_, gradient)) || now <= kGradientNoise * steepest_ ||
+      (small && to_go_ && *to_go_ <= near)) {
+    return true;
+  }
+  flat_ = now <= kFlatGradient * steepest_ && now * time <= near;
+  return flat_;
 }
 
 bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector& gradient) {
@@ -89,14 +95,20 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
     const double steep = std::abs(slopes[k]);
     const bool known = curvatures[k] > flat;
     if (known) way[k] = slopes[k] / curvatures[k];
-    const bool near = known ? std::abs(way[k]) <= plan_.stationary_tolerance
-                            : std::abs(curvatures[k]) <= flat && steep <= kFlatGradient * rounded;
-    const bool noise = steep <= kGradientNoise * rounded;
-    still = still && (near || noise);
-    all_known = all_known && (known || noise);
+    const bool in_valley = std::abs(curvatures[k]) <= flat;
+    // A step of the natural size, at this slope, makes no difference to the risk: as along x⁴, whose
+    // curvature vanishes with its slope.
+    const bool worthless = in_valley && steep <= kValueRounding * scale_of_risk();
+    const bool noise = steep <= kGradientNoise * rounded || worthless;
+    const bool near = known && std::abs(way[k]) <= plan_.stationary_tolerance;
+    const bool maybe = in_valley && steep <= kFlatGradient * rounded;
+    still = still && (near || noise || maybe);
+    flat_ = flat_ || (maybe && !noise);
+    all_known = all_known && (known || noise) && !worthless;
   }
   // Along a valley flatter than that nothing tells how far it goes.
   if (all_known) to_go_ = norm_of(sizes.cwiseProduct(directions * way));
+  if (!still) flat_ = false;
   return still ||
          (slope.cwiseAbs().maxCoeff() <= small * rounded && is_noise(gradient_.cwiseProduct(sizes), slope));
 }

@@ -18,6 +18,10 @@ class Stationarity {
   /// To be shown every step; whether it is the end.
   bool at(double time, const Vector& parameters, const RiskPoint& point);
 
+  /// Of an end: whether there is a direction in which the gradient is more than rounding, but the risk so
+  /// flat that nothing tells how far it goes on.
+  bool is_flat() const { return flat_; }
+
   /// The way still to go, where it is known.
   std::optional<double> to_go() const { return to_go_; }
 
@@ -29,6 +33,7 @@ class Stationarity {
   const FlowPlan& plan_;
   FlowIntegrator& integrator_;
   int settled_ = 0;
+  bool flat_ = false;
   double steepest_ = 0, largest_;  // on the way: of gradients (with sizes: of risks), of parameters
   double time_ = 0;
   Vector gradient_;  // one step before

@@ -34,6 +34,13 @@ class Threshold(IclTest):
         self.assertIn("alpha = 5", answer["warnings"][0])
         self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.05")["L"], answer["L"])
 
+    def test_what_is_too_flat_is_refused(self):
+        arguments = ("icl", "threshold", "--d", "2", "--query-cov", "identity", "--epsilon", "0.1", "--cov")
+        for small in ("1e-14", "1e-16"):
+            self.refuse(*arguments, f"diag:1,{small}", fragment="not known: it stops in a valley")
+        # Where no query goes there is nothing to learn.
+        self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.1", "--cov", "diag:1,1e-14")["L"], 19)
+
     def test_units_of_the_data_do_not_matter(self):
         for c in ("1e-120", "1e-8", "1e3", "1e120"):
             answer = self.icl("threshold", "--d", "2", "--cov", f"{c}*identity", "--epsilon", repr(0.01 * float(c)))

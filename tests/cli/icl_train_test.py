@@ -71,6 +71,19 @@ class Train(IclTest):
         self.assertLess(run["balance_drift"], 1e-6)
         self.assertLess(run["final_risk"], 1e-12)
 
+    def test_a_flat_valley_is_no_end(self):
+        arguments = ("--d", "2", "--cov", "diag:1,1e-14", "--query-cov", "identity", "--L", "inf")
+        run, = self.runs(*arguments)
+        self.assertEqual((run["stationary"], run["flat"]), (False, True))
+        self.assertIn("flat: ", self.succeed("icl", "train", *arguments))
+        self.assertNotIn("flat", self.runs("--d", "2", "--L", "inf")[0])
+
+    def test_large_noise_is_no_divergence(self):
+        run, = self.runs("--d", "2", "--L", "20", "--noise", "1e300")
+        self.assertTrue(run["stationary"])
+        self.assertAlmostEqual(run["final_risk"], 1, delta=1e-9)
+        self.assertGreater(run["risk_error"], 2e-16)  # no error is below the rounding of its value
+
     def test_outside_the_admissible_range(self):
         answer = self.icl("train", "--d", "2", "--L", "50,inf", "--alpha", "3")
         self.assertIn("alpha = 3", answer["warnings"][0])

@@ -122,6 +122,51 @@ TEST(FlowUnits, TheWayAlongAFlatValleyIsNotKnown) {
   EXPECT_FALSE(gradient_flow(valley(1e-14), Vector{{3, 0}}).to_go.has_value());
 }
 
+// That is neither an end nor an error, but said. With an end in time the valley is followed as far as that
+// goes.
+TEST(FlowUnits, FlatValleysAreNotStationary) {
+  for (const double h : {1e-13, 1e-14}) {
+    const FunctionRisk valley(2, [h](const Vector& p) {
+      const Vector miss{{p[0] - 1, h * (p[1] - 1)}};
+      return RiskPoint{0.5 * (miss[0] * miss[0] + miss[1] * (p[1] - 1)), 0, miss};
+    });
+    const FlowResult to_the_end = gradient_flow(valley, Vector{{3, 0}});
+    EXPECT_FALSE(to_the_end.stationary) << h;
+    EXPECT_TRUE(to_the_end.flat) << h;
+    EXPECT_FALSE(to_the_end.to_go) << h;
+    const FlowResult in_time = gradient_flow(valley, Vector{{3, 0}}, {.end = 1 / h});
+    EXPECT_FALSE(in_time.flat) << h;
+    EXPECT_NEAR(in_time.trajectory.points().back().parameters[1], 1 - std::exp(-1), 1e-3) << h;
+  }
+}
+
+// The curvature of x⁴ vanishes with its slope: it ends where the risk cannot fall any more, by its rounding.
+TEST(FlowUnits, SlowDecayEnds) {
+  const FunctionRisk risk(2, [](const Vector& p) {
+    const double x = p[0], y = p[1];
+    return RiskPoint{x * x * x * x + y * y, 0, Vector{{4 * x * x * x, 2 * y}}};
+  });
+  for (const FlowMethod method : {FlowMethod::dense, FlowMethod::krylov}) {
+    const FlowResult flow = gradient_flow(risk, Vector{{1, 1}}, {.method = method});
+    EXPECT_TRUE(flow.stationary);
+    EXPECT_FALSE(flow.flat);
+    EXPECT_LE(flow.last.value, 2.3e-16);
+  }
+}
+
+// ½ a (x - 1)²: a large risk is no divergence.
+TEST(FlowUnits, RisksOfAnySizeEnd) {
+  for (const double a : {1e-300, 1e-200, 1e200, 1e300}) {
+    const FunctionRisk risk(1, [a](const Vector& p) {
+      const double miss = p[0] - 1;
+      return RiskPoint{0.5 * a * miss * miss, 0, Vector{{a * miss}}};
+    });
+    const FlowResult flow = gradient_flow(risk, Vector{{3}});
+    EXPECT_TRUE(flow.stationary) << a;
+    EXPECT_NEAR(flow.trajectory.points().back().parameters[0], 1, 1e-8) << a;
+  }
+}
+
 TEST(FlowUnits, EverythingAtZero) {
   const FunctionRisk risk(2, [](const Vector& p) {
     const Vector miss{{p[0] - 3e50, 10 * (p[1] + 1e50)}};

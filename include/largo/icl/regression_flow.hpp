@@ -56,7 +56,9 @@ struct RegressionFlow {
 };
 
 /// The flow on invariant_risk() at length L, in flow_parameters(); the balance is its conserved quantity.
-/// Computed in units in which the covariances are of size one: units of the data do not matter. Errors:
+/// Computed in units in which the covariances are of size one: units of the data do not matter. A flow to its
+/// end is flat (FlowResult), not stationary, also where queries and tasks have a share in a direction in
+/// which tokens have less than 1e-12 of the largest variance, but some: there it hardly moves. Errors:
 /// gradient_flow; InputError also where times or risks leave the range of doubles. Cost: some 400 evaluations
 /// of the risk at L = 100, 1500 at L = 1e9.
 RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,

@@ -62,16 +62,25 @@ struct TrainingRun {
   std::uint64_t seed = 1;  ///< of its prompts; on the invariant set it decides nothing of a flow
   TrainingMethod method = TrainingMethod::flow;
   /// Time in units of the flow on the risk with ½. Risks along a flow off the invariant set, at finite L, are
-  /// averages over tasks, the same ones all along, corrected by what they miss at the start and the end:
-  /// there they are regression_risk(). Those of a descent are losses of its batches.
+  /// regression_risk() at nine records (where the flow stays on the set, at all), and in between averages
+  /// over tasks, the same ones all along, corrected by what they miss there; its gradient norms are those of
+  /// the averages, as they are. Those of a descent are losses of its batches.
   Trajectory path;
   std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
   RegressionParameters last;                ///< at its end
-  Estimate final_risk;                      ///< regression_risk() there, whatever the method
-  /// Of a flow: how far the risks along its path are from regression_risk() at its start, middle and end, and
-  /// the error of that.
+  /// regression_risk() at `last`, whatever the method. Off the invariant set flows at finite L follow
+  /// averages over tasks, which move their ends: there the error includes the most that the risk differs at
+  /// the ends of three flows with a quarter of the tasks, other ones, and ten times the tolerances. A
+  /// heuristic, as a rule some times too large; what no set of so many tasks shows (exact_risk.hpp) it does
+  /// not know.
+  Estimate final_risk;
+  /// Of a flow: how far the risks along its path are from regression_risk() at the same parameters. Off the
+  /// invariant set the larger of what the correction from every other one of the nine misses at the others,
+  /// and of what the same interpolation makes, at all records, of the difference between averages over early
+  /// and late tasks; and the error of the nine.
   std::optional<double> record_error;
   bool stationary = false;
+  bool flat = false;  ///< of a flow: see FlowResult::flat, and regression_flow()
   std::int64_t steps = 0;
   std::optional<double> balance_drift;        ///< of flows on the invariant set
   std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt

@@ -41,8 +41,10 @@ struct FlowPlan {
   /// (or 1e-5 relative_tolerance, if that is more) and the way still to go, by the curvature, below this, of
   /// the natural sizes; along directions in which the gradient is rounding only, that is enough. At three
   /// steps in a row. So valleys of the risk are followed to their end, unless they are flatter than 1e-12 of
-  /// it. (Krylov: below kStationaryGradient of the steepest on the way, the way still to go being the
-  /// gradient over its rate of decay.)
+  /// it: such a flow is flat, see FlowResult. Where curvature vanishes with the slope, as along x⁴, it is
+  /// stationary where a step of the natural size would change the risk by less than its rounding. (Krylov:
+  /// below kStationaryGradient of the steepest on the way, the way still to go being the gradient over its
+  /// rate of decay: slower decay, along flatter valleys, it does not see.)
   double stationary_tolerance = 1e-9;
   /// How large changes of the risk are that matter; 0: the largest product of gradient and natural size on
   /// the way. To be given for starts from where the risk falls by more than ten orders of magnitude.
@@ -58,6 +60,10 @@ struct FlowResult {
   Trajectory trajectory;  ///< the start and every step
   RiskPoint last;         ///< at the end
   bool stationary = false;
+  /// It was to run until stationary, and stopped in a valley whose gradient is more than rounding, but whose
+  /// curvature cannot be told from it (1e-12 of the largest, and less): how far the valley goes on, and what
+  /// the risk falls by along it, is not known.
+  bool flat = false;
   std::optional<double> to_go;  ///< the distance to the stationary point, where there is an estimate
   std::vector<double> drift;    ///< largest change of each conserved quantity
   std::int64_t evaluations = 0;
@@ -65,12 +71,12 @@ struct FlowResult {
 
 /// Units do not matter: R(θ) and a R(kθ) have the same flow but for units, to the bit where a and k are
 /// powers of two; and parameters may differ in size by many orders of magnitude (dense). Domain: finite start
-/// of the risk's size, tolerances > 0, end > 0; otherwise InputError. A flow that leaves every bound, meets a
-/// risk or gradient that is not finite, or is not stationary after most_steps steps, is an error too, with a
-/// remedy: all that comes back is finite. Throws Stopped when stopped. Error: some ten times the tolerances,
-/// in parameters; smaller where the flow contracts. The same bits on every machine of one kind. Cost: three
-/// evaluations of the risk a step, and four for each parameter every 20 to 50 steps (dense); five a step
-/// (krylov).
+/// of the risk's size, tolerances > 0, end > 0; otherwise InputError. A flow that comes 1e100 times as far as
+/// its start (or the way at its slope to a risk of zero), meets a risk or gradient that is not finite, or is
+/// not stationary after most_steps steps, is an error too, with a remedy: all that comes back is finite.
+/// Throws Stopped when stopped. Error: some ten times the tolerances, in parameters; smaller where the flow
+/// contracts. The same bits on every machine of one kind. Cost: three evaluations of the risk a step, and
+/// four for each parameter every 20 to 50 steps (dense); five a step (krylov).
 FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan = {},
                          const Execution& execution = {});
 
