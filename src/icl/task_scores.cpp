@@ -29,18 +29,22 @@ using Lane = Eigen::Array<double, kLanes, 1>;
 struct Complex {
   Lane re, im;
 };
-Complex operator+(const Complex& x, const Complex& y) { return {x.re + y.re, x.im + y.im}; }
-Complex operator*(const Complex& x, const Complex& y) {
+EIGEN_STRONG_INLINE Complex operator+(const Complex& x, const Complex& y) {
+  return {x.re + y.re, x.im + y.im};
+}
+EIGEN_STRONG_INLINE Complex operator*(const Complex& x, const Complex& y) {
   return {x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re};
 }
-Complex operator*(double x, const Complex& y) { return {x * y.re, x * y.im}; }
-Complex& operator+=(Complex& x, const Complex& y) {
+EIGEN_STRONG_INLINE Complex operator*(double x, const Complex& y) { return {x * y.re, x * y.im}; }
+EIGEN_STRONG_INLINE Complex& operator+=(Complex& x, const Complex& y) {
   x.re += y.re;
   x.im += y.im;
   return x;
 }
-Complex number(double x) { return {Lane::Constant(x), Lane::Zero()}; }
-double real_sum(const Complex& x, const Complex& y) { return (x.re * y.re - x.im * y.im).sum(); }
+EIGEN_STRONG_INLINE Complex number(double x) { return {Lane::Constant(x), Lane::Zero()}; }
+EIGEN_STRONG_INLINE double real_sum(const Complex& x, const Complex& y) {
+  return (x.re * y.re - x.im * y.im).sum();
+}
 
 using ComplexVector = std::vector<Complex>;
 
