@@ -98,13 +98,13 @@ std::string shown(const toml::node& node) {
 }
 
 // "first:last:count", "…:log" and lists.
-std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string text, const Place& where) {
+std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string_view text, const Place& where) {
   const bool length = parameter.kind == ParameterKind::length;
   Spacing spacing = length ? Spacing::kLog : parameter.spacing;
   for (const auto& [suffix, kind] : {std::pair(":log", Spacing::kLog), std::pair(":even", Spacing::kEven)}) {
     if (!text.ends_with(suffix)) continue;
     spacing = kind;
-    text.resize(text.size() - std::string_view(suffix).size());
+    text.remove_suffix(std::string_view(suffix).size());
     break;
   }
   std::vector<double> numbers;
