@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <memory>
+#include <vector>
 
 #include <oneapi/tbb/parallel_pipeline.h>
 
@@ -45,33 +45,38 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
     return total;
   }
 
-  using Sums = std::shared_ptr<std::vector<WeightedSums>>;
+  // No more tasks are under way than there are places for their sums.
+  const auto places = static_cast<std::size_t>(2 * threads);
+  std::vector<std::vector<WeightedSums>> sums(places);
+  const auto sums_of = [&](std::int64_t first) -> std::vector<WeightedSums>& {
+    return sums[static_cast<std::size_t>(first / per_task) % places];
+  };
   std::int64_t next = 0;
   const auto hand_out = [&](tbb::flow_control& control) {
+    const race_detector::Stage stage;
     const std::int64_t first = next;
     if (first >= segments) control.stop();
     next += per_task;
     return first;
   };
   const auto compute = [&](std::int64_t first) {
-    race_detector::task_begins();
-    auto sums = std::make_shared<std::vector<WeightedSums>>();
+    const race_detector::Stage stage;
     for (std::int64_t k = first; k < std::min(segments, first + per_task); ++k) {
-      sums->push_back(segment_sums(k));
+      sums_of(first).push_back(segment_sums(k));
     }
-    race_detector::task_ends();
-    return sums;
+    return first;
   };
-  const auto merge = [&](const Sums& sums) {
-    race_detector::join();
-    for (const WeightedSums& segment : *sums) total.merge(segment);
-    race_detector::task_ends();
+  const auto merge = [&](std::int64_t first) {
+    const race_detector::Stage stage;
+    for (const WeightedSums& segment : sums_of(first)) total.merge(segment);
+    sums_of(first).clear();
   };
   run_with_threads(execution, [&] {
-    tbb::parallel_pipeline(static_cast<std::size_t>(2 * threads),
-                           tbb::make_filter<void, std::int64_t>(tbb::filter_mode::serial_in_order, hand_out) &
-                               tbb::make_filter<std::int64_t, Sums>(tbb::filter_mode::parallel, compute) &
-                               tbb::make_filter<Sums, void>(tbb::filter_mode::serial_in_order, merge));
+    using First = std::int64_t;
+    tbb::parallel_pipeline(places,
+                           tbb::make_filter<void, First>(tbb::filter_mode::serial_in_order, hand_out) &
+                               tbb::make_filter<First, First>(tbb::filter_mode::parallel, compute) &
+                               tbb::make_filter<First, void>(tbb::filter_mode::serial_in_order, merge));
   });
   return total;
 }

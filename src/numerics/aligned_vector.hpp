@@ -6,9 +6,21 @@
 
 #include <vector>
 
+#include "numerics/race_detector.hpp"
+
+#ifdef LARGO_THREAD_SANITIZER
+#include <boost/align/aligned_allocator.hpp>
+#endif
+
 namespace largo {
 
+#ifdef LARGO_THREAD_SANITIZER
+// It does not see oneTBB hand freed memory from one thread to another, and reports a race.
+template <typename T>
+using AlignedVector = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
+#else
 template <typename T>
 using AlignedVector = std::vector<T, tbb::cache_aligned_allocator<T>>;
+#endif
 
 }  // namespace largo

@@ -45,5 +45,15 @@ struct Task {
   Task& operator=(const Task&) = delete;
   ~Task() { task_ends(); }
 };
+// A stage of a pipeline: what ended before it, of any stage, happens before it.
+struct Stage {
+  Stage() {
+    task_begins();
+    join();
+  }
+  Stage(const Stage&) = delete;
+  Stage& operator=(const Stage&) = delete;
+  ~Stage() { task_ends(); }
+};
 
 }  // namespace largo::race_detector
