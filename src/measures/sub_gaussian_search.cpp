@@ -114,7 +114,8 @@ double search_sub_gaussian_constant(const Measure& law, double scale) {
     Stream(kSeed, i).normals(0, {along.data(), static_cast<std::size_t>(d)});
     search.look(along.normalized());
   }
-  return std::sqrt(search.best());
+  // Next to a = 0 the quotient is the variance.
+  return std::sqrt(std::max(search.best(), principal.values[d - 1]));
 }
 
 }  // namespace largo
