@@ -11,8 +11,7 @@ namespace largo {
 
 inline void check_score_spread(std::string_view function, double s) {
   if (!(s >= 0 && s <= kLargestScoreSpread)) {
-    fail(function, "s", s,
-         "between 0 and 1e6: it is the spread of the scores, scale down U, tokens or query");
+    fail(function, "s", s, "between 0 and 1e6 (the spread of the scores: scale down U, tokens or query)");
   }
 }
 

@@ -3,11 +3,17 @@
 #include "icl/general_risk.hpp"
 #include "icl/path_distance.hpp"
 #include "icl/risk_statistics.hpp"
+#include "largo/icl/exact_risk.hpp"
 #include "largo/icl/parameter_maps.hpp"
 #include "largo/icl/regression_training.hpp"
 #include "largo/numerics/check.hpp"
 
 namespace largo {
+namespace {
+
+constexpr double kWellKnown = 1e-6;  // relative
+
+}  // namespace
 
 Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                          const RegressionParameters& parameters, const TaskNodes& nodes,
@@ -25,6 +31,12 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
       is_invariant(parameters)
           ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))
           : general_risk(problem, attention, L, nodes, execution)->at(values);
+  // Large scores: R_∞ and the rest cancel on the invariant set, but not in exact_risk().
+  if (point.error > kWellKnown * point.value && attention == AttentionKind::softmax && std::isfinite(L) &&
+      d <= kMostExactDimension) {
+    const Estimate better = exact_risk(problem, L, parameters, execution);
+    if (better.error < point.error) return better;
+  }
   return {point.value, point.error};
 }
 
