@@ -15,6 +15,9 @@ namespace {
 
 constexpr const char* kName = "gradient_flow";
 constexpr double kFarAway = 1e100;  // of the start, or of the way at its slope to a risk of zero
+constexpr double kNearZero = 1e-50;
+constexpr double kRise = 0.01;       // of the risk
+constexpr double kShortStep = 1e-4;  // of the whole way
 
 void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) {
   check_size(kName, "start", start.size(), risk.size());
@@ -27,11 +30,12 @@ void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) 
   if (plan.most_steps < 1) fail(kName, "most_steps", static_cast<double>(plan.most_steps), "at least 1");
 }
 
-// How far from zero a flow may come; infinity where the start is so large that only overflow is a bound.
+// How far from zero a flow may come; infinity where the start is so large that only overflow is a bound. A
+// start next to zero, of a risk next to zero, says nothing of how far the minimum is.
 double bound_of(const ConstVectorRef& start, const RiskPoint& first) {
   const double way = std::abs(first.value) / norm_of(first.gradient);
   const double unit = std::max(norm_of(start), way);
-  return kFarAway * (unit > 0 ? unit : 1);
+  return kFarAway * (unit > kNearZero ? unit : 1);
 }
 
 // A flow goes down: where it goes to infinity, or up, its gradient may be that of another function.
@@ -44,6 +48,27 @@ void check_bounds(double time, const Vector& here, const RiskPoint& point, doubl
                    time, norm, slope,
                    point.value > first_risk ? "; the risk rises on the way, so check the sign of the gradient"
                                             : "; the risk has no minimum on this way"));
+}
+
+// A risk that rises more than errors of steps make it rise, along a flow that goes against the slope where it
+// is steepest: a flow in a given time may end before it is far away, and a maximum is stationary too.
+void check_fall(const Risk& risk, const Trajectory& trajectory) {
+  const std::vector<TrajectoryPoint>& points = trajectory.points();
+  const double first = points.front().risk, last = points.back().risk;
+  if (!(last - first > kRise * std::max(std::abs(first), std::abs(last)))) return;
+  const auto steepest = std::max_element(
+      points.begin(), points.end(),
+      [](const TrajectoryPoint& a, const TrajectoryPoint& b) { return a.gradient_norm < b.gradient_norm; });
+  const Vector slope = finite_risk(risk, steepest->parameters).gradient;
+  const double length = norm_of(points.back().parameters - points.front().parameters);
+  const Vector step = kShortStep * length / norm_of(slope) * slope;
+  if (finite_risk(risk, steepest->parameters + step).value >=
+      finite_risk(risk, steepest->parameters - step).value) {
+    return;
+  }
+  fail(kName, fmt::format("the risk rises, from {:.6g} to {:.6g}, where a gradient flow makes it fall: the "
+                          "gradient is not that of the risk, check its sign",
+                          first, last));
 }
 
 // What conserved quantities were, and how far they drift.
@@ -105,6 +130,7 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
       result.trajectory.add({time, here, result.last.value, norm}, here);
     }
   }
+  check_fall(risk, result.trajectory);
   result.to_go = stationarity.to_go();
   result.drift = drift.largest();
   result.evaluations =

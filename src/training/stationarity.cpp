@@ -54,12 +54,12 @@ bool Stationarity::is_still(double time, const Vector& parameters, const RiskPoi
 bool Stationarity::is_still_by_decay(double time, const Vector& parameters, const Vector& gradient) {
   const double before = norm_of(gradient_), now = norm_of(gradient);
   steepest_ = std::max(steepest_, now);
+  // As far as the decay shows: what decays more slowly, along flatter valleys, it does not.
   const double rate = std::log(before / now) / (time - time_);
-  if (rate > 0) to_go_ = now / rate;
   const double near = plan_.stationary_tolerance * std::max(largest_, norm_of(parameters));
   const bool small = now <= kStationaryGradient * steepest_;
   if ((small && is_noise(gradient_, gradient)) || now <= kGradientNoise * steepest_ ||
-      (small && to_go_ && *to_go_ <= near)) {
+      (small && rate > 0 && now / rate <= near)) {
     return true;
   }
   flat_ = now <= kFlatGradient * steepest_ && now * time <= near;

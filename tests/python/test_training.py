@@ -192,3 +192,17 @@ def test_records_of_a_flow_off_the_invariant_set():
     assert run.risks[-1] == pytest.approx(run.final_risk, abs=1e-12)
     assert np.diff(run.risks).max() < 1e-4
     assert 0 < run.details["record_error"] < 1e-2 and 0 < run.risk_error < 1e-2
+
+
+def test_a_gradient_of_the_wrong_sign_is_said():
+    """In a short time, where the risk is bounded, or towards infinity: the risk rises, and the message says what that means."""
+    start = [1.0, 2.0]
+    for risk, options in ((lambda x: (float(x @ x) / 2, -x), {"time": 5.0}),
+                          (lambda x: (float(np.cos(x).sum()), np.sin(x)), {})):
+        with pytest.raises(ValueError, match="check its sign"):
+            largo.training.flow(risk, start, **options)
+
+
+def test_a_start_next_to_zero_says_nothing_of_the_way():
+    flow = largo.training.flow(lambda x: (float(x @ x) / 2 - x.sum(), x - 1), [1e-120])
+    assert flow.stationary and flow.end[0] == pytest.approx(1)
