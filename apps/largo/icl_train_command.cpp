@@ -162,7 +162,10 @@ void add_icl_train_command(CLI::App& icl) {
                    "invariant: A and b; merged: U and v; factored: K, Q, V and the output row")
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
-  command->add_option("--time", options->time, "end of the flow (until stationary, or as far as sgd goes)")
+  command
+      ->add_option(
+          "--time", options->time,
+          "end of the flow (until stationary; 1000 for merged and factored; as far as sgd goes beside it)")
       ->transform(positive_or_inf());
   command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
       ->transform(finite_number())

@@ -118,9 +118,8 @@ void print_runs(const TrainReport& report) {
   const auto flat = [](const TrainingRun& run) { return run.flat; };
   if (std::any_of(report.runs.begin(), report.runs.end(), flat)) {
     fmt::print(
-        "flat: the flow stopped in a valley too flat to be told from rounding; what the risk falls by along "
-        "it "
-        "is not known\n");
+        "flat: the flow stopped where its motion cannot be told from rounding, before its end; the risk "
+        "could still fall\n");
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.noise) continue;

@@ -367,8 +367,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           progress: Progress = None) -> List[Run]:
     """Trains at every length: gradient flow on the risk without sampled prompts ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
 
-    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on until
-    stationary, to `time`, or as far as the descent beside them. With `checkpoints`, a folder, descents that were stopped go on. Times
+    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on to `time`,
+    as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000). With `checkpoints`, a folder, descents that were stopped go on. Times
     are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
     descent is made with so many (up to 4096): `seed`, `seed` + 1 and so on, each the run that it is alone.
 

@@ -10,6 +10,7 @@
 #include "icl/path_distance.hpp"
 #include "icl/plan_parts.hpp"
 #include "largo/icl/parameter_maps.hpp"
+#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 
 namespace largo {
@@ -20,6 +21,8 @@ constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a
 constexpr int kRoughFlows = 3;          // that tell how far nodes move an end
 constexpr std::int64_t kRoughNodes = 4;
 constexpr double kRoughTolerance = 10;
+constexpr std::int64_t kRoughSteps = 3, kFewestSteps = 1000;  // times those of the flow itself, or these
+constexpr double kSafety = 2;  // ends may be moved in the same way by all sets of nodes
 constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;  // the next seeds are those of other runs
 
 InvariantPoint invariant_start(const TrainingPlan& plan) {
@@ -62,25 +65,35 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
   }
 }
 
-// How far the nodes, and the tolerances, move the risk at the end: the most that it differs where flows end
-// that have a quarter of the nodes, others each, and ten times the tolerances. Risks are averages over one
-// set of nodes, so that what these miss is the same at all ends.
+// Twice how far the nodes, and the tolerances, move the risk at the end: the most that it differs where flows
+// end that have a quarter of the nodes, others each, and ten times the tolerances. Risks are averages over
+// one set of nodes, so that what these miss is the same at all ends. Where such a flow does not come to its
+// end in three times as many steps, nodes matter so much that nothing is known of the end: all that was
+// gained.
 double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
   const TaskNodes some = late_nodes(plan, run.L);
   const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
-  const double end = risk->at(run.path.points().back().parameters).value;
+  const auto risk_at = [&](const TrainingRun& of) {
+    return risk->at(of.path.points().back().parameters).value;
+  };
+  const double end = risk_at(run);
   TrainingPlan rough = plan;
   rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
   rough.flow.relative_tolerance *= kRoughTolerance;
   rough.flow.absolute_tolerance *= kRoughTolerance;
+  rough.flow.most_steps = std::min(plan.flow.most_steps, std::max(kRoughSteps * run.steps, kFewestSteps));
   double moved = 0;
   for (int i = 0; i < kRoughFlows; ++i) {
     rough.nodes.seed += kOtherSeed;
     TrainingRun other;
     other.L = run.L;
     other.map = run.map;
-    general_flow(rough, other, Average::nodes, execution);
-    moved = std::max(moved, std::abs(risk->at(other.path.points().back().parameters).value - end));
+    try {
+      general_flow(rough, other, Average::nodes, execution);
+      moved = std::max(moved, kSafety * std::abs(risk_at(other) - end));
+    } catch (const InputError&) {
+      moved = std::max(moved, std::abs(risk->at(plan.start).value - end));
+    }
   }
   return moved;
 }

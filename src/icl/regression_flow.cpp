@@ -16,6 +16,7 @@ namespace {
 
 constexpr Eigen::Index kMostDense = 128;
 constexpr double kLargestCondition = 1e12;
+constexpr double kLeftAtAnEnd = 1e-12;  // of the risk of predicting zero
 // Off-diagonal entries below this share are rounding.
 constexpr double kDiagonal = 1e-13;
 
@@ -184,18 +185,33 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
 
 namespace {
 
-// Whether part of <w, x_q> lies where Σ has less than 1/kLargestCondition of its largest variance, but some:
-// to learn it takes so long that what moves cannot be told from rounding.
-bool has_flat_directions(const RegressionProblem& problem) {
-  const SingularValues parts = singular_values(problem.covariance);
-  for (Eigen::Index j = 0; j < parts.values.size(); ++j) {
-    if (parts.values[j] == 0 || parts.values[j] * kLargestCondition > parts.values[0]) continue;
-    const Vector axis = parts.right.col(j);
-    const double tasks = axis.dot(problem.prior_covariance * axis);
-    const double queries = axis.dot(problem.query_covariance * axis);
-    if (0.5 * tasks * queries * kLargestCondition > problem.null_risk()) return true;
+// Where Σ has some variance, but little, A moves so slowly that a flow seems to be at its end long before it
+// is. By the gradient G, and the curvature of linear attention's risk, along single entries of A in the axes
+// of Σ; what an entry can make of the risk is bounded by what its part of <w, x_q> is worth.
+double left_to_gain(const RegressionProblem& problem, double L, const InvariantPoint& at, const Matrix& G) {
+  const SymmetricEigenvalues parts = symmetric_eigenvalues(problem.covariance);
+  const Eigen::Index d = problem.dimension();
+  const double largest = parts.values[d - 1];
+  // The variances of a matrix that is not diagonal have rounding of this size.
+  const double rounding =
+      problem.covariance.isDiagonal(0) ? 0 : std::numeric_limits<double>::epsilon() * static_cast<double>(d);
+  const Matrix axes = parts.vectors, slopes = axes.transpose() * G * axes, A = axes.transpose() * at.A * axes;
+  const Vector tasks = (axes.transpose() * problem.prior_covariance * axes).diagonal();
+  const Vector queries = (axes.transpose() * problem.query_covariance * axes).diagonal();
+  const double label = (problem.covariance * problem.prior_covariance).trace() + problem.noise;
+  double sum = 0;
+  for (Eigen::Index i = 0; i < d; ++i) {
+    if (!(parts.values[i] > rounding * largest)) continue;
+    for (Eigen::Index j = 0; j < d; ++j) {
+      const double slope = slopes(i, j), worth = 0.5 * tasks[i] * queries[j];
+      if (slope == 0 || !(worth > 0)) continue;
+      const double change = problem.score_scale * at.b * parts.values[i];  // of a prediction, by A_ij
+      const double wrong = change * A(i, j) - (i == j ? 1 : 0), most = worth * (1 + wrong * wrong);
+      const double curvature = change * change * queries[j] * (tasks[i] + label / (L * parts.values[i]));
+      sum += slope * slope < 2 * most * curvature ? slope * slope / (2 * curvature) : most;
+    }
   }
-  return false;
+  return sum;
 }
 
 }  // namespace
@@ -219,12 +235,17 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   if (natural.risk_scale == 0) natural.risk_scale = units.problem().null_risk();
   // The maps are isometric: pulling back is the inverse on their range.
   const Vector first = to_vector(start) / units.parameters();
-  result.flow = units.to_given(gradient_flow(*risk, result.map->pull_back(first, first), natural, execution));
-  if (result.flow.stationary && std::isinf(plan.end) && has_flat_directions(units.problem())) {
-    result.flow.stationary = false;
-    result.flow.flat = true;
-    result.flow.to_go.reset();
+  FlowResult flow = gradient_flow(*risk, result.map->pull_back(first, first), natural, execution);
+  if (std::isinf(plan.end)) {
+    const Vector last = result.map->map(flow.trajectory.points().back().parameters);
+    const Vector slope = invariant_risk(units.problem(), attention, L)->at(last).gradient;
+    const double left = left_to_gain(units.problem(), L, to_point(last, d), slope.head(d * d).reshaped(d, d));
+    result.unfinished = units.risk() * left;
+    flow.flat = left > kLeftAtAnEnd * units.problem().null_risk();
+    flow.stationary = !flow.flat;
+    if (flow.flat) flow.to_go.reset();
   }
+  result.flow = units.to_given(std::move(flow));
   result.last = to_point(result.map->map(result.flow.trajectory.points().back().parameters), d);
   return result;
 }

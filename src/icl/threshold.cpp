@@ -14,6 +14,7 @@ namespace {
 
 constexpr double kResolution = 1e-9;  // of trained risks, and so of long lengths
 constexpr double kFirstGuess = 64;
+constexpr double kUnfinished = 1e-4;  // of epsilon: what risks may still fall by, and L is uncertain by
 // Risks carry rounding of this size: at a tie the length is enough.
 constexpr double kRounding = 1e-13;
 
@@ -24,6 +25,7 @@ class Search {
       : problem_(std::move(problem)),
         epsilon_(epsilon / unit * (1 + kRounding)),
         given_(epsilon),
+        unit_(unit),
         start_(std::move(start)),
         plan_(plan),
         execution_(execution) {
@@ -42,16 +44,16 @@ class Search {
 
  private:
   double train(double L) {
-    const FlowResult flow =
-        regression_flow(problem_, plan_.attention, L, start_, plan_.flow, execution_).flow;
-    if (flow.flat) {
-      fail("threshold",
-           fmt::format("where training ends at L = {:g} is not known: it stops in a valley of less "
-                       "than 1e-12 of the largest curvature, too flat to be told from rounding; "
-                       "give a covariance with a condition number below 1e12",
-                       L));
+    const RegressionFlow flow = regression_flow(problem_, plan_.attention, L, start_, plan_.flow, execution_);
+    if (flow.flow.flat && flow.unfinished > kUnfinished * epsilon_) {
+      fail(
+          "threshold",
+          fmt::format("where training ends at L = {:g} is not known: in directions in which tokens, tasks or "
+                      "queries vary little it is too slow to be told from rounding, and the risk may still "
+                      "fall by {:.2g}; take an epsilon of at least {:.2g}",
+                      L, unit_ * flow.unfinished, unit_ * flow.unfinished / kUnfinished));
     }
-    return flow.last.value;
+    return flow.flow.last.value;
   }
 
   double excess(double L) {
@@ -103,7 +105,7 @@ class Search {
 
   const RegressionProblem problem_;
   double epsilon_;  // in units of the problem
-  double given_;
+  double given_, unit_;
   const InvariantPoint start_;
   const ThresholdPlan& plan_;
   const Execution& execution_;

@@ -37,7 +37,13 @@ class Threshold(IclTest):
     def test_what_is_too_flat_is_refused(self):
         arguments = ("icl", "threshold", "--d", "2", "--query-cov", "identity", "--epsilon", "0.1", "--cov")
         for small in ("1e-14", "1e-16"):
-            self.refuse(*arguments, f"diag:1,{small}", fragment="not known: it stops in a valley")
+            self.refuse(*arguments, f"diag:1,{small}", fragment="is not known: in directions in which tokens")
+        self.refuse("icl", "threshold", "--d", "2", "--cov", "diag:1,1e-8", "--epsilon", "1e-9", fragment="may still fall by 5e-09")
+        # What is too slow to be followed does not matter for larger epsilons.
+        for problem, L in (("--cov diag:1,3e-7", 365), ("--cov diag:1,1e-7", 365), ("--cov diag:1,1e-8", 365),
+                           ("--cov diag:1,1e-2 --prior diag:1,1e-10", 365), ("--prior diag:1,1e-13", 365),
+                           ("--query-cov diag:1,1e-13", 615)):
+            self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.01", *problem.split())["L"], L, problem)
         # Where no query goes there is nothing to learn.
         self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.1", "--cov", "diag:1,1e-14")["L"], 19)
 

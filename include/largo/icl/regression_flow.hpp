@@ -50,15 +50,18 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
 struct RegressionFlow {
   double L = 1;
   AttentionKind attention = AttentionKind::softmax;
-  FlowResult flow;                          ///< in the parameters of `map`
-  InvariantPoint last;                      ///< at its end
+  FlowResult flow;      ///< in the parameters of `map`
+  InvariantPoint last;  ///< at its end
+  /// Of a flow to its end: what the risk may still fall by, because some directions move too slowly to be
+  /// told from rounding. An estimate, by the curvature of linear attention, one entry of A at a time.
+  double unfinished = 0;
   std::shared_ptr<const ParameterMap> map;  ///< to the parameters of invariant_risk()
 };
 
 /// The flow on invariant_risk() at length L, in flow_parameters(); the balance is its conserved quantity.
 /// Computed in units in which the covariances are of size one: units of the data do not matter. A flow to its
-/// end is flat (FlowResult), not stationary, also where queries and tasks have a share in a direction in
-/// which tokens have less than 1e-12 of the largest variance, but some: there it hardly moves. Errors:
+/// end is flat (FlowResult), not stationary, where more than 1e-12 of the risk of predicting zero is
+/// unfinished, and nowhere else: in directions in which tokens have little variance it hardly moves. Errors:
 /// gradient_flow; InputError also where times or risks leave the range of doubles. Cost: some 400 evaluations
 /// of the risk at L = 100, 1500 at L = 1e9.
 RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,

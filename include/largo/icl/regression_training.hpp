@@ -69,9 +69,10 @@ struct TrainingRun {
   std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
   RegressionParameters last;                ///< at its end
   /// regression_risk() at `last`, whatever the method. Off the invariant set flows at finite L follow
-  /// averages over tasks, which move their ends: there the error includes the most that the risk differs at
-  /// the ends of three flows with a quarter of the tasks, other ones, and ten times the tolerances. A
-  /// heuristic, as a rule some times too large; what no set of so many tasks shows (exact_risk.hpp) it does
+  /// averages over tasks, which move their ends: there the error includes twice the most that the risk
+  /// differs at the ends of three flows over a quarter as many tasks, drawn anew, with ten times the
+  /// tolerances (or all that training gained, if one of them does not end in three times as many steps). A
+  /// heuristic, usually several times too large; what no set of so many tasks shows (exact_risk.hpp) it does
   /// not know.
   Estimate final_risk;
   /// Of a flow: how far the risks along its path are from regression_risk() at the same parameters. Off the

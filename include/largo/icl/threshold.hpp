@@ -34,8 +34,9 @@ struct Threshold {
 /// risks in which they are of size one: the answer does not depend on the units of the data. The trained risk
 /// is taken to fall with L: lengths are bracketed, then closed in on by the secant of the logarithm, and both
 /// L and L - 1 are trained. Domain: ε > 0, and reached by a prompt of at most kLongestThreshold tokens;
-/// otherwise, and where a training is flat (FlowResult), InputError. L is exact below 1e9 (for ε times 1 +
-/// 1e-13, which settles ties), to 1e-9 beyond. Cost: some ten trainings.
+/// otherwise, and where a training is flat with more than 1e-4 of ε unfinished (RegressionFlow),
+/// InputError. L is exact below 1e9 (for ε times 1 + 1e-13, which settles ties), to 1e-9 beyond; where
+/// something is unfinished, to that share of ε. Cost: some ten trainings.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan = {}, const Execution& execution = {});
 
