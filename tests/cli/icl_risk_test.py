@@ -113,6 +113,13 @@ class Risk(IclTest):
         risks = [row["softmax"]["value"] for row in self.json("icl", "risk", "--d", "2", "--L", "10,10.5,11")["rows"]]
         self.assertTrue(risks[0] > risks[1] > risks[2])
 
+    def test_large_scores_keep_their_digits(self):
+        """R_inf is 2.4e9: as a sum of it and the rest the risk would have an error of 0.4."""
+        row, = self.json("icl", "risk", "--d", "1", "--L", "30", "--A", "7e4*identity", "--b", "1")["rows"]
+        self.assertLess(row["softmax"]["error"], 1e-5)
+        off, = self.json("icl", "risk", "--d", "1", "--L", "30", "--U", "diag:7e4,0", "--V", "identity")["rows"]
+        self.assertAlmostEqual(row["softmax"]["value"], off["softmax"]["value"], delta=1e-5)
+
     def test_bad_input(self):
         good = ["--d", "2", "--L", "10"]
         for arguments, fragment in (

@@ -77,6 +77,14 @@ class Train(IclTest):
         self.assertEqual((run["stationary"], run["flat"]), (False, True))
         self.assertIn("flat: ", self.succeed("icl", "train", *arguments))
         self.assertNotIn("flat", self.runs("--d", "2", "--L", "inf")[0])
+        # However small the variance is: what is left to gain counts.
+        for small in ("1e-7", "1e-8", "1e-9"):
+            self.assertTrue(self.runs("--d", "2", "--cov", f"diag:1,{small}", "--L", "inf")[0]["flat"], small)
+
+    def test_tasks_that_matter_widen_the_error(self):
+        """Flows over fewer tasks do not come to an end here: the run does, and its error says that nothing is known of it."""
+        run, = self.runs("--d", "2", "--L", "10", "--parameters", "factored", "--time", "20", "--cov", "1e2*identity", "--nodes", "512")
+        self.assertGreater(run["risk_error"], run["final_risk"])
 
     def test_large_noise_is_no_divergence(self):
         run, = self.runs("--d", "2", "--L", "20", "--noise", "1e300")

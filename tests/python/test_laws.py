@@ -160,3 +160,11 @@ def test_threads_of_python():
     for worker in workers:
         worker.join(timeout=60)
     assert len(answers) == 4 and all(np.array_equal(one, answers[0]) for one in answers)
+
+
+def test_a_constant_is_at_least_the_standard_deviation():
+    class Signs(largo.Law):
+        def log_partition(self, a):
+            return float(np.logaddexp(a[0], -a[0]) - np.log(2))
+
+    assert Signs(1).sub_gaussian_constant() >= 1 - 1e-6  # what a search away from zero finds is 0.99967
