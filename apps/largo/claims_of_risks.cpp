@@ -39,24 +39,25 @@ Head head_of(Eigen::Index d) {
 Claim slow_limit_claim(const ClaimOptions& options) {
   Claim claim{
       .id = "slow-limit",
-      .title = "Risks that approach their limit more slowly than any power",
+      .title = "Off the invariant set risks approach their limit more and more slowly",
       .source = "ours, beyond Theorem 5.2",
       .statement =
           "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
           "large "
-          "as their product, and carry the difference of the risk of L tokens and its limit. It falls like "
-          "exp(−c √(ln L)), a heuristic: more slowly than every power of L, whatever is found for U₂₁ = 0, "
-          "where "
-          "training from the paper's start stays. The risk itself is known by quadrature at every L.",
+          "as their product, and carry the difference between the risk of L tokens and its limit. The "
+          "exponent "
+          "with which it falls becomes smaller and smaller as L grows. A heuristic says why: it is about "
+          "exp(−c √(ln L)), which falls more slowly than every power of L. Training from the paper's start "
+          "keeps U₂₁ = 0, and is not concerned. The risk itself is known by quadrature at every L.",
       .formula =
           R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}})",
       .computed = fmt::format(
           "The exact risk of one head in one dimension and in two, covariates, queries and tasks standard "
           "normal, "
           "no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and the same "
-          "difference by plain trapezoidal rules over the task, the query, and the prompt, which share no "
-          "code with "
-          "it. The exponents are those of L between one length and the one before. Other dimensions and "
+          "difference by plain trapezoidal rules over the task, the query, and the prompt, which share the "
+          "formula above with it, but no code. The exponents are those of L between one length and the one "
+          "before. Other dimensions and "
           "heads were "
           "not computed here.",
           shown(kAlpha), shown(kBeta))};
