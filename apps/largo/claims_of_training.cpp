@@ -42,8 +42,7 @@ std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& 
   plan.batches.prompts = kPublishedBatch;
   const double time = kPublishedStepSize * static_cast<double>(kPublishedSteps);
   plan.flow.end = 2 * time;
-  plan.flow.relative_tolerance = 1e-5;
-  plan.flow.absolute_tolerance = 1e-8;
+  plan.node_tolerance = 1e-5;
   plan.descent.steps = options.full    ? kPublishedSteps
                        : options.quick ? kPublishedSteps / 30
                                        : kPublishedSteps / 10;

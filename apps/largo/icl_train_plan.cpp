@@ -22,7 +22,6 @@ namespace {
 
 constexpr const char* kName = "icl train";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kGeneralTolerance = 1e-4;  // of flows over nodes, whose own error is larger
 constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
 
 // "a,b" of the names known, each once.
@@ -165,8 +164,13 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
   }
   if (options.time) plan.flow.end = *options.time;
   if (!(plan.flow.end > 0)) fail(kName, "--time", plan.flow.end, "positive");
-  if (!(options.tolerance >= kLeastTolerance && options.tolerance <= kLargestTolerance)) {
-    fail(kName, "--tolerance", options.tolerance, "between 1e-13 and 0.01");
+  if (options.tolerance) {
+    const double tolerance = *options.tolerance;
+    if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
+      fail(kName, "--tolerance", tolerance, "between 1e-13 and 0.01");
+    }
+    plan.flow.relative_tolerance = plan.node_tolerance = tolerance;
+    plan.flow.absolute_tolerance = 1e-3 * tolerance;
   }
   read_descent(options, plan);
   const bool invariant = plan.parameters == Parametrisation::invariant;
@@ -174,9 +178,6 @@ TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& wa
     plan.flow.end = 1000;
     warnings.push_back("flows off the invariant set end at t = 1000 (--time)");
   }
-  plan.flow.relative_tolerance =
-      invariant ? options.tolerance : std::max(options.tolerance, kGeneralTolerance);
-  plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
   plan.nodes = {options.nodes, options.seed};
   plan.checkpoints = options.checkpoints;
   check_precision(options, plan);

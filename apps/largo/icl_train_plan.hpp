@@ -20,7 +20,7 @@ struct TrainOptions : ProblemOptions {
   StartOptions start;
   std::string parameters;
   std::optional<double> time;
-  double tolerance = 1e-9;
+  std::optional<double> tolerance;
   std::optional<std::int64_t> steps;
   std::optional<double> step_size;
   std::int64_t seeds = 1;

@@ -149,7 +149,7 @@ class Run:
     """One training, at one length: its path in time, its end, and how far it went from the infinite prompt's.
 
     `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has what else is known:
-    "record_error" (of the `risks` of a flow, the last of which is `final_risk`), "balance_drift", "distances_to_limit_flow",
+    "record_error" (of the `risks` of a flow at the recorded parameters; `risk_error` of the last one also knows how far the flow itself may be off), "balance_drift", "distances_to_limit_flow",
     "gradient_gap", "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit", and "flat" (the flow stopped
     in a valley too flat to be told from rounding). `risk_error` of flows off the invariant set knows how far averages over
     tasks move their ends (docs/icl.md).
@@ -360,7 +360,7 @@ def _run(result: Dict[str, Any], d: int) -> Run:
 def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str, Sequence[str]] = "flow",
           attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
           alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
-          tolerance: float = 1e-9, steps: Optional[int] = None, step_size: Optional[float] = None,
+          tolerance: Optional[float] = None, steps: Optional[int] = None, step_size: Optional[float] = None,
           batch: int = _largo.PUBLISHED_BATCH, optimizer: str = "plain", schedule: str = "constant",
           kernel: str = "collapsed", nodes: int = 2048, seed: int = 1, seeds: int = 1,
           checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
@@ -368,7 +368,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
     """Trains at every length: gradient flow on the risk without sampled prompts ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
 
     `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on to `time`,
-    as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000). With `checkpoints`, a folder, descents that were stopped go on. Times
+    as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000). `tolerance` is that
+    of a step, relative: 1e-9, and 1e-4 for softmax attention off the invariant set, whose averages over tasks have larger errors. With `checkpoints`, a folder, descents that were stopped go on. Times
     are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
     descent is made with so many (up to 4096): `seed`, `seed` + 1 and so on, each the run that it is alone.
 
@@ -403,9 +404,10 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         ignored = [name for name, given in of_sgd.items() if given]
         if ignored:
             raise ValueError(f"icl.train: {ignored[0]} is for sgd: add it to the methods, method=[\"flow\", \"sgd\"]")
-    tolerance = as_number("tolerance", tolerance)
-    if not 1e-13 <= tolerance <= 1e-2:
-        raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
+    if tolerance is not None:
+        tolerance = as_number("tolerance", tolerance)
+        if not 1e-13 <= tolerance <= 1e-2:
+            raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
     if chosen == "factored":
         if alpha is not None or not (isinstance(theta, str) and theta == "identity"):
             raise ValueError("icl.train: alpha and theta start the invariant set; factored parameters start at random (seed)")
@@ -419,7 +421,7 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         "batch": batch, "optimizer": optimizer, "schedule": schedule,
         "kernel": kernel, "seed": seed, "seeds": seeds, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
         "as_long_as_sgd": (descends or published) and optimizer == "plain",
-        "tolerance": tolerance if chosen == "invariant" else max(tolerance, 1e-4), "checkpoints": checkpoints,
+        "tolerance": tolerance, "checkpoints": checkpoints,
     }
     results = _largo.icl_train(plan, lengths, methods, kinds, chosen, begin, options, threads,
                                as_progress(progress, "icl.train"))

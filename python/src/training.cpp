@@ -131,8 +131,10 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
   } else if (plan.parameters != Parametrisation::invariant) {
     plan.flow.end = 1000;
   }
-  plan.flow.relative_tolerance = py::cast<double>(options["tolerance"]);
-  plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+  if (!options["tolerance"].is_none()) {
+    plan.flow.relative_tolerance = plan.node_tolerance = py::cast<double>(options["tolerance"]);
+    plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+  }
   plan.nodes = {read_whole("nodes", options["nodes"]), read_seed(options["seed"])};
   if (!options["checkpoints"].is_none()) {
     plan.checkpoints = py::cast<std::string>(py::str(options["checkpoints"]));

@@ -74,7 +74,7 @@ std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
   for (const double x :
        {static_cast<double>(plan.parameters), static_cast<double>(flow.method), flow.end,
         flow.relative_tolerance, flow.absolute_tolerance, flow.stationary_tolerance, flow.risk_scale,
-        static_cast<double>(flow.most_steps), static_cast<double>(plan.nodes.count),
+        plan.node_tolerance, static_cast<double>(flow.most_steps), static_cast<double>(plan.nodes.count),
         static_cast<double>(plan.seeds), plan.descent.divergence_factor}) {
     hash.add(x);
   }

@@ -18,9 +18,10 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a path
-constexpr int kRoughFlows = 3;          // that tell how far nodes move an end
+// Times the tolerances, of flows that tell how far errors of steps, and nodes, move an end. Not all the same:
+// how far two flows are apart changes its sign in time, at another time for each of them.
+constexpr double kRoughTolerances[] = {30, 10, 3};
 constexpr std::int64_t kRoughNodes = 4;
-constexpr double kRoughTolerance = 10;
 constexpr std::int64_t kRoughSteps = 3, kFewestSteps = 1000;  // times those of the flow itself, or these
 constexpr double kSafety = 2;  // ends may be moved in the same way by all sets of nodes
 constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;  // the next seeds are those of other runs
@@ -42,12 +43,19 @@ bool is_over_nodes(const TrainingRun& run, Average average) {
   return average == Average::nodes || (run.attention == AttentionKind::softmax && std::isfinite(run.L));
 }
 
+FlowPlan with_tolerances(FlowPlan plan, double factor) {
+  plan.relative_tolerance *= factor;
+  plan.absolute_tolerance *= factor;
+  return plan;
+}
+
 // Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
 // matter at the end.
 void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
-  FlowPlan flow_plan = plan.flow;
-  flow_plan.method = FlowMethod::krylov;
   const bool over_nodes = is_over_nodes(run, average);
+  const double coarser = std::max(1.0, plan.node_tolerance / plan.flow.relative_tolerance);
+  FlowPlan flow_plan = with_tolerances(plan.flow, over_nodes ? coarser : 1);
+  flow_plan.method = FlowMethod::krylov;
   const bool halves = over_nodes && std::isfinite(plan.flow.end);
   if (halves) flow_plan.end = plan.flow.end / 2;
   Vector start = plan.start;
@@ -65,47 +73,14 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
   }
 }
 
-// Twice how far the nodes, and the tolerances, move the risk at the end: the most that it differs where flows
-// end that have a quarter of the nodes, others each, and ten times the tolerances. Risks are averages over
-// one set of nodes, so that what these miss is the same at all ends. Where such a flow does not come to its
-// end in three times as many steps, nodes matter so much that nothing is known of the end: all that was
-// gained.
-double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
-  const TaskNodes some = late_nodes(plan, run.L);
-  const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
-  const auto risk_at = [&](const TrainingRun& of) {
-    return risk->at(of.path.points().back().parameters).value;
-  };
-  const double end = risk_at(run);
-  TrainingPlan rough = plan;
-  rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
-  rough.flow.relative_tolerance *= kRoughTolerance;
-  rough.flow.absolute_tolerance *= kRoughTolerance;
-  rough.flow.most_steps = std::min(plan.flow.most_steps, std::max(kRoughSteps * run.steps, kFewestSteps));
-  double moved = 0;
-  for (int i = 0; i < kRoughFlows; ++i) {
-    rough.nodes.seed += kOtherSeed;
-    TrainingRun other;
-    other.L = run.L;
-    other.map = run.map;
-    try {
-      general_flow(rough, other, Average::nodes, execution);
-      moved = std::max(moved, kSafety * std::abs(risk_at(other) - end));
-    } catch (const InputError&) {
-      moved = std::max(moved, std::abs(risk->at(plan.start).value - end));
-    }
-  }
-  return moved;
-}
-
-TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
-                       const Execution& execution) {
+// The course of a flow, and where it ends; nothing of what is known of risks.
+TrainingRun followed(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
+                     const Execution& execution) {
   TrainingRun run;
   run.L = L;
   run.attention = attention;
   run.seed = plan.batches.seed;
   run.method = TrainingMethod::flow;
-  const Eigen::Index d = plan.problem.dimension();
   if (plan.parameters == Parametrisation::invariant) {
     RegressionFlow flow =
         regression_flow(plan.problem, attention, L, invariant_start(plan), plan.flow, execution);
@@ -125,12 +100,79 @@ TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double
   }
   const std::vector<TrajectoryPoint>& points = run.path.points();
   run.steps = static_cast<std::int64_t>(points.size()) - 1;
-  run.last = to_parameters(run.map->map(points.back().parameters), d);
-  if (average == Average::nodes) return run;
-  look_at_records(plan, run, execution);
-  if (plan.parameters != Parametrisation::invariant && is_over_nodes(run, average)) {
-    run.final_risk.error += moved_by_nodes(plan, run, execution);
+  run.last = to_parameters(run.map->map(points.back().parameters), plan.problem.dimension());
+  return run;
+}
+
+Vector end_of(const TrainingPlan& plan, const TrainingRun& run) {
+  return parameters_of(plan, run, run.path.points().back().parameters);
+}
+
+// Σ |∂R/∂θ_k| |Δθ_k| with the larger slope of the two: what risks at a distance like this one differ by,
+// whatever the signs are.
+double possible_difference(const RiskPoint& one, const RiskPoint& two, const Vector& distance) {
+  return one.gradient.cwiseAbs().cwiseMax(two.gradient.cwiseAbs()).dot(distance.cwiseAbs());
+}
+
+// How far errors of steps may have moved the risk at the end of a flow to a time: what it may differ by from
+// those of two flows with larger tolerances. Flows to their end are at the same one.
+double moved_by_steps(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
+  if (!std::isfinite(plan.flow.end) || run.stationary) return 0;
+  const auto risk =
+      plan.parameters == Parametrisation::invariant
+          ? invariant_risk(plan.problem, run.attention, run.L)
+          : in_parameters(general_risk(plan.problem, run.attention, run.L, plan.nodes, execution),
+                          map_of(plan));
+  const Vector end = end_of(plan, run);
+  const RiskPoint there = risk->at(end);
+  TrainingPlan rough = plan;
+  double moved = 0;
+  for (const double factor : {kRoughTolerances[0], kRoughTolerances[1]}) {
+    rough.flow = with_tolerances(plan.flow, factor);
+    const Vector other = end_of(plan, followed(rough, run.attention, run.L, Average::best, execution));
+    moved = std::max(moved, possible_difference(there, risk->at(other), other - end));
   }
+  return moved;
+}
+
+// How far the nodes, and errors of steps, may have moved the risk at the end: the most that it differs,
+// twice, or may differ, where three flows end that have a quarter of the nodes, others each, and larger
+// tolerances. Risks are averages over one set of nodes, so that what these miss is the same at all ends.
+// Where such a flow does not come to its end in three times as many steps, nodes matter so much that nothing
+// is known of the end: all that was gained.
+double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
+  const TaskNodes some = late_nodes(plan, run.L);
+  const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
+  const Vector end = end_of(plan, run);
+  const RiskPoint there = risk->at(end);
+  TrainingPlan rough = plan;
+  rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
+  double moved = 0;
+  for (const double factor : kRoughTolerances) {
+    rough.nodes.seed += kOtherSeed;
+    rough.flow = with_tolerances(plan.flow, factor);
+    rough.flow.most_steps = std::min(plan.flow.most_steps, std::max(kRoughSteps * run.steps, kFewestSteps));
+    rough.node_tolerance = factor * plan.node_tolerance;
+    try {
+      const Vector other = end_of(plan, followed(rough, run.attention, run.L, Average::nodes, execution));
+      const RiskPoint here = risk->at(other);
+      moved = std::max({moved, kSafety * std::abs(here.value - there.value),
+                        possible_difference(there, here, other - end)});
+    } catch (const InputError&) {
+      moved = std::max(moved, std::abs(risk->at(plan.start).value - there.value));
+    }
+  }
+  return moved;
+}
+
+// With its risks, and their errors.
+TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double L,
+                       const Execution& execution) {
+  TrainingRun run = followed(plan, attention, L, Average::best, execution);
+  look_at_records(plan, run, execution);
+  const bool over_nodes = plan.parameters != Parametrisation::invariant && is_over_nodes(run, Average::best);
+  run.final_risk.error +=
+      over_nodes ? moved_by_nodes(plan, run, execution) : moved_by_steps(plan, run, execution);
   return run;
 }
 
@@ -158,10 +200,10 @@ std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan) {
 
 LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution) {
   LimitFlows limits;
-  limits.exact = flow_alone(plan, AttentionKind::softmax, kInfinity, Average::best, execution);
+  limits.exact = flow_alone(plan, AttentionKind::softmax, kInfinity, execution);
   limits.over_nodes = plan.parameters == Parametrisation::invariant
                           ? limits.exact
-                          : flow_alone(plan, AttentionKind::softmax, kInfinity, Average::nodes, execution);
+                          : followed(plan, AttentionKind::softmax, kInfinity, Average::nodes, execution);
   return limits;
 }
 
@@ -176,7 +218,7 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
     return run;
   }
   const TrainingRun& reference = attention == AttentionKind::softmax ? limits.over_nodes : limits.exact;
-  TrainingRun run = flow_alone(plan, attention, L, Average::best, execution);
+  TrainingRun run = flow_alone(plan, attention, L, execution);
   run.gradient_gap = gradient_gap(plan, run, reference, execution);
   run.to_limit_flow = path_distance(plan.problem, run, reference);
   return run;

@@ -35,6 +35,9 @@ struct TrainingPlan {
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   /// Its end is in units of time of the risk with ½.
   FlowPlan flow = {};
+  /// The relative tolerance of flows over nodes, where it is above that of `flow`: nodes have errors of their
+  /// own, and such flows are dear.
+  double node_tolerance = 1e-4;
   /// Of flows off the invariant set, twice as many below 16 tokens; in the second half of the time four times
   /// as many; and for risks at ends 32 times those given here; up to 2^20.
   TaskNodes nodes = {.count = 2048};
@@ -68,12 +71,13 @@ struct TrainingRun {
   Trajectory path;
   std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
   RegressionParameters last;                ///< at its end
-  /// regression_risk() at `last`, whatever the method. Off the invariant set flows at finite L follow
-  /// averages over tasks, which move their ends: there the error includes twice the most that the risk
-  /// differs at the ends of three flows over a quarter as many tasks, drawn anew, with ten times the
-  /// tolerances (or all that training gained, if one of them does not end in three times as many steps). A
-  /// heuristic, usually several times too large; what no set of so many tasks shows (exact_risk.hpp) it does
-  /// not know.
+  /// regression_risk() at `last`, whatever the method. The error of a flow to a time includes what errors of
+  /// its steps may have moved: Σ |∂R/∂θ_k| |Δθ_k|, Δθ from the ends of flows with 10 and 30 times the
+  /// tolerances. Off the invariant set flows at finite L follow averages over tasks, which move their ends,
+  /// too: there the flows, with 3, 10 and 30 times the tolerances, are over a quarter as many tasks, drawn
+  /// anew, and twice the difference of the risks counts where that is more (all that training gained, if one
+  /// of them does not end in three times as many steps). A heuristic, usually several times too large; what
+  /// no set of so many tasks shows (exact_risk.hpp) it does not know.
   Estimate final_risk;
   /// Of a flow: how far the risks along its path are from regression_risk() at the same parameters. Off the
   /// invariant set the larger of what the correction from every other one of the nine misses at the others,
