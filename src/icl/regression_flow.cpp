@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include <fmt/core.h>
+
 #include "icl/natural_units.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/parameter_maps.hpp"
@@ -25,8 +27,9 @@ Matrix inverse(const char* function, const char* argument, const Matrix& matrix)
   const SingularValues parts = singular_values(matrix);
   const double largest = parts.values[0], smallest = parts.values[parts.values.size() - 1];
   if (!(smallest * kLargestCondition > largest)) {
-    fail(function, argument, smallest > 0 ? largest / smallest : std::numeric_limits<double>::infinity(),
-         "a condition number below 1e12: the limit needs the inverse");
+    fail(function, fmt::format("condition number of the {}", argument),
+         smallest > 0 ? largest / smallest : std::numeric_limits<double>::infinity(),
+         "below 1e12: the default parameters are its inverse; give A and b");
   }
   return parts.right * parts.values.cwiseInverse().asDiagonal() * parts.left.transpose();
 }

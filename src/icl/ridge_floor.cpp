@@ -239,8 +239,8 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
   if (reduced.D.size() == 1) without_controls.samples = 2;
   const SampledMean mean = sample_means(experiment, without_controls, execution).front();
   const double value = across + unit * mean.value;
-  if (reduced.D.size() == 1) return exact(value);
   const double rule = kRuleError * value;
+  if (reduced.D.size() == 1) return {value, rule, value - rule, value + rule, 0};
   return {value, std::hypot(unit * mean.standard_error, rule), across + unit * mean.low - rule,
           across + unit * mean.high + rule, mean.samples};
 }

@@ -102,6 +102,12 @@ double FlowIntegrator::step() {
   const double towards = std::isfinite(end_) ? end_ : std::numeric_limits<double>::max();
   const int flag = CVode(memory_.get(), towards, state_.get(), &time, CV_ONE_STEP);
   if (flag < 0 && failure_) std::rethrow_exception(failure_);
+  if (flag == CV_ILL_INPUT && time_ == 0) {
+    fail(kName,
+         fmt::format("the flow cannot begin: no step from a start with |gradient| = {:.3g} towards t = "
+                     "{:.3g} is a number; take another end in time, or another start",
+                     norm_of(finite_risk(risk_, parameters()).gradient), end_));
+  }
   // Next to a time where the flow is infinite, steps become too short to move the clock.
   if (flag < 0 || !(time > time_)) {
     fail(kName, fmt::format("the integrator stops at t = {:.6g}, |parameters| = {:.3g} ({}): the flow leaves "

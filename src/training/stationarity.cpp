@@ -12,8 +12,10 @@ constexpr int kSettledSteps = 3;
 // Of the steepest gradient, or of what the parameters' own rounding is the last bit of:
 constexpr double kGradientNoise = 4e-15;    // rounding
 constexpr double kFlatGradient = 1e-13;     // perhaps rounding
+constexpr double kSlow = 10;                // times the way that all of the gradient has still to go
 constexpr double kStepGradient = 1e-5;      // of the relative tolerance: what the errors of long steps leave
 constexpr double kFlat = 1e-12;             // of the largest curvature: differences of gradients give no more
+constexpr double kSaddle = 1e-4;            // likewise: more negative ones are no errors of differences
 constexpr double kValueRounding = 2.2e-16;  // of the risk that matters: what it may still fall by
 
 // A gradient that turns from step to step without becoming smaller is rounding, however large its terms are.
@@ -26,7 +28,12 @@ bool is_noise(const Vector& before, const Vector& now) {
 
 Stationarity::Stationarity(const FlowPlan& plan, const Vector& start, const RiskPoint& first,
                            FlowIntegrator& integrator)
-    : plan_(plan), integrator_(integrator), largest_(start.cwiseAbs().maxCoeff()), gradient_(first.gradient) {
+    : plan_(plan),
+      integrator_(integrator),
+      first_risk_(first.value),
+      largest_(start.cwiseAbs().maxCoeff()),
+      parameters_(start),
+      gradient_(first.gradient) {
   const NaturalSizes& sizes = integrator.sizes();
   steepest_ = sizes.has_curvature() ? gradient_.cwiseProduct(sizes.at(start)).cwiseAbs().maxCoeff()
                                     : norm_of(gradient_);
@@ -36,6 +43,7 @@ bool Stationarity::at(double time, const Vector& parameters, const RiskPoint& po
   largest_ = std::max(largest_, parameters.cwiseAbs().maxCoeff());
   settled_ = is_still(time, parameters, point) ? settled_ + 1 : 0;
   time_ = time;
+  parameters_ = parameters;
   gradient_ = point.gradient;
   return settled_ >= kSettledSteps;
 }
@@ -48,22 +56,38 @@ bool Stationarity::is_still(double time, const Vector& parameters, const RiskPoi
     return true;
   }
   return integrator_.sizes().has_curvature() ? is_still_by_curvature(parameters, point.gradient)
-                                             : is_still_by_decay(time, parameters, point.gradient);
+                                             : is_still_by_decay(time, parameters, point);
 }
 
-bool Stationarity::is_still_by_decay(double time, const Vector& parameters, const Vector& gradient) {
+bool Stationarity::is_still_by_decay(double time, const Vector& parameters, const RiskPoint& point) {
+  const Vector& gradient = point.gradient;
   const double before = norm_of(gradient_), now = norm_of(gradient);
   steepest_ = std::max(steepest_, now);
-  // As far as the decay shows: what decays more slowly, along flatter valleys, it does not.
   const double rate = std::log(before / now) / (time - time_);
   const double near = plan_.stationary_tolerance * std::max(largest_, norm_of(parameters));
   const bool small = now <= kStationaryGradient * steepest_;
-  if ((small && is_noise(gradient_, gradient)) || now <= kGradientNoise * steepest_ ||
-      (small && rate > 0 && now / rate <= near)) {
+  if (small && (is_noise(gradient_, gradient) || (rate > 0 && now / rate <= near)) &&
+      !stands_still(parameters, gradient, kSlow * near)) {
     return true;
   }
-  flat_ = now <= kFlatGradient * steepest_ && now * time <= near;
+  const bool rounding = now <= kGradientNoise * steepest_;
+  // The rest of the way makes no difference to the risk, as along x⁴.
+  if (rounding && rate > 0 && now * (now / rate) <= kValueRounding * (first_risk_ - point.value)) return true;
+  // Otherwise it may go on and on, as along 1/x, whose minimum is nowhere.
+  flat_ = rounding || (now <= kFlatGradient * steepest_ && now * time <= near);
   return flat_;
+}
+
+// Whether one component of the gradient hardly changes along its way while the others fall: they say nothing
+// of how far it still goes. (One that moves no more is as still as can be.)
+bool Stationarity::stands_still(const Vector& parameters, const Vector& gradient, double near) const {
+  for (Eigen::Index k = 0; k < gradient.size(); ++k) {
+    const double size = std::abs(gradient[k]), moved = std::abs(parameters[k] - parameters_[k]);
+    if (size > kGradientNoise * steepest_ && size * moved > near * std::abs(gradient[k] - gradient_[k])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector& gradient) {
@@ -88,9 +112,9 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
   const auto [curvatures, directions] =
       symmetric_eigenvalues(sizes.asDiagonal() * hessian * sizes.asDiagonal());
   const Vector slopes = directions.transpose() * slope;
-  const double flat = kFlat * curvatures.cwiseAbs().maxCoeff();
+  const double steepest = curvatures.cwiseAbs().maxCoeff(), flat = kFlat * steepest;
   Vector way = Vector::Zero(slopes.size());
-  bool still = true, all_known = true;
+  bool still = true, all_known = true, falls = false;
   for (Eigen::Index k = 0; k < slopes.size(); ++k) {
     const double steep = std::abs(slopes[k]);
     const bool known = curvatures[k] > flat;
@@ -102,13 +126,16 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
     const bool noise = steep <= kGradientNoise * rounded || worthless;
     const bool near = known && std::abs(way[k]) <= plan_.stationary_tolerance;
     const bool maybe = in_valley && steep <= kFlatGradient * rounded;
+    // Down from a saddle, however gentle the slope is yet.
+    falls = falls || (curvatures[k] < -kSaddle * steepest && steep > 0);
     still = still && (near || noise || maybe);
     flat_ = flat_ || (maybe && !noise);
     all_known = all_known && (known || noise) && !worthless;
   }
   // Along a valley flatter than that nothing tells how far it goes.
   if (all_known) to_go_ = norm_of(sizes.cwiseProduct(directions * way));
-  if (!still) flat_ = false;
+  if (!still || falls) flat_ = false;
+  if (falls) return false;
   return still ||
          (slope.cwiseAbs().maxCoeff() <= small * rounded && is_noise(gradient_.cwiseProduct(sizes), slope));
 }

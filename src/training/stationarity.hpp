@@ -27,16 +27,18 @@ class Stationarity {
 
  private:
   bool is_still(double time, const Vector& parameters, const RiskPoint& point);
-  bool is_still_by_decay(double time, const Vector& parameters, const Vector& gradient);
+  bool is_still_by_decay(double time, const Vector& parameters, const RiskPoint& point);
+  bool stands_still(const Vector& parameters, const Vector& gradient, double near) const;
   bool is_still_by_curvature(const Vector& parameters, const Vector& gradient);
 
   const FlowPlan& plan_;
   FlowIntegrator& integrator_;
+  double first_risk_;
   int settled_ = 0;
   bool flat_ = false;
   double steepest_ = 0, largest_;  // on the way: of gradients (with sizes: of risks), of parameters
   double time_ = 0;
-  Vector gradient_;  // one step before
+  Vector parameters_, gradient_;  // one step before
   std::optional<double> to_go_;
 };
 

@@ -155,6 +155,50 @@ TEST(FlowUnits, SlowDecayEnds) {
 }
 
 // ½ a (x - 1)²: a large risk is no divergence.
+// Along these the gradient falls to nothing, and the risk has no minimum, or one that is far away.
+TEST(FlowUnits, WhatGoesOnIsNotStationary) {
+  const auto of_one = [](auto value, auto slope) {
+    return FunctionRisk{1, [=](const Vector& x) {
+                          return RiskPoint{value(x[0]), 0, Vector::Constant(1, slope(x[0]))};
+                        }};
+  };
+  const auto valley = [](double steep, double flat, double far) {
+    return FunctionRisk{
+        2, [=](const Vector& p) {
+          const double x = p[0] - 1, y = p[1] - far;
+          return RiskPoint{0.5 * (steep * x * x + flat * y * y), 0, Vector{{steep * x, flat * y}}};
+        }};
+  };
+  FlowPlan plan;
+  plan.method = FlowMethod::krylov;
+  const auto expect_flat = [&](const FunctionRisk& risk, const Vector& start) {
+    const FlowResult flow = gradient_flow(risk, start, plan);
+    EXPECT_FALSE(flow.stationary) << flow.trajectory.points().back().parameters.transpose();
+    EXPECT_TRUE(flow.flat);
+  };
+  expect_flat(of_one([](double x) { return -std::log(x); }, [](double x) { return -1 / x; }),
+              Vector::Ones(1));
+  expect_flat(of_one([](double x) { return 1 / x; }, [](double x) { return -1 / (x * x); }), Vector::Ones(1));
+  expect_flat(of_one([](double x) { return std::exp(-x); }, [](double x) { return -std::exp(-x); }),
+              Vector::Zero(1));
+  expect_flat(valley(1e10, 1e-10, 1e6), Vector::Zero(2));
+  expect_flat(valley(1, 1e-14, 1), Vector::Zero(2));
+}
+
+// x² - y² + y⁴/2 from next to its saddle: down to y² = 1.
+TEST(FlowUnits, ASaddleIsNoEnd) {
+  const FunctionRisk risk{
+      2, [](const Vector& p) {
+        const double x = p[0], y = p[1], square = y * y;
+        return RiskPoint{x * x - square + 0.5 * square * square, 0, Vector{{2 * x, 2 * y * (square - 1)}}};
+      }};
+  for (const double aside : {1e-3, 1e-30, 1e-40, 1e-100, 1e-200}) {
+    const FlowResult flow = gradient_flow(risk, Vector{{1.0, aside}});
+    EXPECT_TRUE(flow.stationary) << aside;
+    EXPECT_NEAR(flow.last.value, -0.5, 1e-12) << aside;
+  }
+}
+
 TEST(FlowUnits, RisksOfAnySizeEnd) {
   for (const double a : {1e-300, 1e-200, 1e200, 1e300}) {
     const FunctionRisk risk(1, [a](const Vector& p) {

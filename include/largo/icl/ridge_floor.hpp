@@ -18,7 +18,7 @@ struct RidgeFloor {
   double value = 0;
   double standard_error = 0;
   double low = 0, high = 0;  ///< a 95 % interval
-  std::int64_t samples = 0;  ///< 0: the value is exact, and the interval is itself
+  std::int64_t samples = 0;  ///< 0: nothing was drawn, and the interval is that of the numerical error
 };
 
 /// Domain: L >= 1 a whole number or infinite; any problem that check() takes, singular covariances too.

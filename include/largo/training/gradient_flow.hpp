@@ -44,7 +44,8 @@ struct FlowPlan {
   /// it: such a flow is flat, see FlowResult. Where curvature vanishes with the slope, as along x⁴, it is
   /// stationary where a step of the natural size would change the risk by less than its rounding. (Krylov:
   /// below kStationaryGradient of the steepest on the way, the way still to go being the gradient over its
-  /// rate of decay: slower decay, along flatter valleys, it does not see.)
+  /// rate of decay, and no component of it standing still meanwhile; what decays more slowly in other
+  /// directions than the coordinates' it does not see, nor a slope away from a saddle that is rounding.)
   double stationary_tolerance = 1e-9;
   /// How large changes of the risk are that matter; 0: the largest product of gradient and natural size on
   /// the way. To be given for starts from where the risk falls by more than ten orders of magnitude.
