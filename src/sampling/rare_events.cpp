@@ -28,8 +28,7 @@ double log_length(const SampledLayer& layer) { return std::log(static_cast<doubl
 // A law may refuse tilts that only a diagnosis asks for.
 constexpr const char* kNotKnown =
     "the law has no tilt along four times the direction, so that it is not known whether rare tokens carry "
-    "the "
-    "error: intervals may be too short; take a smaller U";
+    "the error: intervals may be too short; take a smaller U";
 
 // What a sample needs to know its own spread.
 struct Need {
@@ -133,19 +132,27 @@ Need samples_needed(const SampledLayer& layer, const Measure& queries, const Que
 
 std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
                                      std::int64_t prompts) {
-  if (limit.entropy > log_length(layer)) {
-    return {
+  // One token has all of the weight, and its error is seen as often as the token is.
+  const bool condensed = layer.length > 1 && limit.entropy > log_length(layer);
+  std::vector<std::string> said;
+  if (condensed) {
+    said.push_back(
         fmt::format("the weights condense on a few tokens: the limit at this query needs some e^{:.1f} "
-                    "tokens and the prompt has "
-                    "e^{:.1f}; take longer prompts or a smaller U",
-                    limit.entropy, log_length(layer))};
+                    "tokens and the prompt has e^{:.1f}; take longer prompts or a smaller U",
+                    limit.entropy, log_length(layer)));
   }
   try {
+    if (condensed) {
+      const std::vector<std::string> of_atoms = said_of(atoms_needed(layer), prompts);
+      said.insert(said.end(), of_atoms.begin(), of_atoms.end());
+      return said;
+    }
     const double entropy = rare_token_entropy(layer.tokens, limit, static_cast<double>(layer.length));
     const Need carriers{"tokens", std::log(kFewCarriers) + entropy - log_length(layer), kFewCarriers};
     return said_of_both(carriers, atoms_needed(layer), prompts);
   } catch (const InputError&) {
-    return {kNotKnown};
+    said.emplace_back(kNotKnown);
+    return said;
   }
 }
 

@@ -1,4 +1,4 @@
-// 95 % intervals where rare queries, rare tokens and rare atoms carry the error: 48 settings, many seeds
+// 95 % intervals where rare queries, rare tokens and rare atoms carry the error: 49 settings, many seeds
 // each. Runs that warn are left out; the others must cover the truth, which comes from the exact engine
 // (Gaussian tokens) or from an oracle on the line that sees everything however rare (line_oracle.hpp).
 #include <gtest/gtest.h>
@@ -147,7 +147,8 @@ TEST(NastyCoverage, KeepsItsLevelWithoutAWarning) {
   for (const char* name :
        {"gaussian, d = 1, queries gaussian:cov=identity, U = 1.00",
         "gaussian, d = 4, queries gaussian:cov=0.3*identity, U = 1.00", "three-point:mass=1e-4, queries 1",
-        "bernoulli:p=1e-3, queries 2", "bernoulli:p=0.01, queries gaussian:cov=4*identity"}) {
+        "gaussian:cov=toeplitz:0.8, d = 6, few prompts", "bernoulli:p=1e-3, queries 2",
+        "bernoulli:p=0.01, queries gaussian:cov=4*identity"}) {
     const Nasty& nasty = named(settings, name);
     EXPECT_GE(coverage(nasty, {}, 20).unwarned, 15) << name;
     expect_level(nasty, 100);

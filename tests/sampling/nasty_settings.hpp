@@ -183,6 +183,11 @@ inline std::vector<Nasty> nasty_settings() {
       one_query("gaussian", 2, 1.9, 1000, 1000),
       one_query("gaussian", 4, 3, 100, 4000),
       one_query("gaussian", 2, 0.5, 1000, 1000),
+      {"gaussian:cov=toeplitz:0.8, d = 6, few prompts",
+       {law("gaussian:cov=toeplitz:0.8", 6), identity(1, 6), identity(1, 6),
+        Vector(Vector{{0.5, 0.3, 0, 0, 0, 0}})},
+       80,
+       500},
       // Rare atoms.
       on_line("three-point:mass=1e-7", three_point(1, 1e-7), "1", point(1), 1000, 1000),
       on_line("three-point:mass=1e-5", three_point(1, 1e-5), "1", point(1), 1000, 1000),

@@ -45,6 +45,19 @@ Asked rare_component(double weight, const Vector& mean, const Vector& variances)
   return {tokens, gaussian(none, spread)};
 }
 
+// At one query, over prompts of one token too: there nothing condenses, and rare atoms are the error.
+TEST(RareEvents, AtomsAtOneQuery) {
+  const MeasurePtr tokens = named_law("three-point:mass=1e-7", 1);
+  const Matrix one = Matrix::Identity(1, 1);
+  const QueryLimit limit(*tokens, one, Vector::Ones(1), TiltOrder::covariance);
+  for (const std::int64_t length : {1, 10, 1000}) {
+    const SampledLayer layer{*tokens, one, one, length, false};
+    const std::vector<std::string> said = rare_events(layer, limit, 200);
+    ASSERT_EQ(said.size(), 1U) << length;
+    EXPECT_NE(said[0].find("rare tokens"), std::string::npos) << said[0];
+  }
+}
+
 TEST(RareEvents, FindsQueriesOffTheAxisOfLargestScores) {
   EXPECT_FALSE(rare_component(1e-7, Vector{{0, 20}}, Vector{{1, 1e-4}}).warnings(8000).empty());
   // In a direction that is no axis of anything but the component.
