@@ -258,11 +258,11 @@ MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic ari
 
 class Files {
  public:
-  void add_law(std::string_view text) {
+  void add_law(std::string_view text, int depth = 0) {
     const auto [name, detail] = split(text);
     try {
       if (name == "mixture") {
-        add_mixture(std::string(detail));
+        add_mixture(std::string(detail), depth);
       } else if (name == "tokens") {
         auto [file, options] = split_tokens(detail);
         add(std::string(file_part(file)));
@@ -283,9 +283,10 @@ class Files {
     return fresh;
   }
 
-  void add_mixture(const std::string& file) {
+  void add_mixture(const std::string& file, int depth) {
+    if (depth > kMostNested) return;
     if (!add(file)) return;  // each is read once, also where they name each other
-    for (const MixtureComponent& component : read_mixture_file(file)) add_law(component.law);
+    for (const MixtureComponent& component : read_mixture_file(file)) add_law(component.law, depth + 1);
   }
 
   std::vector<std::string> files_;

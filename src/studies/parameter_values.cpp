@@ -27,6 +27,8 @@ const char* wanted(const Parameter& parameter) {
       return "a number of at least 1, or inf";
     case ParameterKind::whole:
       return "a whole number from 0 to 2^53 - 1";
+    case ParameterKind::draws:
+      return "a whole number from 2 to 2^53 - 1";
     case ParameterKind::text:
     case ParameterKind::law:
     case ParameterKind::matrix:
@@ -52,7 +54,9 @@ double checked(const Parameter& parameter, double value, const Place& where) {
       good = value >= 1;
       break;
     case ParameterKind::whole:  // from 2^53 on other numbers round to it
-      good = value >= 0 && value == std::floor(value) && value < 0x1p53;
+    case ParameterKind::draws:
+      good = value >= (parameter.kind == ParameterKind::draws ? 2 : 0) && value == std::floor(value) &&
+             value < 0x1p53;
       break;
     case ParameterKind::text:
     case ParameterKind::law:

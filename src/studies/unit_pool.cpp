@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "numerics/start_thread.hpp"
+
 namespace largo {
 namespace {
 
@@ -45,10 +47,17 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
 
 UnitPool::UnitPool(const Study& study, int threads, int inner, const Device* device)
     : study_(study), inner_(inner), device_(device) {
-  for (int i = 0; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 0; i < threads; ++i) workers_.push_back(start_thread([this] { work(); }));
+  } catch (...) {  // those that were started do not outlive the pool
+    end();
+    throw;
+  }
 }
 
-UnitPool::~UnitPool() {
+UnitPool::~UnitPool() { end(); }
+
+void UnitPool::end() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

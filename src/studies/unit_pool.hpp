@@ -42,6 +42,7 @@ class UnitPool {
 
  private:
   void work();
+  void end();
 
   const Study& study_;
   int inner_;

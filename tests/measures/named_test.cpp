@@ -68,6 +68,16 @@ TEST_F(MixtureFiles, NestingIsBounded) {
   EXPECT_NE(refusal_of(write("self.toml", component("mixture:" + self))).find("16 deep"), std::string::npos);
 }
 
+// Each file names the next: what is looked through for their names is no deeper than what is made of them.
+TEST_F(MixtureFiles, LongChainsEndSoon) {
+  std::string next = "gaussian";
+  for (int i = 0; i < 40; ++i) {
+    next = "mixture:" + write("chain" + std::to_string(i) + ".toml", component(next));
+  }
+  EXPECT_NE(refusal_of(next.substr(8)).find("16 deep"), std::string::npos);
+  EXPECT_LT(files_of_law(next).size(), 20U);
+}
+
 // Sixteen files, each of which names the next eight times: 8^15 components.
 TEST_F(MixtureFiles, AllComponentsTogetherAreBounded) {
   std::string next = "gaussian";

@@ -77,12 +77,29 @@ TEST_F(CheckInputs, OneUnitIsEnough) {
   const StudyRun run = run_study(some, path("s.sqlite"));
   EXPECT_EQ(run.ran, 9);
   EXPECT_EQ(run.failed, 6);
-  EXPECT_NO_THROW(check_inputs(study("quantity = 'moments'\n[grid]\ns = [-1]\nL = [10]\n")));
+  EXPECT_NO_THROW(check_inputs(study("quantity = 'moments'\n[grid]\ns = [-1, 1]\nL = [10]\n")));
+}
+
+TEST_F(CheckInputs, NumbersThatNoUnitCanHave) {
+  refuse("quantity = 'moments'\n[settings]\ns = -1\n[grid]\nL = [10, 100]\n", "s is -1");
+  refuse("quantity = 'moments'\n[grid]\ns = [1, 2]\nL = [1e301]\n", "L is 1e+301");
+  refuse(kConcentration +
+             "method = 'sampled'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = [1.5]\n",
+         "whole number");
+  for (const char* wrong : {"sigma = 0", "sigma = -1", "prompts = 0", "prompts = 1", "prompts = 2.5"}) {
+    EXPECT_THROW(study(kConcentration + "[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n" + wrong +
+                       "\n[grid]\nL = [10]\n"),
+                 InputError)
+        << wrong;
+  }
+  EXPECT_THROW(study("quantity = 'icl-risk'\n[settings]\nd = 2\nsamples = 1\n[grid]\nL = [10]\n"),
+               InputError);
 }
 
 // A setting that shows only in the work is as good a reason to start over.
 TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
-  const std::string wrong = "quantity = 'moments'\n[settings]\ns = -1\n[grid]\nL = [10, 100]\n";
+  const std::string wrong =
+      "quantity = 'moments'\ntolerance = 1e-100\n[settings]\ns = 1\n[grid]\nL = [10, 100]\n";
   EXPECT_EQ(run_study(study(wrong), path("s.sqlite")).failed, 2);
   const std::string right = "quantity = 'moments'\n[settings]\ns = 1\n[grid]\nL = [10, 100]\n";
   EXPECT_EQ(estimate_study(study(right), path("s.sqlite")).pending, 2);

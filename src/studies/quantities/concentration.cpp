@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include "concentration/rows.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
@@ -58,20 +59,23 @@ class Concentration final : public Quantity {
                   {.name = "V", .kind = ParameterKind::matrix, .otherwise = "identity"},
                   {.name = "query", .kind = ParameterKind::matrix},
                   {.name = "query-law", .kind = ParameterKind::law},
-                  {.name = "sigma", .otherwise = 1.0},
+                  {.name = "sigma", .kind = ParameterKind::positive, .otherwise = 1.0},
                   {.name = "L", .kind = ParameterKind::length, .required = true},
                   {.name = "method",
                    .kind = ParameterKind::text,
                    .otherwise = "auto",
                    .choices = {"auto", "exact", "sampled"}},
-                  {.name = "prompts", .kind = ParameterKind::whole, .otherwise = 10000.0},
+                  {.name = "prompts", .kind = ParameterKind::draws, .otherwise = 10000.0},
                   {.name = "precision",
                    .kind = ParameterKind::text,
                    .otherwise = "auto",
                    .choices = {"auto", "float32", "float64"}}},
                  {"output", "gradient_V", "gradient_U"}) {}
 
-  void check(const UnitInputs& inputs) const override { layer_of(inputs); }
+  void check(const UnitInputs& inputs) const override {
+    const AttentionLayer layer = layer_of(inputs);
+    if (draws_prompts(inputs, layer)) check_sampled_length(kName, inputs.number("L"));
+  }
 
   bool draws_prompts(const UnitInputs& inputs) const override {
     return draws_prompts(inputs, layer_of(inputs));

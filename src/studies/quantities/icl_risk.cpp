@@ -34,7 +34,7 @@ class IclRisk final : public Quantity {
                  {.name = "b"},
                  {.name = "L", .kind = ParameterKind::length, .required = true},
                  {.name = "method", .kind = ParameterKind::text, .otherwise = "exact", .choices = {"exact"}},
-                 {.name = "samples", .kind = ParameterKind::whole, .otherwise = 20000.0}}),
+                 {.name = "samples", .kind = ParameterKind::draws, .otherwise = 20000.0}}),
             {"softmax", "linear", "ridge"}) {}
 
   void check(const UnitInputs& inputs) const override { parameters_of(inputs, problem_of(inputs)); }

@@ -1,4 +1,5 @@
 // Statistics of softmax attention over L Gaussian tokens whose scores have standard deviation s.
+#include "exact/domain.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "studies/quantity.hpp"
 
@@ -14,6 +15,11 @@ class Moments final : public Quantity {
              {.name = "L", .kind = ParameterKind::length, .required = true},
              {.name = "method", .kind = ParameterKind::text, .otherwise = "exact", .choices = {"exact"}}},
             {"P2", "P3", "P2P2", "mean", "bias", "mse", "effective_tokens"}) {}
+
+  void check(const UnitInputs& inputs) const override {
+    check_score_spread(name(), inputs.number("s"));
+    check_prompt_length(name(), inputs.number("L"));
+  }
 
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution&) const override {
