@@ -7,6 +7,8 @@
 #include <memory>
 #include <stdexcept>
 
+#include "threads.hpp"
+
 namespace largo {
 namespace {
 
@@ -37,6 +39,7 @@ bool has_fonts() {
 }
 
 std::string to_pdf(const std::string& svg) {
+  check_threads_of_fonts("to_pdf");
   const std::unique_ptr<RsvgHandle, Free> handle(
       rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), nullptr));
   gdouble width = 0, height = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <latch>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -12,26 +13,53 @@
 #include "largo/numerics/check.hpp"
 
 namespace largo {
+namespace {
 
-void check_threads(int threads) {
-  // oneTBB has a pool of at least one thread per core.
-  const int wanted = std::max(threads, tbb::info::default_concurrency());
-  if (threads == 1 || wanted == 1) return;
-  std::latch all_tried(1);  // each waits until the last has been started: they must all be there at once
+constexpr int kOfFonts = 4;  // that Pango starts, to look for fonts
+
+struct Trial {
+  int started = 0;
+  std::string refusal;  // why there are no more; empty: all were started
+};
+
+// So many threads, all there at once.
+Trial try_threads(int count) {
+  std::latch all_tried(1);
   std::vector<std::thread> started;
-  std::string refusal;
+  Trial trial;
   try {
-    while (std::ssize(started) + 1 < wanted) started.emplace_back([&] { all_tried.wait(); });
+    while (std::ssize(started) < count) started.emplace_back([&] { all_tried.wait(); });
   } catch (const std::system_error& error) {
-    refusal = error.code().message();
+    trial.refusal = error.code().message();
   }
+  trial.started = static_cast<int>(started.size());
   all_tried.count_down();
   for (std::thread& thread : started) thread.join();
-  if (refusal.empty()) return;
+  return trial;
+}
+
+}  // namespace
+
+void check_threads(int threads) {
+  if (threads == 1) return;
+  // oneTBB has a pool of at least one thread per core, and one more waits for Ctrl-C.
+  const int pool = std::max(threads, tbb::info::default_concurrency());
+  const Trial trial = try_threads(pool - 1 + 1 + kOfFonts);
+  if (trial.refusal.empty()) return;
   fail("--threads",
-       fmt::format("of {} threads only {} can be started ({}): raise the limit on processes (ulimit "
-                   "-u), or use --threads 1, which gives the same results",
-                   wanted, started.size() + 1, refusal));
+       fmt::format(
+           "{} threads and some that watch them cannot be started, only {} in all ({}): raise the limit "
+           "on processes (ulimit -u), or use --threads 1, which gives the same results",
+           pool, trial.started + 1, trial.refusal));
+}
+
+void check_threads_of_fonts(const char* function) {
+  const Trial trial = try_threads(kOfFonts);
+  if (trial.refusal.empty()) return;
+  fail(function,
+       fmt::format("looking for fonts takes {} threads, and {} can be started ({}): raise the limit on "
+                   "processes (ulimit -u), or write a .svg file",
+                   kOfFonts, trial.started, trial.refusal));
 }
 
 }  // namespace largo

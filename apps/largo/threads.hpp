@@ -8,4 +8,7 @@ namespace largo {
 /// some 20 µs a thread.
 void check_threads(int threads);
 
+/// InputError where the threads cannot be started on which Pango looks for fonts: it would end the program.
+void check_threads_of_fonts(const char* function);
+
 }  // namespace largo

@@ -7,6 +7,8 @@
 #include <mutex>
 #include <thread>
 
+#include "numerics/start_thread.hpp"
+
 namespace largo {
 
 /// A flag for Execution::stop that is set where `outer` (null: nobody's) is, at most 50 ms later, and where
@@ -15,7 +17,7 @@ class LinkedStop {
  public:
   explicit LinkedStop(const std::atomic<bool>* outer) : outer_(outer) {
     look();
-    if (outer != nullptr) watch_ = std::thread([this] { follow(); });
+    if (outer != nullptr) watch_ = start_thread([this] { follow(); });
   }
   LinkedStop(const LinkedStop&) = delete;
   LinkedStop& operator=(const LinkedStop&) = delete;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "numerics/distribute.hpp"
+#include "numerics/start_thread.hpp"
 
 namespace largo {
 namespace {
@@ -19,7 +20,7 @@ constexpr std::chrono::milliseconds kBetween(100);  // two meetings
 class Worker {
  public:
   explicit Worker(std::function<void(Worker&)> work)
-      : thread_([this, work = std::move(work)] { run(work); }) {}
+      : thread_(start_thread([this, work = std::move(work)] { run(work); })) {}
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
   ~Worker() {

@@ -61,7 +61,7 @@ class Threads(CliTest):
     def run_limited(self, processes, *arguments):
         """As another user where we are root, whom no limit stops."""
         user = {"user": OTHER_USER, "group": OTHER_USER, "extra_groups": []} if os.geteuid() == 0 else {}
-        os.chmod(self.folder, 0o755)
+        os.chmod(self.folder, 0o777)
 
         def limit():
             resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
@@ -83,6 +83,23 @@ class Threads(CliTest):
                     got = self.run_limited(processes, *command, "--threads", "8")
                     self.assertEqual((got.returncode, got.stdout, got.stderr.count(b"\n")), (2, b"", 1), got)
                     self.assertIn(b"--threads 1", got.stderr)
+
+    def test_the_last_threads(self):
+        """Those that wait for Ctrl-C, that run units and that look for fonts, beside the pool of one per core."""
+        self.write("study.toml", 'title = "x"\nquantity = "moments"\n[grid]\ns = [1, 2]\nL = [10]\n')
+        commands = [["icl", "train", "--d", "2", "--L", "10,20", "--time", "1"], ["run", "study.toml"],
+                    ["concentration", "--law", "gaussian", "--d", "2", "--query", "1,0", "--L", "10", "--plot", "x.pdf"]]
+        for extra in (1, 2, 3, 4):
+            for command in commands:
+                for threads in ("0", "1"):
+                    try:
+                        got = self.run_limited(os.cpu_count() - 1 + extra if threads == "0" else extra, *command, "--threads", threads)
+                    except OSError as error:
+                        self.skipTest(f"the program cannot be run as another user: {error}")
+                    with self.subTest(extra=extra, command=command, threads=threads):
+                        self.assertIn(got.returncode, (0, 2), got)
+                        if got.returncode == 2:
+                            self.assertEqual((got.stdout, got.stderr.count(b"\n")), (b"", 1), got)
 
 
 class MappedFiles(CliTest):
