@@ -52,6 +52,7 @@ CLI::Validator number_that(std::function<bool(double)> fits, const std::string& 
                            const std::string& range) {
   const auto check = [fits = std::move(fits), kind](std::string& text) -> std::string {
     const std::optional<double> number = number_in(text);
+    if (is_too_small(text)) return fmt::format("'{}' is {}", text, kTooSmall);
     if (!number || !fits(*number)) return fmt::format("'{}' is not {}", text, kind);
     text = fmt::format("{:.17g}", *number);  // for CLI11, which reads it once more
     return "";
@@ -76,10 +77,11 @@ CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
 }
 
 CLI::Validator finite_number(Sign sign) {
-  constexpr const char* kKinds[] = {"finite", "non-negative", "positive"};
+  constexpr const char* kKinds[] = {"a finite number", "a finite number of at least 0",
+                                    "a finite number above 0"};
   return number_that(
       [sign](double x) { return sign == Sign::any || x > 0 || (x == 0 && sign == Sign::non_negative); },
-      fmt::format("a {} number", kKinds[static_cast<int>(sign)]), "");
+      kKinds[static_cast<int>(sign)], "");
 }
 
 CLI::Validator number_between(double least, double most) {
@@ -89,7 +91,7 @@ CLI::Validator number_between(double least, double most) {
 }
 
 CLI::Validator positive_or_inf() {
-  const CLI::Validator number = number_that([](double x) { return x > 0; }, "a positive number, or inf", "");
+  const CLI::Validator number = number_that([](double x) { return x > 0; }, "a number above 0, or inf", "");
   return {[number](std::string& text) { return text == "inf" ? std::string() : number(text); }, ""};
 }
 

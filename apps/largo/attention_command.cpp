@@ -10,6 +10,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "input_files.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/io/csv.hpp"
 #include "largo/io/npy.hpp"
@@ -103,9 +104,14 @@ Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& we
 }
 
 // Before the work, which may be long.
-void check_out(const std::string& file) {
-  if (file.empty() || file.ends_with(".npy") || file.ends_with(".csv")) return;
-  fail("attention", "--out", fmt::format("'{}'", file), "a .npy or .csv file");
+void check_out(const AttentionOptions& options) {
+  const std::string& file = options.out;
+  if (!file.empty() && !file.ends_with(".npy") && !file.ends_with(".csv")) {
+    fail("attention", "--out", fmt::format("'{}'", file), "a .npy or .csv file");
+  }
+  check_not_read(
+      "attention", "--out", file,
+      {.laws = {options.law}, .matrices = {options.U, options.V, options.K, options.Q, options.query}});
 }
 
 void write_outputs(const std::string& file, const RowMatrix& outputs) {
@@ -126,7 +132,7 @@ void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& li
 }
 
 void run_attention(const AttentionOptions& options) {
-  check_out(options.out);
+  check_out(options);
   // Law and scores by name take d² numbers each: where that is much, a query of another size is found before.
   constexpr std::ptrdiff_t kMuch = 4096;
   if (options.dimension > kMuch && options.K.empty() && (options.U.empty() || !has_own_size(options.U))) {

@@ -11,6 +11,7 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "concentration_report.hpp"
+#include "input_files.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
@@ -159,6 +160,10 @@ void check_files(const ConcentrationOptions& options, const ConcentrationPlan& p
       fail(kName, "--plot needs a finite length: errors of the infinite prompt are zero");
     }
   }
+  const InputNames inputs{.laws = {options.law, options.query_law},
+                          .matrices = {options.U, options.V, options.query}};
+  check_not_read(kName, "--csv", options.csv, inputs);
+  check_not_read(kName, "--plot", options.plot, inputs);
   check_output_files(kName, options.csv, options.plot);
 }
 
@@ -171,8 +176,8 @@ void run_concentration(const ConcentrationOptions& options) {
   if (options.device != "cpu" && !plan.sampled) {
     fail(kName, "--device", options.device, "cpu for exact errors; a GPU draws prompts (--method sampled)");
   }
-  if (options.dry_run) return describe(plan, options.json);
   check_files(options, plan);
+  if (options.dry_run) return describe(plan, options.json);
   {
     ProgressLine line("concentration");
     plan.progress = [&](double share) { line.show(share); };

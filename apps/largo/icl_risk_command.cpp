@@ -188,7 +188,10 @@ void add_icl_risk_command(CLI::App& icl) {
   command->add_option("--draws", options->draws, "sampled prompts, with --covariates")
       ->transform(whole_number(2, std::uint64_t{1} << 30))
       ->capture_default_str();
-  command->add_option("--nodes", options->nodes, "tasks to average over, with --U and --V, if d is above 32")
+  command
+      ->add_option("--nodes", options->nodes,
+                   "tasks to average over, with --U and --V, if d is above 32; rounded up to a power of two, "
+                   "at least 512")
       ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
   command->get_option("--draws")->needs("--covariates");

@@ -11,6 +11,7 @@
 #include "arguments.hpp"
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
+#include "input_files.hpp"
 #include "largo/numerics/check.hpp"
 #include "output_files.hpp"
 #include "progress.hpp"
@@ -111,14 +112,23 @@ void check_for_sgd(const CLI::App& command, const TrainOptions& options) {
     }
   };
   check({"--batch", "--optimizer", "--kernel", "--checkpoints"});
-  if (!options.published()) check({"--steps", "--step-size", "--schedule"});
+  if (!options.published()) check({"--steps", "--step-size", "--schedule", "--quick"});
+}
+
+// Before the work.
+void check_files(const TrainOptions& options) {
+  const InputNames inputs{
+      .matrices = {options.covariance, options.query_covariance, options.prior, options.start.theta}};
+  check_not_read(kName, "--csv", options.csv, inputs);
+  check_not_read(kName, "--plot", options.plot, inputs);
+  check_output_files(kName, options.csv, options.plot);
 }
 
 void run_train(const TrainOptions& options) {
   TrainReport report;
   report.plan = read_plan(options, report.warnings);
+  check_files(options);
   if (options.dry_run) return describe(options, report.plan);
-  check_output_files(kName, options.csv, options.plot);
   report.null_risk = report.plan.problem.null_risk();
   {
     ProgressLine line("icl train");
@@ -167,13 +177,16 @@ void add_icl_train_command(CLI::App& icl) {
           "--time", options->time,
           "end of the flow (until stationary; 1000 for merged and factored; as far as sgd goes beside it)")
       ->transform(positive_or_inf());
-  command->add_option("--tolerance", options->tolerance, "relative, of a step of the flow")
-      ->transform(finite_number())
-      ->capture_default_str();
   command
-      ->add_option("--nodes", options->nodes,
-                   "tasks that flows of merged and factored parameters average over; twice as many below 16 "
-                   "tokens, four times as many in the second half of the time")
+      ->add_option("--tolerance", options->tolerance,
+                   "relative, of a step of the flow (1e-9; 1e-4 for softmax attention over merged and "
+                   "factored parameters)")
+      ->transform(finite_number());
+  command
+      ->add_option(
+          "--nodes", options->nodes,
+          "tasks that flows of merged and factored parameters average over, rounded up to a power of two, at "
+          "least 512; twice as many below 16 tokens, four times as many in the second half of the time")
       ->transform(whole_number(1, std::uint64_t{1} << 20))
       ->capture_default_str();
   command->add_option("--steps", options->steps, "of sgd (20000)")

@@ -86,7 +86,7 @@ Outcome run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help and --version
-    if (const auto unknown = unknown_command(app)) return {2, *unknown};
+    if (const auto wrong = wrong_word(app)) return {2, *wrong};
     app.exit(success);
     std::cout.flush();
     if (!std::cout) return {1, kUnwritten};

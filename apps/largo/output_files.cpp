@@ -13,11 +13,14 @@
 namespace largo {
 
 bool same_file(const std::string& one, const std::string& other) {
+  // Where that is not known (a name that is too long, a folder that may not be read) the path is empty, and
+  // the file cannot be written, which is said elsewhere.
   const auto place = [](const std::string& file) {
-    std::error_code unknown;  // then it cannot be written, which is said elsewhere
+    std::error_code unknown;
     return std::filesystem::weakly_canonical(std::filesystem::absolute(file, unknown), unknown);
   };
-  return one == other || place(one) == place(other);
+  const std::filesystem::path first = place(one);
+  return one == other || (!first.empty() && first == place(other));
 }
 
 void check_output_files(const char* command, const std::string& csv, const std::string& plot) {

@@ -47,6 +47,16 @@ void print_rows(const std::string& store, const Execution& execution) {
   }
 }
 
+// The store does not say where its study is: a name like that of one, or of another store, is a slip that
+// would cost the file.
+void check_not_source(const std::string& csv) {
+  for (const char* ending : {".toml", ".sqlite"}) {
+    if (csv.ends_with(ending)) {
+      fail(kName, "--csv", fmt::format("'{}'", csv), fmt::format("no {} file: a table is no study", ending));
+    }
+  }
+}
+
 void run_report(ReportOptions options) {
   if (options.out.empty() && options.csv.empty() && !options.json) options.out = default_page(options.store);
   if (!options.out.empty() && !options.out.ends_with(".html")) {
@@ -58,6 +68,7 @@ void run_report(ReportOptions options) {
       fail(kName, option, fmt::format("'{}'", file), "another file than the store");
     }
   }
+  check_not_source(options.csv);
   if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out)) {
     fail(kName, "--csv and --out name the same file");
   }

@@ -4,16 +4,19 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/core.h>
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "largo/io/atomic_file.hpp"
 #include "largo/numerics/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
+#include "processes.hpp"
 #include "progress.hpp"
 #include "signals.hpp"
 
@@ -45,8 +48,17 @@ std::string store_of(const RunOptions& options) {
   return std::filesystem::path(options.study).replace_extension(".sqlite").string();
 }
 
+// A run begins with a lock beside the store. A dry run writes nothing, but says where that could not be made.
+void check_folder(const std::string& store) {
+  if (!first_process()) return;
+  std::error_code missing;
+  const std::filesystem::path there = std::filesystem::canonical(store, missing);
+  AtomicFile(kName, missing ? std::filesystem::path(store) : std::filesystem::path(there).concat(".lock"));
+}
+
 void describe(const RunOptions& options, const Study& study, const std::string& store,
               const Execution& execution) {
+  check_folder(store);
   const StudyEstimate estimate = estimate_study(study, store, options.retry, execution);
   Json json{{"store", store},
             {"units", estimate.units},

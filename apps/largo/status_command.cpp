@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
+#include "shortened_line.hpp"
 
 namespace largo {
 namespace {
@@ -34,10 +35,12 @@ void run_status(const StatusOptions& options) {
   const StudyStatus status = study_status(options.store);
   if (options.json) return print_json(to_json(status));
   const std::int64_t left = status.units - status.done - status.failed;
-  fmt::print("{}: {} of {} units done{}\n", status.title, status.done, status.units,
+  fmt::print("{}: {} of {} units done{}\n", shortened_line(status.title), status.done, status.units,
              status.running ? ", and running" : "");
   if (status.failed > 0) fmt::print("{} failed:\n", status.failed);
-  for (const FailedUnit& one : status.failures) fmt::print("  {}\n    {}\n", one.inputs, one.message);
+  for (const FailedUnit& one : status.failures) {
+    fmt::print("  {}\n    {}\n", shortened_line(one.inputs), shortened_line(one.message));
+  }
   if (status.others > 0) fmt::print("{} more, that the study no longer has\n", status.others);
   if (status.running && status.rate > 0 && left > 0) {
     fmt::print("{:.3g} units a second, some {:.2g} s left\n", status.rate,

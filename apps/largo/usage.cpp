@@ -42,6 +42,23 @@ bool is_option(const std::string& argument) {
   return argument.size() > 1 && argument[0] == '-' && argument.find_first_of("0123456789.") != 1;
 }
 
+// Where "--dim 3" is unknown, 3 is the value of --dim; "--dim=3" has its own.
+bool may_take_the_next(const std::string& argument) {
+  return is_option(argument) && argument.find('=') == std::string::npos;
+}
+
+// The first word that the command itself could do nothing with. A word behind an unknown option may be the
+// value of that option, and is none then; where a command is still missing, it is that command's name.
+std::optional<std::string> stray_word(const CLI::App& command) {
+  const std::vector<std::string> extras = command.remaining();
+  const bool lacks_command = command.get_subcommands().empty() && !names_of_commands(command).empty();
+  for (std::size_t i = 0; i < extras.size(); ++i) {
+    if (is_option(extras[i])) continue;
+    if (lacks_command || i == 0 || !may_take_the_next(extras[i - 1])) return extras[i];
+  }
+  return std::nullopt;
+}
+
 // "--dim=3" is about --dim.
 std::string option_name(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
@@ -50,12 +67,18 @@ std::string did_you_mean(const std::string& name, const std::vector<std::string>
   return closest ? fmt::format("; did you mean {}?", *closest) : "";
 }
 
+std::string one_too_many(const CLI::App& command, const std::string& word) {
+  return fmt::format("'{}' is one argument too many for {}", word, full_name(command));
+}
+
+std::string with_help(const CLI::App& command, const std::string& what) {
+  return fmt::format("{} ({} --help explains it)", what, full_name(command));
+}
+
 std::string about_extras(const CLI::App& app, const std::vector<std::string>& extras) {
   const CLI::App& command = reached(app);
   const auto option = std::find_if(extras.begin(), extras.end(), is_option);
-  if (option == extras.end()) {
-    return fmt::format("'{}' is one argument too many for {}", extras.front(), full_name(command));
-  }
+  if (option == extras.end()) return one_too_many(command, extras.front());
   const std::string name = option_name(*option);
   const std::vector<std::string> known = names_of_options(command);
   if (std::find(known.begin(), known.end(), name) != known.end()) {  // before the command, or between two
@@ -86,20 +109,28 @@ std::string in_other_words(const CLI::App& command, const CLI::ParseError& error
 }  // namespace
 
 std::optional<std::string> unknown_command(const CLI::App& app) {
-  const CLI::App& at = reached(app);
-  const std::vector<std::string> known = names_of_commands(at);
-  const std::vector<std::string> extras = at.remaining();
-  const auto name = std::find_if_not(extras.begin(), extras.end(), is_option);
-  if (known.empty() || name == extras.end()) return std::nullopt;
-  return fmt::format("'{}' is not a command of {}{} ({} --help lists them)", *name, full_name(at),
-                     did_you_mean(*name, known), full_name(at));
+  const std::vector<std::string> known = names_of_commands(app);
+  if (known.empty()) return std::nullopt;
+  if (const auto name = stray_word(app)) {
+    return fmt::format("'{}' is not a command of {}{} ({} --help lists them)", *name, full_name(app),
+                       did_you_mean(*name, known), full_name(app));
+  }
+  const std::vector<CLI::App*> next = app.get_subcommands();
+  return next.empty() ? std::nullopt : unknown_command(*next.back());
+}
+
+std::optional<std::string> wrong_word(const CLI::App& app) {
+  if (auto unknown = unknown_command(app)) return unknown;
+  const CLI::App& command = reached(app);
+  const auto word = stray_word(command);
+  return word ? std::optional(with_help(command, one_too_many(command, *word))) : std::nullopt;
 }
 
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = reached(app);
   const std::vector<std::string> extras = app.remaining(true);
   const std::string what = extras.empty() ? in_other_words(command, error) : about_extras(app, extras);
-  return fmt::format("{} ({} --help explains it)", what, full_name(command));
+  return with_help(command, what);
 }
 
 }  // namespace largo

@@ -28,6 +28,12 @@ std::string_view trim(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
+// Quotes say where a field ends, not what it is: "1" is a number.
+std::string_view unquoted(std::string_view field) {
+  if (field.size() < 2 || !field.starts_with('"') || !field.ends_with('"')) return field;
+  return trim(field.substr(1, field.size() - 2));
+}
+
 Number read_number(std::string_view field) {
   std::string_view digits = field;
   // from_chars takes no plus sign; "+-1" must stay an error.
@@ -70,7 +76,7 @@ std::ptrdiff_t for_each_field(std::string_view line, char delimiter, Visit visit
   std::ptrdiff_t count = 0;
   for (std::size_t start = 0;; ++count) {
     const std::size_t end = field_end(line, start, delimiter);
-    visit(trim(line.substr(start, end - start)), count);
+    visit(unquoted(trim(line.substr(start, end - start))), count);
     if (end == line.size()) return count + 1;
     start = end + 1;
   }
@@ -116,15 +122,18 @@ class CsvParser {
     parse_row(line);
   }
 
+  // Also counts the columns. A line of empty fields is no header: what is left out there is data.
   bool is_header(std::string_view line) {
-    bool header = true;
-    const std::ptrdiff_t fields =
-        for_each_field(line, delimiter_, [&](std::string_view field, std::ptrdiff_t) {
-          if (looks_like_number(field)) header = false;
-        });
-    columns_ = fields;
+    bool numbers = false, names = false;
+    columns_ = for_each_field(line, delimiter_, [&](std::string_view field, std::ptrdiff_t) {
+      if (looks_like_number(field)) {
+        numbers = true;
+      } else if (!field.empty()) {
+        names = true;
+      }
+    });
     columns_line_ = line_number_;
-    return header;
+    return names && !numbers;
   }
 
   void parse_row(std::string_view line) {

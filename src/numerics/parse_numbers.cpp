@@ -1,7 +1,9 @@
 #include "largo/numerics/parse_numbers.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 #include <string>
 #include <system_error>
@@ -32,15 +34,53 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
   }
 }
 
+struct ReadNumber {
+  std::string_view digits;
+  double value = 0;
+  std::errc error = {};
+};
+
+// from_chars takes no plus sign, and a sign may stand once.
+ReadNumber read_number(std::string_view text) {
+  ReadNumber read{trimmed(text)};
+  std::string_view& digits = read.digits;
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
+  const char* const last = digits.data() + digits.size();
+  const auto [end, error] = std::from_chars(digits.data(), last, read.value);
+  read.error = end == last ? error : std::errc::invalid_argument;
+  return read;
+}
+
+// Of a number that is not 0, from its text: no double need hold it.
+bool is_below_one(std::string_view digits) {
+  const auto e = digits.find_first_of("eE");
+  const std::string_view mantissa = digits.substr(0, e);
+  std::string_view power = e == std::string_view::npos ? "0" : digits.substr(e + 1);
+  if (power.starts_with('+')) power.remove_prefix(1);
+  std::int64_t exponent = 0;
+  const std::errc error = std::from_chars(power.data(), power.data() + power.size(), exponent).ec;
+  if (error == std::errc::result_out_of_range) return power.starts_with('-');
+  const auto point = static_cast<double>(std::min(mantissa.find('.'), mantissa.size()));
+  const auto first = static_cast<double>(mantissa.find_first_of("123456789"));
+  return static_cast<double>(exponent) + point - first <= 0;
+}
+
+// A text that is no finite number must be `otherwise`.
+double number_of(std::string_view argument, std::string_view text, std::string_view otherwise) {
+  const ReadNumber read = read_number(text);
+  if (read.error == std::errc() && std::isfinite(read.value)) return read.value;
+  const std::string quoted = fmt::format("'{}'", text);
+  if (is_too_small(text)) {
+    fail("options", argument, quoted, fmt::format("a number that a double holds: it is {}", kTooSmall));
+  }
+  fail("options", argument, quoted, otherwise);
+}
+
 double parse_length(std::string_view argument, std::string_view text, LengthKind kind) {
   if (text == "inf") return std::numeric_limits<double>::infinity();
-  double length = 0;
-  try {
-    length = parse_number(argument, text);
-  } catch (const InputError&) {
-    fail("options", argument, fmt::format("'{}'", text),
-         "a length (a number, or inf), a list such as 10,100,1e6, or a range such as 1e1:1e6:13");
-  }
+  const double length =
+      number_of(argument, text,
+                "a length (a number, or inf), a list such as 10,100,1e6, or a range such as 1e1:1e6:13");
   if (length < 1) fail("lengths", argument, length, "at least 1, or inf");
   if (kind == LengthKind::kWhole && length != std::floor(length)) {
     fail("lengths", argument, length, "a whole number, at least 1");
@@ -74,24 +114,18 @@ std::vector<double> log_spaced(std::string_view argument, const std::vector<std:
 }  // namespace
 
 double parse_number(std::string_view argument, std::string_view text) {
-  std::string_view digits = trimmed(text);
-  if (digits.starts_with('+')) digits.remove_prefix(1);
-  double value = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
-    fail("options", argument, fmt::format("'{}'", text), "a finite number");
-  }
-  return value;
+  return number_of(argument, text, "a finite number");
+}
+
+bool is_too_small(std::string_view text) {
+  const ReadNumber read = read_number(text);
+  return read.error == std::errc::result_out_of_range && is_below_one(read.digits);
 }
 
 std::vector<double> parse_numbers(std::string_view argument, std::string_view text) {
   std::vector<double> values;
   for (const std::string_view part : split(text, ',')) {
-    try {
-      values.push_back(parse_number(argument, part));
-    } catch (const InputError&) {
-      fail("options", argument, fmt::format("'{}'", part), "a finite number, or several separated by commas");
-    }
+    values.push_back(number_of(argument, part, "a finite number, or several separated by commas"));
   }
   return values;
 }

@@ -143,6 +143,9 @@ class Prompts(CliTest):
     def test_csv(self):
         self.write("tokens.csv", "x,y,z\n" + csv(self.tokens))
         self.expect("tokens:tokens.csv", self.tokens)
+        # Numbers in quotes are numbers, in the first row as well.
+        self.write("quoted.csv", "".join(",".join(f'"{value!r}"' for value in row) + "\n" for row in self.tokens))
+        self.expect("tokens:quoted.csv", self.tokens)
 
     def test_safetensors(self):
         self.write("one.safetensors", safetensors({"prompt": self.tokens}))
@@ -302,6 +305,26 @@ class Output(CliTest):
         self.assertEqual(sorted(os.listdir(self.folder)), ["out.csv", "out.npy"])
         got = self.json("attention", "--law", "tokens:out.npy", "--query", "out.npy")  # and read back
         self.assertEqual(got["L"], 3)
+
+    def test_inputs_are_not_replaced(self):
+        square = csv([[1.0, 2.0], [3.0, 4.0]])
+        for name in ("t.csv", "w.csv", "M.csv", "K.csv", "q.csv"):
+            self.write(name, square if name != "w.csv" else "1\n2\n")
+        self.write("mixture.toml", '[[component]]\nweight = 1\nlaw = "tokens:t.csv"\n')
+        os.symlink("t.csv", self.path("link.csv"))
+        tokens, query = ["--law", "tokens:t.csv"], ["--query", "1,0"]
+        for arguments, name in (([*tokens, *query], "t.csv"), ([*tokens, *query], "./t.csv"), ([*tokens, *query], "link.csv"),
+                                (["--law", "tokens:link.csv", *query], "t.csv"), (["--law", "mixture:mixture.toml", *query], "t.csv"),
+                                (["--law", "tokens:t.csv,weights=w.csv", *query], "w.csv"),
+                                (["--law", "gaussian:cov=0.5*M.csv", *query], "M.csv"),
+                                ([*tokens, *query, "--U", "2*M.csv"], "M.csv"), ([*tokens, *query, "--V", "M.csv"], "M.csv"),
+                                ([*tokens, *query, "--K", "K.csv", "--Q", "M.csv"], "K.csv"),
+                                ([*tokens, *query, "--K", "K.csv", "--Q", "M.csv"], "M.csv"), ([*tokens, "--query", "q.csv"], "q.csv")):
+            self.refuse("attention", *arguments, "--out", name, fragment=f"--out is '{name}', must be another file than")
+        for name in ("t.csv", "M.csv", "K.csv", "q.csv"):
+            with open(self.path(name), encoding="ascii") as file:
+                self.assertEqual(file.read(), square)
+        self.succeed("attention", *tokens, *query, "--out", "M.csv")  # which is not read here
 
     def test_a_file_name_that_is_not_utf8(self):
         name = b"\xff.npy"

@@ -148,7 +148,7 @@ class BadTokens(BadInput):
 
     def test_csv(self):
         for content in ("1,2,3\n4,5\n", "1,2\n3,4,5\n", "1,2,3\n\n4,5,6\n", "1,2,3\n4,x,6\n", "1,2,3\n4,,6\n",
-                        "1,2,1e999\n", "1,2,nan\n", "", "\n\n", "# nothing\n", "x,y,z\n"):
+                        "1,2,1e999\n", "1,2,nan\n", "", "\n\n", "# nothing\n", "x,y,z\n", ",,\n1,2,3\n"):
             self.refused_everywhere("bad.csv", content, "bad.csv")
 
     def test_what_is_not_a_file(self):
@@ -160,7 +160,9 @@ class BadTokens(BadInput):
             self.refused_everywhere(f"missing.{extension}", None, "No such file")
         self.write("tokens.txt", csv(TOKENS))
         self.refused_everywhere("tokens.txt", None, "tokens.txt")
-        self.refused(["--law", "tokens:", *QUERY])
+        self.refused(["--law", "tokens:", *QUERY], "the name of a file is missing")
+        self.write("tokens.csv", csv(TOKENS))
+        self.refused(["--law", "tokens:tokens.csv,weights=", *QUERY], "the name of a file is missing")
         self.refused(["--law", "tokens", *QUERY])
         os.mkfifo(self.path("pipe.npy"))
         self.refused_everywhere("pipe.npy", None, "pipe.npy")

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import os
 import xml.dom.minidom
 
 import largo_cli
@@ -180,6 +181,23 @@ class ConcentrationTest(largo_cli.CliTest):
         plan = self.json("concentration", *LAYER, *QUERY, "--L", "10,1e9", "--method", "exact,sampled", "--dry-run")
         self.assertEqual(plan["sampled"]["points"], 2)
         self.assertGreater(plan["sampled"]["seconds"], plan["exact"]["seconds"])
+        for more, fragment in ((["--plot", "x.png"], "a .svg or .pdf file"), (["--csv", "nowhere/x.csv"], "nowhere/x.csv"),
+                               (["--csv", "x.svg", "--plot", "x.svg"], "same file"), (["--csv", "-"], "the name of a file")):
+            for dry in ([], ["--dry-run"]):
+                self.refuse("concentration", *LAYER, *QUERY, "--L", "10", *more, *dry, fragment=fragment)
+        self.refuse("concentration", *LAYER, *QUERY, "--L", "inf", "--plot", "x.svg", "--dry-run", fragment="--plot needs a finite length")
+        self.succeed("concentration", *LAYER, *QUERY, "--L", "10", "--csv", "x.csv", "--plot", "x.svg", "--dry-run")
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_inputs_are_not_replaced(self):
+        self.write("t.csv", "1,0,0\n0,1,0\n0,0,1\n")
+        for arguments in (["--law", "tokens:t.csv", *QUERY], [*LAYER, "--query", "t.csv"], [*LAYER, "--query-law", "tokens:t.csv"],
+                          ["--law", "gaussian", "--d", "3", "--U", "t.csv", *QUERY], [*LAYER, *QUERY, "--V", "t.csv"]):
+            for dry in ([], ["--dry-run"]):
+                self.refuse("concentration", *arguments, "--L", "10", "--csv", "t.csv", *dry,
+                            fragment="--csv is 't.csv', must be another file than 't.csv', which is read")
+        os.symlink("t.csv", self.path("t.svg"))
+        self.refuse("concentration", "--law", "tokens:t.csv", *QUERY, "--L", "10", "--plot", "t.svg", fragment="--plot is 't.svg'")
 
     def test_bad_input(self):
         for arguments in (

@@ -284,6 +284,24 @@ class Train(IclTest):
         self.assertLess(time.monotonic() - begin, 30)
         self.assertEqual(os.listdir(self.folder), [])
 
+    def test_files_of_a_dry_run(self):
+        """What a real run would refuse, and before its work."""
+        self.write("M.csv", "1,0\n0,1\n")
+        for more, fragment in ((["--plot", "x.png"], "a .svg or .pdf file"), (["--csv", "nowhere/x.csv"], "nowhere/x.csv"),
+                               (["--csv", "x.svg", "--plot", "x.svg"], "same file"), (["--csv", "-"], "the name of a file"),
+                               (["--cov", "M.csv", "--csv", "M.csv"], "another file than 'M.csv', which is read"),
+                               (["--query-cov", "M.csv", "--csv", "./M.csv"], "another file than 'M.csv'"),
+                               (["--prior", "M.csv", "--csv", "M.csv"], "another file than 'M.csv'"),
+                               (["--theta", "2*M.csv", "--csv", "M.csv"], "another file than 'M.csv'")):
+            for dry in ([], ["--dry-run"]):
+                self.refuse("icl", "train", "--d", "2", "--L", "10", *more, *dry, fragment=fragment)
+
+    def test_quick_shortens_published_flows(self):
+        """They go as far as descents would."""
+        long, short = (self.runs("--preset", "published", "--d", "2", "--L", "10", "--parameters", "invariant", *more)[0]["time"]
+                       for more in ([], ["--quick"]))
+        self.assertLess(short, long)
+
     def test_quick(self):
         run = self.runs("--d", "2", "--L", "10", "--method", "sgd", "--quick")[0]
         self.assertEqual(run["steps"], 200)

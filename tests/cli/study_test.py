@@ -183,6 +183,15 @@ class Commands(StudyTest):
         self.refuse("report", "m.html", fragment="another file than the store")  # the page's name by default
         self.assertEqual(self.content("m.html"), content)
 
+    def test_reports_leave_studies_alone(self):
+        self.write("m.toml", MOMENTS.format(2, 2))
+        self.succeed("run", "m.toml")
+        for name in ("m.toml", "./m.toml", "other.sqlite"):
+            self.refuse("report", "m.sqlite", "--csv", name, fragment=f"--csv is '{name}', must be")
+        self.refuse("report", "m.sqlite", "--out", "m.toml", fragment="a .html file")
+        with open(self.path("m.toml"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), MOMENTS.format(2, 2))
+
     def test_read_only_folder(self):
         """With a store that has something left to be done, and without one."""
         self.write("m.toml", MOMENTS.format(2, 2))
@@ -216,8 +225,9 @@ class Commands(StudyTest):
 
     def test_folder_that_cannot_be_written(self):
         self.write("m.toml", MOMENTS.format(2, 2))
-        self.refuse("run", "m.toml", "--store", "nowhere/m.sqlite", fragment="cannot be written")
-        self.refuse("run", "m.toml", "--store", "/proc/m.sqlite", fragment="cannot be written")
+        for dry in ([], ["--dry-run"]):
+            self.refuse("run", "m.toml", "--store", "nowhere/m.sqlite", *dry, fragment="cannot be written")
+            self.refuse("run", "m.toml", "--store", "/proc/m.sqlite", *dry, fragment="cannot be written")
 
 
 class Interrupted(StudyTest):

@@ -32,6 +32,20 @@ class Commands(CliTest):
                 if meant is not None:
                     self.refuse(*arguments, *more, fragment=f"did you mean {meant}?")
 
+    def test_help_excuses_no_wrong_word(self):
+        for more in (["--help"], ["-h"], ["--s", "1", "--L", "10"]):
+            self.refuse("nosuch", "moments", *more, fragment="'nosuch' is not a command of largo (largo --help lists them)")
+            self.refuse("icl", "nosuch", "risk", *more, fragment="'nosuch' is not a command of largo icl (largo icl --help lists them)")
+            self.refuse("moments", "nosuch", *more, fragment="'nosuch' is one argument too many for largo moments (largo moments "
+                                                             "--help explains it)")
+        self.refuse("moments", "--help", "nosuch", fragment="'nosuch' is one argument too many for largo moments")
+        self.refuse("moments", "attention", "--help", fragment="'attention' is one argument too many for largo moments")
+        self.refuse("report", "a.sqlite", "b.sqlite", "--help", fragment="'b.sqlite' is one argument too many for largo report")
+        self.refuse("--bogus", "nosuch", "--help", fragment="'nosuch' is not a command of largo")
+        # What stands behind an unknown option may be its value, and help says which there are.
+        for arguments in (["moments", "--bogus", "3"], ["moments", "--bogus"], ["--d", "3", "moments"], ["run", "study.toml"]):
+            self.assertIn("Usage: largo ", self.succeed(*arguments, "--help"))
+
     def test_a_command_is_missing(self):
         self.refuse(fragment="a command is missing: largo has attention, moments, ")
         self.refuse("icl", fragment="a command is missing: largo icl has risk, train, threshold")
@@ -87,7 +101,7 @@ class Options(CliTest):
 
     def test_options_that_would_do_nothing(self):
         for more in (["--steps", "10"], ["--step-size", "0.1"], ["--batch", "2"], ["--optimizer", "adam"], ["--kernel", "full"],
-                     ["--schedule", "cosine"], ["--checkpoints", "c"]):
+                     ["--schedule", "cosine"], ["--checkpoints", "c"], ["--quick"]):
             self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add --method sgd")
         self.refuse("icl", "risk", "--d", "2", "--draws", "10", fragment="--draws requires --covariates")
         self.refuse("icl", "risk", "--d", "2", "--nodes", "10", fragment="--nodes requires --U")
@@ -129,11 +143,32 @@ class Numbers(CliTest):
 
     def test_signs(self):
         for command, option, sign in ((["icl", "risk"], "--noise", "non-negative"), (["icl", "train"], "--alpha", "positive"),
-                                      (["icl", "train"], "--time", "positive"), (["icl", "train"], "--step-size", "positive"),
+                                      (["icl", "train"], "--step-size", "positive"),
                                       (["icl", "threshold"], "--epsilon", "positive"), (["concentration"], "--c1", "positive"),
                                       (["concentration"], "--c2", "non-negative"), (["concentration"], "--tolerance", "positive")):
-            for value in ["-0.5", "0"] if sign == "positive" else ["-0.5"]:
-                self.refuse(*command, option, value, fragment=f"{option}: '{value}' is not a {sign} number")
+            wanted = "a finite number above 0" if sign == "positive" else "a finite number of at least 0"
+            for value in ["-0.5", "0", "inf"] if sign == "positive" else ["-0.5", "inf"]:
+                self.refuse(*command, option, value, fragment=f"{option}: '{value}' is not {wanted}")
+        for value in ("-0.5", "0"):  # which may be infinite
+            self.refuse("icl", "train", "--time", value, fragment=f"--time: '{value}' is not a number above 0, or inf")
+
+    def test_a_sign_stands_once(self):
+        for text in ("+-1", "-+1", "++1", "--1"):
+            self.refuse("moments", f"--s={text}", "--L", "10", fragment=f"--s is '{text}', must be a finite number")
+            self.refuse("moments", "--s", "1", f"--L={text}", fragment=f"--L is '{text}', must be a length")
+            self.refuse("icl", "risk", f"--b={text}", fragment=f"--b: '{text}' is not a finite number")
+            self.refuse("attention", *GAUSSIAN, f"--scale={text}", fragment=f"--scale is '{text}', must be a finite number")
+        self.refuse("moments", "--threads=+-0", fragment="--threads: '+-0' is not a whole number")
+        self.assertEqual(self.succeed("moments", "--s", "+1", "--L", "+10"), self.succeed("moments", "--s", "1", "--L", "10"))
+
+    def test_numbers_too_small_for_a_double(self):
+        for text in ("1e-400", "0.1e-399", "0." + 400 * "0" + "1"):
+            for arguments in (["--s", text, "--L", "10"], ["--s", f"1,{text}", "--L", "10"], ["--s", f"{text}:1:3", "--L", "10"],
+                              ["--s", "1", "--L", text]):
+                self.refuse("moments", *arguments, fragment="too small for a double, below 5e-324")
+            self.refuse("icl", "threshold", "--epsilon", text, fragment="too small for a double, below 5e-324")
+        self.refuse("moments", "--s", "1e400", "--L", "10", fragment="'1e400', must be a finite number")
+        self.succeed("moments", "--s", "5e-324", "--L", "10")
 
     def test_numbers_in_texts_are_decimal_too(self):
         for option in ("--s", "--L"):

@@ -27,6 +27,13 @@ TEST(Csv, ReadsNumbers) {
   EXPECT_EQ(parse("7"), Matrix::Constant(1, 1, 7));
 }
 
+TEST(Csv, ReadsNumbersInQuotes) {
+  EXPECT_EQ(parse("\"1\",\"2\"\n\"3\",\"4\"\n"), kTwoByTwo);
+  EXPECT_EQ(parse("\"1\",\"2\"\n3,4\n"), kTwoByTwo);
+  EXPECT_EQ(parse("1;2\n\" 3 \";\"+4\"\n"), kTwoByTwo);
+  EXPECT_EQ(parse("\"x\",\"y\"\n\"1\",\"2\"\n3,4\n"), kTwoByTwo);
+}
+
 TEST(Csv, FindsTheSeparator) {
   EXPECT_EQ(parse("1;2\n3;4"), kTwoByTwo);
   EXPECT_EQ(parse("1\t2\n3\t4"), kTwoByTwo);
@@ -39,6 +46,7 @@ TEST(Csv, SkipsHeaderCommentsMarkAndBlankEnds) {
   EXPECT_EQ(parse("# made by hand, 2024\n\n  # x;y\nx,y\n1,2\n#between\n3,4\n\n \n#end"), kTwoByTwo);
   EXPECT_EQ(parse("\"a,b\",\"c\"\"d,\"\n1,2\n3,4"), kTwoByTwo);
   EXPECT_EQ(parse(",y\n1,2\n3,4"), kTwoByTwo);
+  EXPECT_EQ(parse("\"\",\"y\"\n1,2\n3,4"), kTwoByTwo);
 }
 
 TEST(Csv, ReadsLongLines) {
@@ -89,9 +97,20 @@ TEST(Csv, RefusesWhatIsNotANumber) {
   expect_contains(refusal("+-1"), {"'+-1', must be a number"});
   expect_contains(refusal("++1"), {"'++1', must be a number"});
   expect_contains(refusal("+"), {"'+', must be a number"});
-  expect_contains(refusal("1\n\"2\""), {"'\"2\"', must be a number"});
+  expect_contains(refusal("1\n\"2"), {"'\"2', must be a number"});
+  expect_contains(refusal("1\n\"2 3\""), {"'2 3', must be a number"});
   expect_contains(refusal(std::string("1,2\0\n", 5)), {"'2\\x00', must be a number"});
   expect_contains(refusal("1\r2"), {"'1\\r2', must be a number"});
+}
+
+// The first row is data unless it has names.
+TEST(Csv, LosesNoFirstRow) {
+  expect_contains(refusal(",\n1,2\n"), {"line 1, column 1 is empty, must be a number"});
+  expect_contains(refusal("\"\",\" \"\n1,2\n"), {"line 1, column 1 is empty, must be a number"});
+  expect_contains(refusal("# c\n\n;;\n1;2;3\n"), {"line 3, column 1 is empty"});
+  expect_contains(refusal("\"1\",x\n1,2\n"), {"line 1, column 2 is 'x', must be a number"});
+  expect_contains(refusal("\"1,5\",\"2,5\"\n1,2\n"), {"line 1, column 1 is '1,5', must be a number"});
+  expect_contains(refusal("\"nan\",\"inf\"\n1,2\n"), {"line 1, column 1 is 'nan', must be finite"});
 }
 
 TEST(Csv, RefusesNothingToRead) {

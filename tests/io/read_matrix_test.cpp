@@ -48,6 +48,7 @@ TEST_F(ReadMatrix, RefusesUnknownKinds) {
   expect_contains(refusal("a.txt"), {"a.txt: unknown kind of file, must be .npy, .csv, .safetensors"});
   expect_contains(refusal("npy"), {"unknown kind of file"});
   expect_contains(refusal(""), {"is a directory"});
+  EXPECT_EQ(message_of([] { read_matrix(""); }), "read_matrix: the name of a file is missing");
 }
 
 TEST_F(ReadMatrix, RefusesMissingFilesAndDirectories) {

@@ -1,10 +1,11 @@
 // Tables of numbers as text: one row per line, fields separated by commas, semicolons or tabs.
 //
 // The separator is found on the first line that is not a comment: a semicolon if there is one, else a comma,
-// else a tab. That line is a header, and skipped, when none of its fields looks like a number. Lines that
-// begin with # are comments. Blank lines may stand before the first and after the last row. A UTF-8
-// byte-order mark and CRLF line ends are accepted. Numbers are decimal with a point, whatever the locale;
-// what rounds to no finite double (nan, inf, 1e999, 1e-999) is refused with its line and column.
+// else a tab. That line is a header, and skipped, when some of its fields are names and none looks like a
+// number, in quotes or not; names may be empty, but not all. Lines that begin with # are comments. Blank
+// lines may stand before the first and after the last row. A UTF-8 byte-order mark and CRLF line ends are
+// accepted. Numbers are decimal with a point, whatever the locale, and may stand in double quotes; what
+// rounds to no finite double (nan, inf, 1e999, 1e-999) is refused with its line and column.
 #pragma once
 
 #include <filesystem>

@@ -6,8 +6,14 @@
 
 namespace largo {
 
-/// One finite number in decimal notation, the whole text: "0.5", "1e6". `argument` names it in the message.
+/// One finite number in decimal notation, the whole text: "0.5", "1e6", "+2". `argument` names it in the
+/// message.
 double parse_number(std::string_view argument, std::string_view text);
+
+/// "1e-400": a number other than 0 to which 0 is the nearest double. It is refused, since it would be
+/// another.
+bool is_too_small(std::string_view text);
+inline constexpr std::string_view kTooSmall = "too small for a double, below 5e-324";  ///< for the message
 
 /// "1,0,-1"
 std::vector<double> parse_numbers(std::string_view argument, std::string_view text);
