@@ -171,7 +171,7 @@ void run_risk(const RiskOptions& options) {
 void add_icl_risk_command(CLI::App& icl) {
   auto options = std::make_shared<RiskOptions>();
   CLI::App* command = icl.add_subcommand(
-      "risk", "Risks of softmax and linear attention against L, exact, beside the Bayes floor");
+      "risk", "Risks of softmax and linear attention against L, exact, beside the Bayes risk");
   add_problem_options(*command, *options);
   command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf, whole or not")
       ->check(check_given, "")
@@ -197,7 +197,9 @@ void add_icl_risk_command(CLI::App& icl) {
   command->get_option("--draws")->needs("--covariates");
   command->get_option("--nodes")->needs("--U");
   command->footer(
-      "The risk is half the mean squared error. ridge is the Bayes risk: no predictor does better.\n\n"
+      "The risk is half the mean squared error. ridge is the Bayes risk: no predictor does better; where it "
+      "has no closed form it is sampled, and its error is a standard "
+      "error.\n\n"
       "Examples:\n"
       "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
       "  largo icl risk --preset published --L 1e1:1e6:6\n"

@@ -169,7 +169,8 @@ void add_icl_train_command(CLI::App& icl) {
       ->check(check_given, "");
   command
       ->add_option("--parameters", options->parameters,
-                   "invariant: A and b; merged: U and v; factored: K, Q, V and the output row")
+                   "invariant: A and b; merged: U and v, from the same start; factored: K, Q, V and the "
+                   "output row, from a random one")
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
   command

@@ -18,9 +18,11 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a path
-// Times the tolerances, of flows that tell how far errors of steps, and nodes, move an end. Not all the same:
-// how far two flows are apart changes its sign in time, at another time for each of them.
-constexpr double kRoughTolerances[] = {30, 10, 3};
+// Times the tolerances, of flows that tell how far errors of steps move an end. Two of them: how far two
+// flows are apart changes its sign in time, at another time for another flow.
+constexpr double kRoughTolerances[] = {30, 10};
+constexpr double kOtherTolerance = 2;  // of flows over other nodes
+constexpr int kOtherNodes = 3;
 constexpr std::int64_t kRoughNodes = 4;
 constexpr std::int64_t kRoughSteps = 3, kFewestSteps = 1000;  // times those of the flow itself, or these
 constexpr double kSafety = 2;  // ends may be moved in the same way by all sets of nodes
@@ -127,7 +129,7 @@ double moved_by_steps(const TrainingPlan& plan, const TrainingRun& run, const Ex
   const RiskPoint there = risk->at(end);
   TrainingPlan rough = plan;
   double moved = 0;
-  for (const double factor : {kRoughTolerances[0], kRoughTolerances[1]}) {
+  for (const double factor : kRoughTolerances) {
     rough.flow = with_tolerances(plan.flow, factor);
     const Vector other = end_of(plan, followed(rough, run.attention, run.L, Average::best, execution));
     moved = std::max(moved, possible_difference(there, risk->at(other), other - end));
@@ -135,34 +137,49 @@ double moved_by_steps(const TrainingPlan& plan, const TrainingRun& run, const Ex
   return moved;
 }
 
-// How far the nodes, and errors of steps, may have moved the risk at the end: the most that it differs,
-// twice, or may differ, where three flows end that have a quarter of the nodes, others each, and larger
-// tolerances. Risks are averages over one set of nodes, so that what these miss is the same at all ends.
-// Where such a flow does not come to its end in three times as many steps, nodes matter so much that nothing
-// is known of the end: all that was gained.
+// A flow over a quarter of the nodes, others, with larger tolerances: where it ends. InputError where it does
+// not come to its end in three times as many steps.
+Vector rough_end(const TrainingPlan& plan, const TrainingRun& run, int seed, double factor,
+                 const Execution& execution) {
+  TrainingPlan rough = plan;
+  rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
+  rough.nodes.seed += static_cast<std::uint64_t>(seed) * kOtherSeed;
+  rough.flow = with_tolerances(plan.flow, factor);
+  rough.flow.most_steps = std::min(plan.flow.most_steps, std::max(kRoughSteps * run.steps, kFewestSteps));
+  rough.node_tolerance = factor * plan.node_tolerance;
+  return end_of(plan, followed(rough, run.attention, run.L, Average::nodes, execution));
+}
+
+// How far nodes and errors of steps may have moved the risk at the end. Nodes: twice the most that it differs
+// where three flows over others end. Steps: what it may differ by between flows over the same nodes whose
+// tolerances differ. Risks are averages over one set of nodes, so that what these miss is the same at all
+// ends. Where a flow does not come to its end nodes matter so much that nothing is known of it: all that was
+// gained.
 double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
   const TaskNodes some = late_nodes(plan, run.L);
   const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);
-  const Vector end = end_of(plan, run);
-  const RiskPoint there = risk->at(end);
-  TrainingPlan rough = plan;
-  rough.nodes.count = std::max<std::int64_t>(plan.nodes.count / kRoughNodes, 1);
-  double moved = 0;
-  for (const double factor : kRoughTolerances) {
-    rough.nodes.seed += kOtherSeed;
-    rough.flow = with_tolerances(plan.flow, factor);
-    rough.flow.most_steps = std::min(plan.flow.most_steps, std::max(kRoughSteps * run.steps, kFewestSteps));
-    rough.node_tolerance = factor * plan.node_tolerance;
-    try {
-      const Vector other = end_of(plan, followed(rough, run.attention, run.L, Average::nodes, execution));
+  const double value = risk->at(end_of(plan, run)).value;
+  double by_nodes = 0, by_steps = 0;
+  try {
+    Vector first;
+    RiskPoint of_first;
+    for (int seed = 1; seed <= kOtherNodes; ++seed) {
+      const Vector other = rough_end(plan, run, seed, kOtherTolerance, execution);
       const RiskPoint here = risk->at(other);
-      moved = std::max({moved, kSafety * std::abs(here.value - there.value),
-                        possible_difference(there, here, other - end)});
-    } catch (const InputError&) {
-      moved = std::max(moved, std::abs(risk->at(plan.start).value - there.value));
+      by_nodes = std::max(by_nodes, kSafety * std::abs(here.value - value));
+      if (seed == 1) {
+        first = other;
+        of_first = here;
+      }
     }
+    for (const double factor : kRoughTolerances) {
+      const Vector other = rough_end(plan, run, 1, factor, execution);
+      by_steps = std::max(by_steps, possible_difference(of_first, risk->at(other), other - first));
+    }
+  } catch (const InputError&) {
+    return std::max(by_nodes, std::abs(risk->at(plan.start).value - value));
   }
-  return moved;
+  return by_nodes + by_steps;
 }
 
 // With its risks, and their errors.

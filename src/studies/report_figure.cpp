@@ -161,6 +161,10 @@ std::string statement_of(const StudyTable& table, const ReportLayout& layout, st
   }
   if (layout.slider) text += fmt::format(", {} by the slider", layout.slider->name);
   for (const ReportAxis& axis : layout.held) text += fmt::format(", {}", named(axis, axis.values.front()));
+  const auto no_place = [](const StudyValue& value) { return !std::isfinite(std::get<double>(value)); };
+  if (layout.x && std::any_of(layout.x->values.begin(), layout.x->values.end(), no_place)) {
+    text += fmt::format("; {} = inf has no place on the axis, and is in the table", layout.x->name);
+  }
   return fmt::format("{}.", text);
 }
 

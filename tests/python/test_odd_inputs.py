@@ -62,7 +62,7 @@ NOT_SCALARS = {
     "matrix: columns is -1, must be between 1": lambda: largo.matrix("identity", 2, -1),
     "matrix: rows is 10000000000, must be": lambda: largo.matrix("zeros", 10**10),
     "method is int, must be a list": lambda: largo.icl.train(largo.icl.Problem(2), 10, method=3),
-    "tolerance is NoneType, must be": lambda: largo.icl.train(largo.icl.Problem(2), 10, tolerance=None),
+    "tolerance is an array, must be": lambda: largo.icl.train(largo.icl.Problem(2), 10, tolerance=[1e-9]),
     "tolerance is an array, must be a number": lambda: largo.icl.train(largo.icl.Problem(2), 10, tolerance=[1e-9]),
     "expression is str, must be an Expression": lambda: largo.parts.expectation("A", 1.0, 10),
     "set is list, must be a dict": lambda: largo.run_study("file", set=[1]),

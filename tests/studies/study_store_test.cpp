@@ -284,6 +284,16 @@ TEST_F(StudyStoreTest, ReportsSayWhatFailed) {
   EXPECT_NE(table.at("rows").at(1).at(2).get<std::string>().find("tolerance"), std::string::npos);
 }
 
+TEST_F(StudyStoreTest, ReportsSayWhatHasNoPlaceInAFigure) {
+  for (const bool infinite : {false, true}) {
+    const std::string lengths = infinite ? "[10, 100, inf]" : "[10, 100]",
+                      store = infinite ? "i.sqlite" : "f.sqlite";
+    run_study(study("quantity = 'moments'\n[settings]\ns = 1\n[grid]\nL = " + lengths + "\n"), path(store));
+    const std::string data = report_data(read_study_table(path(store)), "");
+    EXPECT_EQ(data.find("L = inf has no place on the axis") != std::string::npos, infinite);
+  }
+}
+
 TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
   run_study(
       study(

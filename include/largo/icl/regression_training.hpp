@@ -74,10 +74,9 @@ struct TrainingRun {
   /// regression_risk() at `last`, whatever the method. The error of a flow to a time includes what errors of
   /// its steps may have moved: Σ |∂R/∂θ_k| |Δθ_k|, Δθ from the ends of flows with 10 and 30 times the
   /// tolerances. Off the invariant set flows at finite L follow averages over tasks, which move their ends,
-  /// too: there the flows, with 3, 10 and 30 times the tolerances, are over a quarter as many tasks, drawn
-  /// anew, and twice the difference of the risks counts where that is more (all that training gained, if one
-  /// of them does not end in three times as many steps). A heuristic, usually several times too large; what
-  /// no set of so many tasks shows (exact_risk.hpp) it does not know.
+  /// too: twice the most that the risk differs at the ends of three flows over a quarter as many tasks, drawn
+  /// anew (all that training gained, if one of them does not end in three times as many steps). A heuristic,
+  /// usually several times too large; what no set of so many tasks shows (exact_risk.hpp) it does not know.
   Estimate final_risk;
   /// Of a flow: how far the risks along its path are from regression_risk() at the same parameters. Off the
   /// invariant set the larger of what the correction from every other one of the nine misses at the others,
