@@ -286,7 +286,7 @@ void bind_laws(py::module_& module) {
        {"Gaussian", "Sphere", "Ball", "Product", "Mixture", "Affine", "Pair", "Elliptical"}) {
     remember_construction(module.attr(name));
   }
-  remember_construction(module.attr("Prompt"), Arrays::shared);
+  remember_construction(module.attr("Prompt"), "tokens");
   module.def("whole", [](const std::string& name, const py::object& value) {
     return read_whole(name.c_str(), value);
   });

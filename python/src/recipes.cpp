@@ -1,5 +1,6 @@
 #include "recipes.hpp"
 
+#include <string>
 #include <utility>
 
 #include <pybind11/numpy.h>
@@ -11,24 +12,34 @@ namespace py = pybind11;
 
 constexpr const char* kRecipe = "_recipe";
 
-py::object kept(const py::object& value, Arrays arrays) {
-  if (arrays == Arrays::shared || !py::isinstance<py::array>(value)) return value;
-  return value.attr("copy")();
+// What may be changed afterwards is copied: arrays and lists, also of arrays and lists.
+py::object copied(py::handle value) {
+  if (py::isinstance<py::array>(value)) return value.attr("copy")();
+  const bool tuple = py::isinstance<py::tuple>(value);
+  if (!tuple && !py::isinstance<py::list>(value)) return py::reinterpret_borrow<py::object>(value);
+  py::list parts;
+  for (const py::handle one : value) parts.append(copied(one));
+  if (tuple) return py::tuple(parts);
+  return parts;
 }
 
 }  // namespace
 
-void remember_construction(py::handle type, Arrays arrays) {
+void remember_construction(py::handle type, const char* shared) {
   const py::object construct = type.attr("__init__");
-  const auto init = [construct, type, arrays](const py::object& self, const py::args& arguments,
+  const auto init = [construct, type, shared](const py::object& self, const py::args& arguments,
                                               const py::kwargs& named) {
     construct(self, *arguments, **named);
+    const auto kept = [](py::handle value, bool is_shared) {
+      // An array is read where it lies; a list has been copied into one.
+      return is_shared && !py::isinstance<py::list>(value) ? py::reinterpret_borrow<py::object>(value)
+                                                           : copied(value);
+    };
     py::list values;
-    for (const py::handle one : arguments)
-      values.append(kept(py::reinterpret_borrow<py::object>(one), arrays));
+    for (const py::handle one : arguments) values.append(kept(one, shared != nullptr && values.empty()));
     py::dict others;
     for (const auto& [key, value] : named) {
-      others[key] = kept(py::reinterpret_borrow<py::object>(value), arrays);
+      others[key] = kept(value, shared != nullptr && py::cast<std::string>(key) == shared);
     }
     self.attr(kRecipe) = py::make_tuple(type, py::tuple(values), others);
   };

@@ -6,11 +6,10 @@
 
 namespace largo::python {
 
-/// Of the arguments, what becomes of arrays: they may be changed afterwards, but a prompt is to share them.
-enum class Arrays { copied, shared };
-
-/// From now on, objects of this type (with dynamic_attr) remember what they were constructed from.
-void remember_construction(pybind11::handle type, Arrays arrays = Arrays::copied);
+/// From now on, objects of this type (with dynamic_attr) remember what they were constructed from. Arrays and
+/// lists may be changed afterwards, and are copied; but `shared`, the name of the first argument, is not
+/// copied where it is an array, which a prompt reads where it lies.
+void remember_construction(pybind11::handle type, const char* shared = nullptr);
 
 /// __reduce__: the recipe; a subclass in Python that has none is `base` with these arguments, and its
 /// attributes.

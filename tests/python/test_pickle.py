@@ -51,6 +51,21 @@ def test_arguments_that_change():
     assert np.shares_memory(copy.copy(prompt).tokens, tokens) and not np.shares_memory(copy.deepcopy(prompt).tokens, tokens)
 
 
+def test_lists_that_change():
+    mean, covariance, weights = [0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]
+    parts = [largo.Sphere(2), largo.Gaussian([3.0, 0.0], np.eye(2))]
+    rows, of_rows, of_tokens = [[1.0, 2.0], [3.0, 4.0]], [1.0, 3.0], np.array([1.0, 3.0])
+    tokens = np.array(rows)
+    laws = [largo.Gaussian(mean, covariance), largo.Mixture(weights, parts), largo.Prompt(rows, weights=of_rows),
+            largo.Prompt(tokens=tokens, weights=of_tokens)]
+    before = [law.mean() for law in laws]
+    mean[0] = covariance[0][0] = weights[0] = rows[0][0] = of_rows[0] = of_tokens[0] = 9.0
+    parts[1] = largo.Sphere(2, 5.0)
+    for law, value in zip(laws, before):
+        for again in (law, pickle.loads(pickle.dumps(law)), copy.deepcopy(law)):
+            np.testing.assert_array_equal(again.mean(), value)
+
+
 def test_results():
     moments = largo.moments([[1.0], [2.0]], [10, 1e6, np.inf])
     again = pickle.loads(pickle.dumps(moments))
