@@ -92,7 +92,8 @@ class CommandLine(Program):
             pass
         result = self.mpirun(1, *long, "--checkpoints", "folder", ":", "-n", "1", *long, "--checkpoints", "file")
         self.assert_one_line(result, "file")  # that one cannot save its states; the other would take hours
-        self.assertEqual(len(self.files_below("folder")), 1)
+        if PATIENCE == 1:  # a sanitized process may still be at its start, and a run that has not begun leaves nothing
+            self.assertEqual(len(self.files_below("folder")), 1)
         result = self.mpirun(1, *long, ":", "-n", "1", *long, "--batch", "64")
         self.assert_one_line(result, "different plans")
 
