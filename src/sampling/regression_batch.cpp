@@ -235,7 +235,8 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   const auto width = numbers + static_cast<Eigen::Index>(PaddedRows::kPadding);
   const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
   // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
-  tbb::enumerable_thread_specific<PromptBlock> prompts(
+  // oneTBB's own allocator would hand memory from thread to thread unseen by ThreadSanitizer.
+  tbb::enumerable_thread_specific<PromptBlock, std::allocator<PromptBlock>> prompts(
       [&] { return PromptBlock(task, parameters, batch, shared, execution); });
   PaddedRows sums(1, size_of(width));
   for (std::int64_t start = 0; start < blocks; start += held) {
