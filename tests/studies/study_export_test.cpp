@@ -110,7 +110,7 @@ TEST_F(StudyExport, WritersAreNotInTheWay) {
 TEST_F(StudyExport, FormulasAreTexts) {
   run_study(study(kMoments), path("s.sqlite"));
   const auto cell = [&](const std::string& text) {
-    execute("UPDATE units SET inputs = json_set(inputs, '$.method', '" + text + "') WHERE unit = 1");
+    execute("UPDATE units SET inputs = json_set(inputs, '$.method', '" + text + "') WHERE ordinal = 0");
     const std::string csv = csv_of(path("s.sqlite"));
     const std::size_t begin = csv.find("\n0.5,10,") + 8;
     return csv.substr(begin, csv.find(",1,,", begin) - begin);
