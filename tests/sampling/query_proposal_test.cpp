@@ -42,7 +42,7 @@ TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
     const QueryProposal proposal(queries, GaussianMeasure::standard(2), U, 1000);
     ASSERT_TRUE(proposal.weighted());
     const Matrix second = queries.covariance() + queries.mean() * queries.mean().transpose();
-    Mean one, of_mean[3], of_second[3][3], far;
+    Mean one, of_mean[3], of_second[3][3];
     double largest = 0;
     for (std::uint64_t i = 0; i < kDraws; ++i) {
       const WeightedQuery drawn = proposal.draw(Stream(5, i));
