@@ -158,7 +158,7 @@ Claim bounds_claim(const ClaimOptions& options) {
           "lengths and σ that were not fitted."};
   bool too_large_fails = true;
   for (const auto& [name, shape, of] : kErrors) {
-    const auto fit_with = [&, &shape = shape, &of = of](double c2) {  // by name: clang++ 14 wants it
+    const auto fit_with = [&, &shape = shape, &of = of](double c2) {  // clang++ 14: & leaves them out
       const double least = check_bound(shape, {1, c2}, bound_points(fitted, of)).worst_ratio;
       return BoundConstants{kMargin * least, c2};
     };
