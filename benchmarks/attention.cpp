@@ -7,7 +7,7 @@
 
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace {
 

@@ -3,10 +3,10 @@
 
 #include <memory>
 
+#include "largo/estimation/attention_errors.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/sampling/attention_errors.hpp"
 
 namespace {
 

@@ -14,16 +14,16 @@
 
 #include <fmt/core.h>
 
+#include "icl/training/descent_engine.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/cuda/cuda_device.hpp"
-#include "largo/icl/descent_engine.hpp"
+#include "largo/estimation/attention_errors.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/train.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/sampling/attention_errors.hpp"
 
 namespace {
 
@@ -48,8 +48,10 @@ double train(const largo::Device& device, std::vector<largo::EngineDescent> runs
   options.steps = steps;
   options.record_every = std::max<std::int64_t>(1, steps / 100);
   const auto problem = largo::published_problem(largo::PublishedData::code, kDimension);
-  return seconds_of(
-      [&] { device.descents().descend(problem, largo::Parametrisation::factored, options, runs); });
+  return seconds_of([&] {
+    largo::engine_of<largo::DescentEngine>(device).descend(problem, largo::Parametrisation::factored, options,
+                                                           runs);
+  });
 }
 
 void train_one_length(const largo::Device& device, std::int64_t L, std::int64_t count, std::int64_t steps) {

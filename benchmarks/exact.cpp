@@ -12,7 +12,7 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
 #include "largo/numerics/simd_math.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "largo/numerics/exact_sum.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
 #include "largo/numerics/simd_math.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace {
 

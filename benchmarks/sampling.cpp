@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "largo/sampling/regression_batch.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/prompts/regression_gradient.hpp"
+#include "largo/random/streams.hpp"
 
 namespace {
 

@@ -19,6 +19,7 @@ endfunction()
 # largo_add_test(NAME SOURCES...): one GoogleTest binary per folder, one ctest entry per test.
 function(largo_add_test name)
   add_executable(test_${name} ${ARGN})
+  target_include_directories(test_${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)  # private headers are tested, too
   target_link_libraries(test_${name} PRIVATE largo::largo largo_flags largo_test_support GTest::gtest_main)
   # What is tested is the library: the tests compile in two thirds of the time like this.
   target_compile_options(test_${name} PRIVATE $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)

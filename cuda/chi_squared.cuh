@@ -1,9 +1,9 @@
-// Candidates for chi-squared variables, as src/sampling/chi_squared.cpp draws them.
+// Candidates for chi-squared variables, as src/prompts/chi_squared.cpp draws them.
 #pragma once
 
 #include "collapsed.cuh"
 #include "draws.cuh"
-#include "sampling/wishart_sums.hpp"
+#include "prompts/wishart_sums.hpp"
 
 namespace largo::cuda {
 

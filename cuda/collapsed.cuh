@@ -1,10 +1,10 @@
-// One token of a collapsed prompt, as src/sampling/collapsed_kernel.cpp has it.
+// One token of a collapsed prompt, as src/prompts/collapsed_kernel.cpp has it.
 #pragma once
 
 #include <numbers>
 
 #include "portable.cuh"
-#include "sampling/collapsed_token.hpp"
+#include "prompts/collapsed_token.hpp"
 
 namespace largo::cuda {
 

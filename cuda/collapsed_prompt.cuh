@@ -1,4 +1,4 @@
-// The tokens of a collapsed prompt, summed by the octets of its team as src/sampling/collapsed_kernel.cpp
+// The tokens of a collapsed prompt, summed by the octets of its team as src/prompts/collapsed_kernel.cpp
 // does: lane by lane and chunk by chunk.
 #pragma once
 

@@ -1,5 +1,6 @@
 #include "largo/cuda/cuda_device.hpp"
 
+#include <array>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -10,7 +11,7 @@
 
 #include "attention_engine.hpp"
 #include "descent_engine.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "prompt_engine.hpp"
 #include "runtime.hpp"
 
@@ -46,15 +47,14 @@ class CudaDevice final : public Device {
   }
 
   std::string name() const override { return properties_.name; }
-  const DescentEngine& descents() const override { return descents_; }
-  const PromptEngine& prompts() const override { return prompts_; }
-  const TiltEngine& tilts() const override { return tilts_; }
+  std::span<const Engine* const> engines() const override { return engines_; }
 
  private:
   cudaDeviceProp properties_ = {};
   cuda::CudaDescents descents_;
   cuda::CudaPrompts prompts_;
   cuda::CudaTilts tilts_;
+  std::array<const Engine*, 3> engines_ = {&descents_, &prompts_, &tilts_};
 };
 
 }  // namespace

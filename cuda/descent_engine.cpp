@@ -13,12 +13,12 @@
 #include "descent_kernel.hpp"
 #include "descent_sharing.hpp"
 #include "descent_staging.hpp"
-#include "icl/plan_parts.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "icl/training/plan_parts.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/runtime/check.hpp"
+#include "prompts/prompt_layout.hpp"
+#include "prompts/token_source.hpp"
 #include "runtime.hpp"
-#include "sampling/prompt_layout.hpp"
-#include "sampling/token_source.hpp"
 
 namespace largo::cuda {
 namespace {

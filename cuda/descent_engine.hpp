@@ -1,7 +1,7 @@
 // Descents on a GPU.
 #pragma once
 
-#include "largo/icl/descent_engine.hpp"
+#include "icl/training/descent_engine.hpp"
 
 namespace largo::cuda {
 

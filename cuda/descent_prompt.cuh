@@ -1,9 +1,9 @@
 // A prompt of a batch: its task, query and tokens drawn, its gradient left in shared memory, as
-// src/sampling/regression_batch.cpp has them.
+// src/prompts/regression_batch.cpp has them.
 #pragma once
 
 #include "collapsed_prompt.cuh"
-#include "descent_kernel.hpp"
+#include "descent_layout.hpp"
 
 namespace largo::cuda {
 

@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "sampling/prompt_layout.hpp"
+#include "prompts/prompt_layout.hpp"
 
 namespace largo::cuda {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "descent_kernel.hpp"
-#include "largo/icl/descent_engine.hpp"
+#include "icl/training/descent_engine.hpp"
 
 namespace largo::cuda {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <span>
 
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/parametrisation.hpp"
 
 namespace largo::cuda {
 namespace {

@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "descent_kernel.hpp"
-#include "largo/icl/descent_engine.hpp"
-#include "largo/sampling/regression_batch.hpp"
+#include "icl/training/descent_engine.hpp"
+#include "largo/prompts/regression_gradient.hpp"
 #include "runtime.hpp"
 
 namespace largo::cuda {

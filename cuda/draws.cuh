@@ -1,11 +1,11 @@
-// The draws of src/sampling/float_draws.hpp, one at a time: the same words and normals for the same address.
+// The draws of src/random/float_draws.hpp, one at a time: the same words and normals for the same address.
 #pragma once
 
 #include <cstdint>
 
 #include "portable.cuh"
-#include "sampling/prompt_layout.hpp"
-#include "sampling/token_transforms.hpp"
+#include "prompts/prompt_layout.hpp"
+#include "prompts/token_transforms.hpp"
 
 namespace largo::cuda {
 
@@ -126,13 +126,13 @@ LARGO_HOST_DEVICE Pair<std::uint32_t> token_words(const Address& at, std::uint64
                     : Pair<std::uint32_t>{words.word[2], words.word[3]};
 }
 
-/// Lanes of counters of a prompt (src/sampling/token_source.hpp), for the tokens from `first_token` on.
+/// Lanes of counters of a prompt (src/prompts/token_source.hpp), for the tokens from `first_token` on.
 LARGO_HOST_DEVICE Address lane_of(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                                   std::uint64_t first_token) {
   return {seed, prompt, lane * kLaneCounters + first_token / kTokensAtOnce * kCountersAtOnce};
 }
 
-// From a word to a coordinate, as src/sampling/token_transforms.hpp has it.
+// From a word to a coordinate, as src/prompts/token_transforms.hpp has it.
 
 LARGO_HOST_DEVICE float coin(std::uint32_t word, int bit, float low, float high) {
   return (word >> bit & 1) != 0 ? high : low;

@@ -5,7 +5,7 @@
 
 #include "chunk_layout.hpp"
 #include "measures/tilt_kernel.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 #include "token_limit.hpp"
 
 namespace largo::cuda {

@@ -1,4 +1,4 @@
-// The tokens of a mixture shared out to its components, as src/sampling/labels.hpp has it.
+// The tokens of a mixture shared out to its components, as src/prompts/labels.hpp has it.
 #pragma once
 
 #include "draws.cuh"

@@ -1,5 +1,5 @@
 // Eight threads that hold a vector together, element i in thread i mod 8, and sums over it in the order of
-// src/sampling/collapsed_frame.cpp: the eight partial sums there are the eight threads here.
+// src/prompts/collapsed_frame.cpp: the eight partial sums there are the eight threads here.
 #pragma once
 
 #include "collapsed.cuh"

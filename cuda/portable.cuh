@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
-#include "numerics/host_device.hpp"
+#include "runtime/host_device.hpp"
 
 #ifdef __CUDACC__
 #define LARGO_UNROLL _Pragma("unroll")

@@ -8,14 +8,14 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "launch_plan.hpp"
-#include "numerics/distribute.hpp"
 #include "prompt_kernel.hpp"
+#include "prompts/coordinate_source.hpp"
+#include "prompts/labels.hpp"
+#include "prompts/leaf_source.hpp"
 #include "runtime.hpp"
-#include "sampling/coordinate_source.hpp"
-#include "sampling/labels.hpp"
-#include "sampling/token_source.hpp"
+#include "runtime/distribute.hpp"
 #include "token_limit.hpp"
 
 namespace largo::cuda {

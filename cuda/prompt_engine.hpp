@@ -1,7 +1,7 @@
 // Prompts drawn on a GPU.
 #pragma once
 
-#include "sampling/prompt_engine.hpp"
+#include "prompts/prompt_engine.hpp"
 
 namespace largo::cuda {
 

@@ -1,5 +1,5 @@
 // The radius that a token of an elliptical law is multiplied by, as RadialLaw::quantile and RadiusSource
-// (src/sampling/token_source.cpp) have it.
+// (src/prompts/token_source.cpp) have it.
 #pragma once
 
 #include "draws.cuh"

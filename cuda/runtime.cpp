@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo::cuda {
 namespace {

@@ -1,4 +1,4 @@
-// Gaussian scores drawn and summed, eight threads a chunk, as the CPU does (src/sampling/score_sums.cpp): in
+// Gaussian scores drawn and summed, eight threads a chunk, as the CPU does (src/prompts/score_sums.cpp): in
 // eight partial sums a chunk, then over lanes, then over chunks in order.
 #include <cuda_runtime.h>
 

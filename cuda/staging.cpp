@@ -5,7 +5,7 @@
 #include <bit>
 #include <cstring>
 
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo::cuda {
 namespace {

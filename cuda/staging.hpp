@@ -8,8 +8,8 @@
 #include <mutex>
 #include <vector>
 
-#include "largo/numerics/array_view.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/array_view.hpp"
+#include "largo/runtime/execution.hpp"
 #include "runtime.hpp"
 
 namespace largo::cuda {

@@ -1,5 +1,5 @@
 // A chunk of 256 tokens in the shared memory of a warp, and softmax-weighted sums over it, as
-// src/sampling/token_sums.cpp has them: eight partial sums of each, by token modulo 8, in float32, then over
+// src/prompts/token_sums.cpp has them: eight partial sums of each, by token modulo 8, in float32, then over
 // these in float64.
 #pragma once
 

@@ -1,5 +1,5 @@
 // A chunk of tokens of a law, drawn by a warp into its shared memory: the CPU's tokens
-// (src/sampling/token_source.cpp), to the bit.
+// (src/prompts/token_source.cpp), to the bit.
 #pragma once
 
 #include "prompt_kernel.hpp"

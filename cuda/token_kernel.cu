@@ -1,5 +1,5 @@
 // Prompts drawn and summed: a warp for each chunk of 256 tokens, which it holds in shared memory. Sums run as
-// the CPU's (src/sampling/token_sums.cpp): in eight partial sums a chunk, then over lanes, then over chunks
+// the CPU's (src/prompts/token_sums.cpp): in eight partial sums a chunk, then over lanes, then over chunks
 // in order.
 #include <cuda_runtime.h>
 

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "chunk_layout.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "runtime.hpp"
 
 namespace largo::cuda {

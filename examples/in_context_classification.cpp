@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "largo/icl/mixture_classification.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 
 namespace {

@@ -14,8 +14,8 @@
 #include <optional>
 
 #include "largo/mpi/mpi_session.hpp"
-#include "largo/sampling/regression_batch.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/prompts/regression_gradient.hpp"
+#include "largo/random/streams.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <numbers>
 #include <vector>
 
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/measures/product.hpp"

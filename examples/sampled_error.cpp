@@ -2,8 +2,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "largo/estimation/attention_errors.hpp"
 #include "largo/measures/product.hpp"
-#include "largo/sampling/attention_errors.hpp"
 
 int main() {
   const int d = 8;

@@ -8,7 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

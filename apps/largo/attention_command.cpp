@@ -14,10 +14,10 @@
 #include "largo/attention/attention.hpp"
 #include "largo/io/csv.hpp"
 #include "largo/io/npy.hpp"
+#include "largo/io/parse_numbers.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 #include "output.hpp"
 
 namespace largo {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "largo/io/figure.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/report/figure.hpp"
+#include "largo/runtime/execution.hpp"
 #include "output.hpp"
 
 namespace largo {

@@ -10,10 +10,10 @@
 #include "claims.hpp"
 #include "largo/concentration/concentration_summary.hpp"
 #include "largo/concentration/linear_attention.hpp"
-#include "largo/io/shown_number.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -7,11 +7,11 @@
 
 #include "claims.hpp"
 #include "largo/concentration/concentration_grid.hpp"
+#include "largo/estimation/simulated_errors.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/io/shown_number.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/sampling/simulated_errors.hpp"
+#include "largo/report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -7,12 +7,12 @@
 #include <fmt/core.h>
 
 #include "claims.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_risks.hpp"
 #include "largo/icl/threshold.hpp"
-#include "largo/io/shown_number.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "claims.hpp"
 #include "largo/attention/lemma.hpp"
-#include "largo/sampling/simulated_errors.hpp"
+#include "largo/estimation/simulated_errors.hpp"
 
 namespace largo {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "claims.hpp"
 #include "largo/icl/exact_risk.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/io/shown_number.hpp"
+#include "largo/icl/regression_risk.hpp"
+#include "largo/report/shown_number.hpp"
 #include "plain_excess.hpp"
 
 namespace largo {

@@ -8,11 +8,12 @@
 #include <fmt/core.h>
 
 #include "claims.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/train.hpp"
+#include "largo/training/gradient_flow.hpp"
 #include "largo/measures/named_law.hpp"
 
 namespace largo {

@@ -10,7 +10,7 @@
 
 #include "device_option.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 #include "processes.hpp"
 #include "signals.hpp"
 

@@ -13,11 +13,11 @@
 #include "concentration_report.hpp"
 #include "input_files.hpp"
 #include "largo/concentration/exact_errors.hpp"
+#include "largo/io/parse_numbers.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 #include "output_files.hpp"
 #include "progress.hpp"
 

@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "concentration_report.hpp"
-#include "largo/io/figure.hpp"
+#include "largo/report/svg.hpp"
 
 namespace largo {
 namespace {

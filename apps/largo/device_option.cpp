@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "arguments.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #ifdef LARGO_HAS_CUDA
 #include "largo/cuda/cuda_device.hpp"
 #endif

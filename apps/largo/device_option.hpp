@@ -5,7 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "largo/numerics/device.hpp"
+#include "largo/runtime/device.hpp"
 
 namespace largo {
 

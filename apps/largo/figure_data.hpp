@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/io/figure.hpp"
+#include "largo/report/figure.hpp"
 #include "output.hpp"
 
 namespace largo {

@@ -7,18 +7,18 @@
 
 #include "arguments.hpp"
 #include "icl_options.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_risk.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
-#include "largo/icl/regression_training.hpp"
 #include "largo/icl/ridge_floor.hpp"
+#include "largo/io/parse_numbers.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 #include "progress.hpp"
 
 namespace largo {

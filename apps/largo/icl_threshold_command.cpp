@@ -7,7 +7,7 @@
 #include "icl_options.hpp"
 #include "icl_start.hpp"
 #include "largo/icl/threshold.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "progress.hpp"
 
 namespace largo {

@@ -8,9 +8,9 @@
 
 #include <fmt/core.h>
 
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/io/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

@@ -9,7 +9,7 @@
 #include "icl_options.hpp"
 #include "icl_start.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo {
 

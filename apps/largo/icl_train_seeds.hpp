@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "output.hpp"
 
 namespace largo {

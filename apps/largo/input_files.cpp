@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "largo/measures/named_files.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "output_files.hpp"
 
 namespace largo {

@@ -11,8 +11,8 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
 #include "threads.hpp"
 #include "usage.hpp"

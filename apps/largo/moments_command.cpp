@@ -14,8 +14,8 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/io/atomic_file.hpp"
 #include "largo/io/csv.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/io/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 #include "output.hpp"
 
 namespace largo {

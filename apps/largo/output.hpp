@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

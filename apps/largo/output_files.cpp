@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "largo/io/atomic_file.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "pdf.hpp"
 #include "processes.hpp"
 

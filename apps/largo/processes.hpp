@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "largo/numerics/ranks.hpp"
+#include "largo/runtime/ranks.hpp"
 
 namespace largo {
 

@@ -9,7 +9,8 @@
 
 #include "figure_data.hpp"
 #include "largo/io/atomic_file.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/report/svg.hpp"
+#include "largo/runtime/check.hpp"
 #include "pdf.hpp"
 
 namespace largo {

@@ -11,7 +11,7 @@
 #include "arguments.hpp"
 #include "claims.hpp"
 #include "command.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
 #include "output.hpp"
 #include "pdf.hpp"

@@ -16,8 +16,8 @@
 #include <oneapi/tbb/info.h>
 
 #include "build_commit.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
 
 namespace largo {

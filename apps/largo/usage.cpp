@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "largo/numerics/closest_name.hpp"
+#include "largo/runtime/closest_name.hpp"
 
 namespace largo {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "arrays.hpp"
 #include "calls.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/gradient_flow.hpp"
 #include "largo/training/stochastic_descent.hpp"
 #include "module.hpp"

@@ -7,7 +7,7 @@
 #include "interpreter.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo::python {
 namespace {

@@ -12,8 +12,8 @@
 #include <pybind11/pybind11.h>
 
 #include "largo/measures/measure.hpp"
-#include "largo/numerics/array_view.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/array_view.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo::python {
 

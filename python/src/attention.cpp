@@ -14,7 +14,7 @@
 #include "calls.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "scalars.hpp"
 

@@ -7,7 +7,7 @@
 #include <pybind11/pybind11.h>
 
 #include "interpreter.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo::python {
 

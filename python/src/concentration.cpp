@@ -15,7 +15,7 @@
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "scalars.hpp"
 

@@ -8,7 +8,7 @@
 #include "largo/attention/attention.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_problem.hpp"
-#include "largo/sampling/regression_batch.hpp"
+#include "largo/prompts/regression_gradient.hpp"
 
 namespace largo::python {
 

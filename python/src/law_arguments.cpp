@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {

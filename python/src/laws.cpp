@@ -19,8 +19,7 @@
 #include "largo/measures/named_matrix.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/measures/sub_gaussian.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "law_arguments.hpp"
 #include "module.hpp"
 #include "python_law.hpp"
@@ -165,7 +164,7 @@ void bind_law(py::module_& module) {
           "prompts, elliptical laws, images). Of a law of one's own, and of what contains one, it is what a\n"
           "search of many directions finds, an estimate from below; sub_gaussian_kind() says which.")
       .def(
-          "sub_gaussian_kind", [](const Measure& law) { return name_of(sub_gaussian_kind(law)); },
+          "sub_gaussian_kind", [](const Measure& law) { return name_of(law.sub_gaussian_kind()); },
           "What sub_gaussian_constant() is: \"smallest\", \"at most\" (an upper bound) or \"at least\" (a "
           "search).")
       .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,

@@ -2,7 +2,7 @@
 #include "module.hpp"
 
 #include "calls.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/version.hpp"
 
 PYBIND11_MODULE(_largo, module) {

@@ -14,7 +14,7 @@
 #include "largo/attention/lemma.hpp"
 #include "largo/exact/parts_algebra.hpp"
 #include "largo/exact/power_sums.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "records.hpp"
 #include "scalars.hpp"

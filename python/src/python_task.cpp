@@ -9,7 +9,7 @@
 #include "arrays.hpp"
 #include "interpreter.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {

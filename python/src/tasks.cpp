@@ -12,7 +12,7 @@
 #include "largo/icl/mixture_classification.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_problem.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "python_task.hpp"
 #include "recipes.hpp"

@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/step_schedules.hpp"
 #include "largo/training/stochastic_descent.hpp"
 

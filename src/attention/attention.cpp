@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "attention/response.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

@@ -3,7 +3,7 @@
 // and U = KᵀQ sends a gradient G in U to Q Gᵀ in K and K G in Q.
 #include "attention/response.hpp"
 #include "largo/attention/attention.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -7,7 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "largo/attention/attention.hpp"
+#include "largo/attention/attention_kind.hpp"
+#include "largo/attention/weights.hpp"
 #include "largo/measures/empirical.hpp"
 
 namespace largo {

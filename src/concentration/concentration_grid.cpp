@@ -9,8 +9,8 @@
 #include "concentration/rows.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -135,13 +135,13 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
   std::vector<ConcentrationRow> rows;
   for (std::size_t k = 0; k < plan.scales.size(); ++k) {
     for (const double L : plan.lengths) {
-      const PromptErrors here = at(L, k);
+      const LayerErrors here = at(L, k);
       ConcentrationRow& row = rows.emplace_back(exact_row(layer, here, L, plan.scales[k]));
       if (!plan.exponents || std::isinf(L)) continue;
       const Stencil stencil(L);
       std::array<Estimate, kStencil> output, gradient_V, gradient_U;
       for (std::size_t i = 0; i < kStencil; ++i) {
-        const PromptErrors near = at(stencil.lengths()[i], k);
+        const LayerErrors near = at(stencil.lengths()[i], k);
         output[i] = near.output;
         gradient_V[i] = near.gradient_V;
         gradient_U[i] = near.gradient_U.value_or(Estimate{});

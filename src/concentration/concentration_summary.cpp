@@ -57,7 +57,7 @@ ConcentrationSummary summarise(const AttentionLayer& layer, Rows rows,
   check_layer("summarise", layer);
   ConcentrationSummary summary;
   summary.sub_gaussian = layer.tokens->sub_gaussian_constant();
-  summary.sub_gaussian_kind = sub_gaussian_kind(*layer.tokens);
+  summary.sub_gaussian_kind = layer.tokens->sub_gaussian_kind();
   const bool any_exact = std::any_of(
       rows.begin(), rows.end(), [](const ConcentrationRow& row) { return row.method == ErrorMethod::exact; });
   summary.method = any_exact ? ErrorMethod::exact : ErrorMethod::sampled;

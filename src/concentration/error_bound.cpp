@@ -5,7 +5,7 @@
 #include <limits>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

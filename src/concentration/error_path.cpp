@@ -1,8 +1,8 @@
 #include "largo/concentration/error_path.hpp"
 
 #include "concentration/rows.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

@@ -6,8 +6,8 @@
 #include "largo/exact/score_law_error.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -38,7 +38,7 @@ QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& l
 class ExactErrors::Formula {
  public:
   virtual ~Formula() = default;
-  virtual PromptErrors operator()(double L, double scale, const Execution& execution) const = 0;
+  virtual LayerErrors operator()(double L, double scale, const Execution& execution) const = 0;
 };
 
 class ExactErrors::GaussianTokens final : public Formula {
@@ -46,9 +46,9 @@ class ExactErrors::GaussianTokens final : public Formula {
   GaussianTokens(const GaussianMeasure& tokens, const AttentionLayer& layer)
       : average_(average_over(tokens, layer)), centred_(tokens.mean().isZero(0)) {}
 
-  PromptErrors operator()(double L, double scale, const Execution& execution) const override {
+  LayerErrors operator()(double L, double scale, const Execution& execution) const override {
     const AveragedAttentionError e = average_(L, scale, execution);
-    PromptErrors errors{e.output, e.gradient_V, e.gradient_U, std::nullopt};
+    LayerErrors errors{e.output, e.gradient_V, e.gradient_U, std::nullopt};
     if (centred_) errors.softmax_linear = e.softmax_linear;
     return errors;
   }
@@ -67,8 +67,8 @@ class ExactErrors::ScoreLawTokens final : public Formula {
         queries_(finite_queries(layer.queries)),
         directions_(layer.U * queries_.rows.transpose()) {}
 
-  PromptErrors operator()(double L, double scale, const Execution& execution) const override {
-    PromptErrors sum;
+  LayerErrors operator()(double L, double scale, const Execution& execution) const override {
+    LayerErrors sum;
     const auto add = [&](Estimate& to, double factor, const OutputError& error) {
       to.value += factor * error.mse;
       to.error += factor * error.error;
@@ -149,7 +149,7 @@ ExactErrors::ExactErrors(const AttentionLayer& layer) {
 }
 ExactErrors::~ExactErrors() = default;
 
-PromptErrors ExactErrors::operator()(double L, double scale, const Execution& execution) const {
+LayerErrors ExactErrors::operator()(double L, double scale, const Execution& execution) const {
   // Fourth powers of it are to be numbers.
   if (!(scale == 0 || (scale >= 1e-50 && scale <= 1e50)))
     fail(kName, "scale", scale, "0, or between 1e-50 and 1e50");

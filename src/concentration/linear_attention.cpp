@@ -8,8 +8,8 @@
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

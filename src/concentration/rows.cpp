@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "largo/concentration/linear_attention.hpp"
+#include "largo/estimation/attention_errors.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/sampling/attention_errors.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {
@@ -30,7 +30,7 @@ ErrorBar bar(const SampledMean& x, double factor) {
 
 }  // namespace
 
-void pack_errors(const PromptErrors& errors, double* to) {
+void pack_errors(const LayerErrors& errors, double* to) {
   // Optional ones with a flag before them.
   const auto put = [&](const std::optional<Estimate>& x, double* at) {
     at[0] = x.has_value() ? 1 : 0;
@@ -45,14 +45,14 @@ void pack_errors(const PromptErrors& errors, double* to) {
   put(errors.softmax_linear, to + 7);
 }
 
-PromptErrors unpack_errors(const double* from) {
+LayerErrors unpack_errors(const double* from) {
   const auto get = [&](const double* at) {
     return at[0] != 0 ? std::optional<Estimate>({at[1], at[2]}) : std::nullopt;
   };
   return {{from[0], from[1]}, {from[2], from[3]}, get(from + 4), get(from + 7)};
 }
 
-ConcentrationRow exact_row(const AttentionLayer& layer, const PromptErrors& errors, double L, double scale) {
+ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double scale) {
   ConcentrationRow row;
   row.scale = scale;
   row.L = L;

@@ -4,18 +4,19 @@
 #include <cstddef>
 #include <string_view>
 
-#include "largo/concentration/concentration_grid.hpp"
+#include "largo/concentration/attention_layer.hpp"
+#include "largo/concentration/concentration_plan.hpp"
 #include "largo/concentration/exact_errors.hpp"
 
 namespace largo {
 
-/// PromptErrors as so many numbers, which processes exchange.
+/// LayerErrors as so many numbers, which processes exchange.
 inline constexpr std::size_t kErrorNumbers = 10;
-void pack_errors(const PromptErrors& errors, double* to);
-PromptErrors unpack_errors(const double* from);
+void pack_errors(const LayerErrors& errors, double* to);
+LayerErrors unpack_errors(const double* from);
 
 /// Without exponents.
-ConcentrationRow exact_row(const AttentionLayer& layer, const PromptErrors& errors, double L, double scale);
+ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double scale);
 
 /// Throws InputError unless prompts of L tokens can be drawn.
 void check_sampled_length(std::string_view function, double L);

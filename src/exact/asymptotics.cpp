@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "exact/domain.hpp"
+#include "largo/exact/domain.hpp"
 
 namespace largo {
 

@@ -12,7 +12,7 @@
 
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

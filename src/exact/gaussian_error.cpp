@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "exact/attention_forms.hpp"
-#include "exact/domain.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/exact/domain.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
-#include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/exact/domain.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

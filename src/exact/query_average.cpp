@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "exact/attention_forms.hpp"
-#include "exact/domain.hpp"
 #include "exact/query_nodes.hpp"
+#include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "largo/numerics/factor.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

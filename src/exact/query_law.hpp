@@ -22,8 +22,8 @@
 #include <array>
 #include <complex>
 
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "exact/sphere_queries.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "exact/score_kernel.hpp"
-#include "numerics/aligned_vector.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "exact/score_law_table.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_math.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/score_law_nodes.hpp"
 
 namespace largo {

@@ -10,11 +10,11 @@
 #include <cmath>
 #include <limits>
 
-#include "exact/domain.hpp"
 #include "exact/master_formula.hpp"
+#include "largo/exact/domain.hpp"
 #include "largo/exact/parts_algebra.hpp"
-#include "numerics/distribute.hpp"
-#include "numerics/parallel.hpp"
+#include "runtime/distribute.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {

@@ -6,8 +6,7 @@
 #include <optional>
 
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/exact/softmax_table.hpp"
-#include "numerics/aligned_vector.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

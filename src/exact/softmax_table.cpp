@@ -8,11 +8,11 @@
 #include <mutex>
 #include <vector>
 
-#include "exact/domain.hpp"
 #include "exact/softmax_panel.hpp"
 #include "largo/exact/asymptotics.hpp"
+#include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "numerics/parallel.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {

@@ -6,7 +6,7 @@
 #include <numbers>
 
 #include "exact/sphere_law.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

@@ -7,7 +7,7 @@
 // the densities depend on the ratios of the λ_j alone.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -9,13 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "icl/general_risk.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
 #include "icl/standard_coordinates.hpp"
 #include "icl/task_scores.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -59,7 +58,7 @@ std::vector<XiNode> xi_rule(double L, const Rules& rules) {
 enum class Rest { of_limit, of_null };
 
 struct HalfSums {  // from even nodes and from odd ones
-  ScoreSums even, odd;
+  TaskScoreSums even, odd;
 };
 
 class GivenXi {
@@ -112,7 +111,7 @@ class GivenXi {
 
   // At w = first + i spacing, in which the law of s² is nearly standard normal (TaskScores::place()), and the
   // statistics rise from 1/L to 1.
-  void add_nodes(double first, double spacing, double weight, ScoreSums& sums) {
+  void add_nodes(double first, double spacing, double weight, TaskScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
     const double last = std::sqrt(2 * (rules_.depth + std::log(std::max(table_.L(), kLeastLength))));
     struct Node {

@@ -1,18 +1,17 @@
+#include "largo/icl/general_risk.hpp"
+
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <span>
 
-#include "icl/general_risk.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
 #include "icl/standard_coordinates.hpp"
 #include "icl/task_kernel.hpp"
 #include "icl/task_points.hpp"
-#include "largo/icl/exact_risk.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -92,7 +91,6 @@ std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& pro
 
 Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
                                const TaskNodes& nodes, const Execution& execution) {
-  if (problem.dimension() <= kMostExactDimension) return exact_risk(problem, L, given, execution);
   const Vector parameters = to_vector(given);
   const auto over_nodes = [&](double length) {
     return GeneralSoftmaxRisk(problem, length, nodes, execution).point_and_parts(parameters);

@@ -6,9 +6,9 @@
 #include "exact/spread_rule.hpp"
 #include "icl/natural_units.hpp"
 #include "icl/risk_statistics.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/invariant_risk.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 
 namespace largo {

@@ -6,7 +6,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/independent_pair.hpp"
 #include "largo/measures/product.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

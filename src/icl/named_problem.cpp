@@ -6,7 +6,7 @@
 
 #include "largo/icl/published_experiment.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -6,7 +6,7 @@
 #include <fmt/core.h>
 
 #include "icl/risk_statistics.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -12,7 +12,8 @@
 
 #include <memory>
 
-#include "largo/icl/regression_flow.hpp"
+#include "largo/icl/invariant_set.hpp"
+#include "largo/training/gradient_flow.hpp"
 
 namespace largo {
 

@@ -5,10 +5,10 @@
 #include <span>
 #include <utility>
 
+#include "estimation/central_moments.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
-#include "sampling/central_moments.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

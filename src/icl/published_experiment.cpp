@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/random/streams.hpp"
 
 namespace largo {
 

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,12 +1,12 @@
+#include "largo/icl/regression_risk.hpp"
+
 #include <cmath>
 
-#include "icl/general_risk.hpp"
-#include "icl/path_distance.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/exact_risk.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {
@@ -14,6 +14,11 @@ namespace {
 constexpr double kWellKnown = 1e-6;  // relative
 
 }  // namespace
+
+bool is_invariant(const RegressionParameters& parameters) {
+  const Eigen::Index d = parameters.v.size() - 1;
+  return parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
+}
 
 Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                          const RegressionParameters& parameters, const TaskNodes& nodes,
@@ -25,7 +30,8 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
   check_size("regression_risk", "v", parameters.v.size(), d + 1);
   const Vector values = to_vector(parameters);
   if (!is_invariant(parameters) && attention == AttentionKind::softmax && std::isfinite(L)) {
-    return softmax_risk_estimate(problem, L, parameters, nodes, execution);
+    return d <= kMostExactDimension ? exact_risk(problem, L, parameters, execution)
+                                    : softmax_risk_estimate(problem, L, parameters, nodes, execution);
   }
   const RiskPoint point =
       is_invariant(parameters)

@@ -4,7 +4,7 @@
 
 #include "largo/measures/affine.hpp"
 #include "largo/measures/independent_pair.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_math.hpp"
-#include "sampling/chi_squared.hpp"
+#include "largo/runtime/check.hpp"
+#include "prompts/chi_squared.hpp"
 
 namespace largo {
 namespace {

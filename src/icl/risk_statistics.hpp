@@ -5,7 +5,7 @@
 
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/risk.hpp"
 
 namespace largo {

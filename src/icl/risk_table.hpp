@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "icl/risk_statistics.hpp"
-#include "numerics/aligned_vector.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "largo/icl/regression_problem.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -6,8 +6,8 @@
 
 #include "icl/risk_table.hpp"
 #include "icl/standard_coordinates.hpp"
-#include "largo/numerics/matrix.hpp"
-#include "numerics/aligned_vector.hpp"
+#include "largo/runtime/matrix.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

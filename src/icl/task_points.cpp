@@ -10,11 +10,11 @@
 #include <utility>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_math.hpp"
-#include "largo/sampling/streams.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

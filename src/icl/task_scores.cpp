@@ -164,7 +164,7 @@ TaskScores::Place TaskScores::place(double w) const {
   return place;
 }
 
-void ScoreSums::operator+=(const ScoreSums& other) {
+void TaskScoreSums::operator+=(const TaskScoreSums& other) {
   value += other.value;
   coarse += other.coarse;
   size += other.size;
@@ -176,21 +176,21 @@ void ScoreSums::operator+=(const ScoreSums& other) {
   targets += other.targets;
 }
 
-void ScoreSums::operator*=(double factor) {
+void TaskScoreSums::operator*=(double factor) {
   for (double* number : {&value, &coarse, &size, &doubt}) *number *= factor;
   for (Matrix* matrix : {&scores, &squares, &values, &targets}) *matrix *= factor;
 }
 
-ScoreSums TaskScores::no_sums() const { return {}; }
+TaskScoreSums TaskScores::no_sums() const { return {}; }
 
-ScoreSums TaskScores::no_sums_with_slopes() const {
-  ScoreSums sums;
+TaskScoreSums TaskScores::no_sums_with_slopes() const {
+  TaskScoreSums sums;
   const Eigen::Index n = ratio_.size() + 1;
   sums.scores = sums.squares = sums.values = sums.targets = Matrix::Zero(n, n);
   return sums;
 }
 
-void TaskScores::add_constant(double weight, const ScoreFactors& factors, ScoreSums& sums) const {
+void TaskScores::add_constant(double weight, const ScoreFactors& factors, TaskScoreSums& sums) const {
   Tilt tilt;
   const auto n = static_cast<std::size_t>(ratio_.size());
   tilt.D.assign(n, number(1));
@@ -201,7 +201,8 @@ void TaskScores::add_constant(double weight, const ScoreFactors& factors, ScoreS
   add_tilt(tilt, factors, sums);
 }
 
-void TaskScores::add(const Place& place, double weight, const ScoreFactors& factors, ScoreSums& sums) const {
+void TaskScores::add(const Place& place, double weight, const ScoreFactors& factors,
+                     TaskScoreSums& sums) const {
   const double decay = place.q / (2 * largest_);
   // The saddle point, or to its right; in ζ - 1.
   const double crossing = std::max(place.tilt, kLeastCrossing / decay - 1);
@@ -259,7 +260,7 @@ void TaskScores::add(const Place& place, double weight, const ScoreFactors& fact
   }
 }
 
-void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSums& sums) const {
+void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, TaskScoreSums& sums) const {
   const TiltedForm c(c_, tilt, rank_), y(y_, tilt, rank_), kappa(kappa_, tilt, rank_);
   Complex cc = c.average * c.average, cy = c.average * y.average;
   const Eigen::Index n = ratio_.size();
@@ -315,7 +316,7 @@ void add_moments(const ComplexVector& D, const ComplexVector& mean, const Comple
 }  // namespace
 
 void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y,
-                            const TiltedForm& kappa, const ScoreFactors& factors, ScoreSums& sums) const {
+                            const TiltedForm& kappa, const ScoreFactors& factors, TaskScoreSums& sums) const {
   const auto n = tilt.D.size();
   const auto at = [](const Matrix& A, std::size_t i, std::size_t j) {
     return A(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
@@ -378,7 +379,7 @@ void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedF
       sums.squares);
 }
 
-TurnedSlope TaskScores::slope(const ScoreSums& sums) const {
+TurnedSlope TaskScores::slope(const TaskScoreSums& sums) const {
   const double u_y = head_.label * xi_;
   Matrix values = head_.v_y * tasks_;
   values.col(0) += head_.v_hat;

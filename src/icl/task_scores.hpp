@@ -9,7 +9,7 @@
 // what the tilts have in closed form, on the same contour.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 
@@ -40,7 +40,7 @@ struct TurnedSlope {
 };
 
 /// Sums over values of Q. Slopes are those of the integrand times 1, ζ_i and ζ_i ζ_j; empty if not wanted.
-struct ScoreSums {
+struct TaskScoreSums {
   double value = 0;
   double coarse = 0;  ///< from every other node of the contours
   double size = 0;    ///< sum of absolute values
@@ -50,7 +50,7 @@ struct ScoreSums {
   Matrix values;      ///< of half the coefficient of dκ, doubled
   Matrix targets;     ///< of the coefficient of dy
 
-  void operator+=(const ScoreSums& other);
+  void operator+=(const TaskScoreSums& other);
   void operator*=(double factor);
 };
 
@@ -71,15 +71,15 @@ class TaskScores {
   };
   Place place(double w) const;
 
-  ScoreSums no_sums() const;
-  ScoreSums no_sums_with_slopes() const;
+  TaskScoreSums no_sums() const;
+  TaskScoreSums no_sums_with_slopes() const;
   /// Adds `weight` times the density of the integrand there.
-  void add(const Place& place, double weight, const ScoreFactors& factors, ScoreSums& sums) const;
+  void add(const Place& place, double weight, const ScoreFactors& factors, TaskScoreSums& sums) const;
   /// Adds `weight` times the average of the integrand, if s² is constant.
-  void add_constant(double weight, const ScoreFactors& factors, ScoreSums& sums) const;
+  void add_constant(double weight, const ScoreFactors& factors, TaskScoreSums& sums) const;
 
   /// What sums with slopes are in the parameters.
-  TurnedSlope slope(const ScoreSums& sums) const;
+  TurnedSlope slope(const TaskScoreSums& sums) const;
 
  private:
   struct Form {  // c + 2 bᵀζ + ζᵀAζ
@@ -89,9 +89,9 @@ class TaskScores {
   };
   struct Tilt;
   struct TiltedForm;
-  void add_tilt(const Tilt& tilt, const ScoreFactors& factors, ScoreSums& sums) const;
+  void add_tilt(const Tilt& tilt, const ScoreFactors& factors, TaskScoreSums& sums) const;
   void add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedForm& y, const TiltedForm& kappa,
-                  const ScoreFactors& factors, ScoreSums& sums) const;
+                  const ScoreFactors& factors, TaskScoreSums& sums) const;
 
   const TurnedHead& head_;
   double xi_;

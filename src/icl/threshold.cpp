@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "icl/natural_units.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "io/text.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

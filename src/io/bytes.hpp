@@ -9,7 +9,7 @@
 #include <optional>
 #include <span>
 
-#include "largo/numerics/array_view.hpp"
+#include "largo/runtime/array_view.hpp"
 
 namespace largo {
 

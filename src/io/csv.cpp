@@ -10,7 +10,7 @@
 #include "io/text.hpp"
 #include "largo/io/atomic_file.hpp"
 #include "largo/io/mapped_file.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -12,7 +12,7 @@
 #include "io/bytes.hpp"
 #include "io/text.hpp"
 #include "largo/io/npy.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -12,7 +12,7 @@
 #include "largo/io/csv.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/io/safetensors.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -13,7 +13,7 @@
 #include "largo/io/atomic_file.hpp"
 #include "largo/io/half.hpp"
 #include "largo/io/mapped_file.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -15,7 +15,7 @@
 #include "io/bytes.hpp"
 #include "io/text.hpp"
 #include "largo/io/safetensors.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,7 +11,7 @@
 #include <fmt/format.h>
 
 #include "io/bytes.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

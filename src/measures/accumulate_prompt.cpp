@@ -4,7 +4,7 @@
 #include <oneapi/tbb/parallel_pipeline.h>
 
 #include "measures/tilt_kernel.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 

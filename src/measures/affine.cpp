@@ -1,19 +1,21 @@
 #include "largo/measures/affine.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
+#include "measures/nesting.hpp"
 #include "measures/sampling.hpp"
-#include "measures/score_law.hpp"
+#include "measures/score_law_parts.hpp"
 
 namespace largo {
 
 AffineMeasure::AffineMeasure(Matrix map, Vector offset, MeasurePtr base)
     : Measure(offset.size()), map_(std::move(map)), offset_(std::move(offset)), base_(std::move(base)) {
   if (!base_) fail("AffineMeasure", "the base law is null");
-  nesting_ = Nesting::around("AffineMeasure", {base_});
+  nesting_ = nesting_around("AffineMeasure", {base_});
   check_shape("AffineMeasure", "map", map_.rows(), map_.cols(), dimension(), base_->dimension());
   check_finite("AffineMeasure", "map", map_);
   check_finite("AffineMeasure", "offset", offset_);
@@ -79,6 +81,10 @@ Matrix AffineMeasure::tilted_covariance_products(const ConstMatrixRef& direction
 double AffineMeasure::sub_gaussian_constant() const {
   const double norm = operator_norm(map_);
   return norm * base_->sub_gaussian_constant();
+}
+
+SubGaussianKind AffineMeasure::sub_gaussian_kind() const {
+  return std::max(SubGaussianKind::at_most, base_->sub_gaussian_kind());
 }
 
 void AffineMeasure::sample(const Stream& stream, std::uint64_t first_token,

@@ -1,7 +1,7 @@
 // Vectors and matrices of independent parts.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -7,8 +7,8 @@
 
 #include <boost/math/tools/minima.hpp>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/sphere_functions.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/tilt_kernel.hpp"
-#include "numerics/parallel.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {

@@ -5,8 +5,8 @@
 #include <numbers>
 
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/device.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/device.hpp"
 #include "measures/tilt_engine.hpp"
 #include "measures/tilt_kernel.hpp"
 
@@ -57,7 +57,7 @@ EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
   EmpiricalMeasure same = *this;
   if (keeper_ == &device) return same;
   same.keeper_ = &device;
-  same.kept_ = device.tilts().keep(tokens_);
+  same.kept_ = engine_of<TiltEngine>(device).keep(tokens_);
   return same;
 }
 
@@ -68,7 +68,7 @@ std::shared_ptr<KeptPrompt> EmpiricalMeasure::kept_for(const Execution& executio
   }
   if (log_weights_.size() > 0)
     fail(kName, "tokens of unequal weights are not summed there: use --device cpu");
-  return keeper_ == execution.device ? kept_ : execution.device->tilts().keep(tokens_);
+  return keeper_ == execution.device ? kept_ : engine_of<TiltEngine>(*execution.device).keep(tokens_);
 }
 
 std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/blocks.hpp"
+#include "measures/nesting.hpp"
 
 namespace largo {
 namespace {
@@ -22,7 +23,7 @@ std::ptrdiff_t common_dimension(const MeasurePtr& first, const MeasurePtr& secon
 
 IndependentPair::IndependentPair(MeasurePtr first, MeasurePtr second)
     : Measure(common_dimension(first, second)), first_(std::move(first)), second_(std::move(second)) {
-  nesting_ = Nesting::around("IndependentPair", {first_, second_});
+  nesting_ = nesting_around("IndependentPair", {first_, second_});
 }
 
 double IndependentPair::log_partition(const ConstVectorRef& direction) const {
@@ -77,6 +78,10 @@ Matrix IndependentPair::covariance() const {
 
 double IndependentPair::sub_gaussian_constant() const {
   return std::max(first_->sub_gaussian_constant(), second_->sub_gaussian_constant());
+}
+
+SubGaussianKind IndependentPair::sub_gaussian_kind() const {
+  return std::max(first_->sub_gaussian_kind(), second_->sub_gaussian_kind());
 }
 
 void IndependentPair::sample(const Stream& stream, std::uint64_t first_token,

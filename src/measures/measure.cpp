@@ -6,10 +6,8 @@
 
 #include <fmt/format.h>
 
-#include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/check.hpp"
-#include "measures/sub_gaussian_search.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
@@ -39,10 +37,12 @@ LineDerivatives derivatives_along(const Measure& law, const ConstVectorRef& at, 
   return {result.first / step, result.second / (step * step)};
 }
 
+}  // namespace
+
 // The largest standard deviation along an axis, by a coarse second difference at zero; 1 for a point mass.
 // The probe adapts to the law: where Λ(h) + Λ(-h) is small but not lost in rounding, it is h² times the
 // variance.
-double length_scale(const Measure& law) {
+double Measure::length_scale() const {
   constexpr double kSmall = 1e-4;
   constexpr double kLarge = 1e-2;
   constexpr double kRounding = 1e-12;
@@ -51,9 +51,9 @@ double length_scale(const Measure& law) {
   double probe = 1;
   for (int step = 0; step < kMostSteps && probe < kFarthest && probe > 1 / kFarthest; ++step) {
     double sum = 0;
-    for (std::ptrdiff_t i = 0; i < law.dimension(); ++i) {
-      const Vector offset = probe * Vector::Unit(law.dimension(), i);
-      sum = std::max(sum, law.log_partition(offset) + law.log_partition(-offset));
+    for (std::ptrdiff_t i = 0; i < dimension_; ++i) {
+      const Vector offset = probe * Vector::Unit(dimension_, i);
+      sum = std::max(sum, log_partition(offset) + log_partition(-offset));
     }
     if (sum >= kSmall && sum <= kLarge) return std::sqrt(sum) / probe;
     if (sum <= kRounding) {
@@ -67,8 +67,6 @@ double length_scale(const Measure& law) {
   }
   return 1;
 }
-
-}  // namespace
 
 Measure::Measure(std::ptrdiff_t dimension) : dimension_(dimension) {
   if (dimension < 1) fail("Measure", "dimension", static_cast<double>(dimension), "at least 1");
@@ -109,7 +107,7 @@ Tilt Measure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   }
   if (order == TiltOrder::log_partition) return result;
 
-  const double step = kRelativeStep / length_scale(*this);
+  const double step = kRelativeStep / length_scale();
   result.mean.resize(d);
   if (order == TiltOrder::covariance) result.covariance.resize(d, d);
   for (std::ptrdiff_t i = 0; i < d; ++i) {
@@ -171,10 +169,6 @@ Matrix Measure::covariance() const {
   return tilt(Vector::Zero(dimension_), TiltOrder::covariance).covariance;
 }
 
-double Measure::sub_gaussian_constant() const {
-  return search_sub_gaussian_constant(*this, length_scale(*this));
-}
-
 void Measure::sample(const Stream&, std::uint64_t, Eigen::Ref<RowMatrix>) const {
   fail("sample", "this law has no sampler: override Measure::sample");
 }
@@ -184,14 +178,6 @@ ScoreLaw Measure::score_law(const ConstVectorRef&) const {
       "score_law",
       "the score of this law has no known distribution (Gaussian, sphere, ball, elliptical and discrete laws "
       "have one, and their images and mixtures): sample prompts instead");
-}
-
-std::vector<TokenLeaf> Measure::token_leaves() const {
-  TokenLeaf leaf;
-  const Vector centre = mean();
-  leaf.base = SampledTokens{this, centre};
-  leaf.offset = centre;
-  return {leaf};
 }
 
 RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t length,

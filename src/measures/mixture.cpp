@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/log_sum_exp.hpp"
+#include "largo/runtime/check.hpp"
+#include "measures/nesting.hpp"
 #include "measures/sampling.hpp"
 
 namespace largo {
@@ -28,7 +29,7 @@ MixtureMeasure::MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> co
     : Measure(common_dimension(components)), components_(std::move(components)) {
   check_size("MixtureMeasure", "weights", weights.size(), std::ssize(components_));
   check_weights("MixtureMeasure", "weights", weights);
-  nesting_ = Nesting::around("MixtureMeasure", components_);
+  nesting_ = nesting_around("MixtureMeasure", components_);
   for (std::size_t k = 0; k < components_.size(); ++k) {
     check_size("MixtureMeasure", fmt::format("component {}", k), components_[k]->dimension(), dimension());
   }
@@ -107,6 +108,12 @@ double MixtureMeasure::sub_gaussian_constant() const {
     radius = std::max(radius, (component->mean() - centre).norm());
   }
   return std::sqrt(proxy + radius * radius);
+}
+
+SubGaussianKind MixtureMeasure::sub_gaussian_kind() const {
+  SubGaussianKind kind = SubGaussianKind::at_most;
+  for (const MeasurePtr& component : components_) kind = std::max(kind, component->sub_gaussian_kind());
+  return kind;
 }
 
 void MixtureMeasure::sample(const Stream& stream, std::uint64_t first_token,

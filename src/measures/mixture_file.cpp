@@ -10,7 +10,7 @@
 
 #include "io/parse_toml.hpp"
 #include "io/text.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

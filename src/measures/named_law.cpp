@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "largo/io/npy.hpp"
+#include "largo/io/parse_numbers.hpp"
 #include "largo/io/read_matrix.hpp"
 #include "largo/measures/affine.hpp"
 #include "largo/measures/elliptical.hpp"
@@ -19,9 +20,8 @@
 #include "largo/measures/named_matrix.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/closest_name.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/closest_name.hpp"
 #include "measures/mixture_file.hpp"
 
 namespace largo {

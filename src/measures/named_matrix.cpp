@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
+#include "largo/io/parse_numbers.hpp"
 #include "largo/io/read_matrix.hpp"
 #include "largo/measures/named_files.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,30 +1,17 @@
-#include "largo/measures/nesting.hpp"
+#include "measures/nesting.hpp"
 
 #include <algorithm>
 
 #include <fmt/format.h>
 
-#include "largo/measures/affine.hpp"
-#include "largo/measures/independent_pair.hpp"
-#include "largo/measures/mixture.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
-namespace {
 
-Nesting nesting_of(const Measure& law) {
-  if (const auto* mixture = dynamic_cast<const MixtureMeasure*>(&law)) return mixture->nesting();
-  if (const auto* image = dynamic_cast<const AffineMeasure*>(&law)) return image->nesting();
-  if (const auto* pair = dynamic_cast<const IndependentPair*>(&law)) return pair->nesting();
-  return {};
-}
-
-}  // namespace
-
-Nesting Nesting::around(std::string_view function, const std::vector<MeasurePtr>& parts) {
+Nesting nesting_around(std::string_view function, const std::vector<MeasurePtr>& parts) {
   Nesting result{0, 0};
   for (const MeasurePtr& part : parts) {
-    const Nesting inner = nesting_of(*part);
+    const Nesting inner = part->nesting();
     result.depth = std::max(result.depth, inner.depth);
     result.innermost += inner.innermost;
   }

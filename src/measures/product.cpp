@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 
 namespace largo {

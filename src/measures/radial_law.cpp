@@ -4,8 +4,8 @@
 
 #include <boost/math/quadrature/gauss.hpp>
 
-#include "largo/measures/elliptical.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/measures/radial_law.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law_nodes.hpp"
 

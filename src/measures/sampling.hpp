@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -1,9 +1,7 @@
-#include "measures/score_law.hpp"
+#include "largo/measures/score_law.hpp"
 
 #include <cmath>
-#include <utility>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/sphere_functions.hpp"
 
 namespace largo {
@@ -31,55 +29,6 @@ double ScoreComponent::tilted_mean() const {
       break;
   }
   return std::copysign(sphere_tilt(order, std::abs(scale + rate)).derivative, scale + rate);
-}
-
-ScoreLaw constant_score(double score, Vector mean, Matrix covariance) {
-  ScoreComponent atom;
-  atom.centre = score;
-  atom.mean = std::move(mean);
-  atom.covariance = 0;
-  atom.constant_part = 1;
-  return {{std::move(atom)}, {std::move(covariance)}};
-}
-
-void add_round_component(ScoreLaw& law, double weight, const RoundBase& base, double centre, double s,
-                         const Vector& mean, const Vector& slope) {
-  ScoreComponent component;
-  component.weight = weight;
-  component.centre = centre;
-  component.mean = mean;
-  if (base.order == 1) {  // the sphere of R^1 is two points
-    component.weight = weight / 2;
-    for (const double sign : {-1.0, 1.0}) {
-      component.centre = centre + sign * base.radius * s;
-      component.mean = mean + sign * base.radius * slope;
-      law.components.push_back(component);
-    }
-    return;
-  }
-  component.scale = base.radius * s;
-  component.slope = base.radius * slope;
-  component.covariance = 0;
-  if (base.order == 0) {
-    component.shape = ScoreShape::gaussian;
-    component.constant_part = base.radius * base.radius;
-  } else {
-    component.shape = ScoreShape::bounded;
-    component.order = base.order;
-    component.round_part = base.radius * base.radius / (base.order - 1);
-  }
-  law.components.push_back(std::move(component));
-}
-
-ScoreLaw finite(ScoreLaw law) {
-  bool good = true;
-  for (const ScoreComponent& component : law.components) {
-    good = good && std::isfinite(component.centre) && std::isfinite(component.scale) &&
-           component.mean.allFinite() && component.slope.allFinite();
-  }
-  for (const Matrix& covariance : law.covariances) good = good && covariance.allFinite();
-  if (!good) fail("score_law", "a score or a moment overflows float64: scale down the direction or the law");
-  return law;
 }
 
 }  // namespace largo

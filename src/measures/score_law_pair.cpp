@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "largo/measures/independent_pair.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/blocks.hpp"
-#include "measures/score_law.hpp"
+#include "measures/score_law_parts.hpp"
 
 namespace largo {
 namespace {

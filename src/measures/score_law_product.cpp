@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "largo/measures/product.hpp"
-#include "largo/numerics/check.hpp"
-#include "measures/score_law.hpp"
+#include "largo/runtime/check.hpp"
+#include "measures/score_law_parts.hpp"
 
 namespace largo {
 namespace {

@@ -5,9 +5,10 @@
 #include <memory>
 #include <span>
 
-#include "largo/numerics/array_view.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/array_view.hpp"
+#include "largo/runtime/device.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 
@@ -37,17 +38,10 @@ class KeptPrompt {
   KeptPrompt() = default;
 };
 
-class TiltEngine {
+class TiltEngine : public Engine {
  public:
-  virtual ~TiltEngine() = default;
-
   /// The tokens must outlive what is returned, and so must the engine.
   virtual std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const = 0;
-
- protected:
-  TiltEngine() = default;
-  TiltEngine(const TiltEngine&) = default;
-  TiltEngine& operator=(const TiltEngine&) = default;
 };
 
 }  // namespace largo

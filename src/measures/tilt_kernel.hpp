@@ -18,10 +18,10 @@
 #include <type_traits>
 #include <vector>
 
-#include "largo/numerics/array_view.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/array_view.hpp"
+#include "largo/runtime/execution.hpp"
 #include "measures/weighted_sums.hpp"
-#include "numerics/aligned_vector.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

@@ -24,4 +24,12 @@ Vector TokenLeaf::push_forward(const ConstVectorRef& x) const {
   return scale * (map * x);
 }
 
+std::vector<TokenLeaf> Measure::token_leaves() const {
+  TokenLeaf leaf;
+  const Vector centre = mean();
+  leaf.base = SampledTokens{this, centre};
+  leaf.offset = centre;
+  return {leaf};
+}
+
 }  // namespace largo

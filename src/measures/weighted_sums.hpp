@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "numerics/aligned_vector.hpp"
+#include "runtime/aligned_vector.hpp"
 
 namespace largo {
 

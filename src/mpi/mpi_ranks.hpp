@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "largo/numerics/ranks.hpp"
+#include "largo/runtime/ranks.hpp"
 
 namespace largo {
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/numerics/simd_math.hpp"
+#include "largo/runtime/check.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/log_sum_exp.cpp"

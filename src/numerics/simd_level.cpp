@@ -10,7 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "hwy/highway.h"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/simd_math.cpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,7 +11,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "studies/quantity.hpp"
 
 namespace largo {

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 

@@ -9,10 +9,10 @@
 #include <string_view>
 #include <vector>
 
+#include "largo/io/parse_numbers.hpp"
 #include "largo/numerics/estimate.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/parse_numbers.hpp"
-#include "largo/studies/study.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/studies/study_row.hpp"
 
 namespace largo {
 
@@ -53,6 +53,8 @@ struct UnitResult {
   explicit UnitResult(double number, double bound = kUnknown) : value(number), error(bound), given(true) {}
   explicit UnitResult(const Estimate& estimate) : UnitResult(estimate.value, estimate.error) {}
 };
+
+class Quantity;
 
 /// The values of one unit, by name.
 class UnitInputs {

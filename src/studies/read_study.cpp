@@ -10,8 +10,8 @@
 
 #include "io/parse_toml.hpp"
 #include "io/text.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/closest_name.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/closest_name.hpp"
 #include "largo/studies/study.hpp"
 #include "studies/parameter_values.hpp"
 #include "studies/parse_study.hpp"

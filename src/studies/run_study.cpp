@@ -11,8 +11,8 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
-#include "numerics/parallel.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/parallel.hpp"
 #include "studies/check_inputs.hpp"
 #include "studies/quantity.hpp"
 #include "studies/store.hpp"

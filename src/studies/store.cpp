@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
 #include "studies/store_schema.hpp"
 #include "studies/study_json.hpp"

@@ -28,9 +28,6 @@
 
 namespace largo {
 
-inline constexpr std::int64_t kApplicationId = 0x4c41524f;  // "LARO"
-inline constexpr std::int64_t kSchemaVersion = 1;
-
 struct FinishedUnit {
   std::int64_t unit = 0;
   double seconds = 0;

@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "studies/store.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {

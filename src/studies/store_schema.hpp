@@ -1,11 +1,15 @@
 // The tables of a store, and whether a store is that of a study.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "largo/studies/study.hpp"
 
 namespace largo {
+
+inline constexpr std::int64_t kApplicationId = 0x4c41524f;  // "LARO"
+inline constexpr std::int64_t kSchemaVersion = 1;
 
 /// SQL that makes the tables.
 std::string store_schema(const Study& study);

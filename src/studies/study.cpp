@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 
 #include "largo/measures/named_files.hpp"
-#include "largo/numerics/check.hpp"
-#include "numerics/sha256.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/sha256.hpp"
 #include "studies/quantity.hpp"
 #include "studies/study_json.hpp"
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/parse_numbers.hpp"
+#include "largo/io/parse_numbers.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 #include "studies/study_json.hpp"
 #include "studies/study_rows.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "largo/studies/study.hpp"
+#include "largo/studies/study_row.hpp"
 
 namespace largo {
 

@@ -11,8 +11,8 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/studies/study_table.hpp"
-#include "numerics/sha256.hpp"
+#include "largo/studies/study_row.hpp"
+#include "runtime/sha256.hpp"
 #include "studies/sqlite.hpp"
 
 namespace largo {

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
-#include "numerics/sha256.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
+#include "runtime/sha256.hpp"
 
 namespace largo {
 namespace {

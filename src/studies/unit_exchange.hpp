@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 #include "studies/store.hpp"
 
 namespace largo {

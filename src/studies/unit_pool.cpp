@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "numerics/start_thread.hpp"
+#include "runtime/start_thread.hpp"
 
 namespace largo {
 namespace {

@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/studies/study.hpp"
 #include "studies/store.hpp"
 

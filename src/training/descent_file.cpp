@@ -13,7 +13,7 @@
 #include "largo/io/atomic_file.hpp"
 #include "largo/io/mapped_file.hpp"
 #include "largo/io/safetensors.hpp"
-#include "numerics/sha256.hpp"
+#include "runtime/sha256.hpp"
 
 namespace largo {
 namespace {

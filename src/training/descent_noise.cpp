@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
-#include "numerics/distribute.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 #include "training/natural_sizes.hpp"
 
 namespace largo {

@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 #include <sunlinsol/sunlinsol_spgmr.h>
 
-#include "largo/numerics/check.hpp"
-#include "numerics/distribute.hpp"
-#include "numerics/parallel.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {

@@ -10,7 +10,9 @@
 #include <sunlinsol/sunlinsol_dense.h>
 #include <sunmatrix/sunmatrix_dense.h>
 
-#include "largo/training/gradient_flow.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/training/flow_plan.hpp"
+#include "largo/training/risk.hpp"
 #include "training/natural_sizes.hpp"
 
 namespace largo {

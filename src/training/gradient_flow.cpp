@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "training/flow_integrator.hpp"
 #include "training/stationarity.hpp"
 

@@ -2,7 +2,7 @@
 // by, so that they depend on no unit of parameters, risk or time.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 #include "largo/training/risk.hpp"
 
 namespace largo {

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 #include "training/first_batches.hpp"
 
 namespace largo {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/tilt_engine.hpp"
 #include "support/fake_device.hpp"
 
@@ -68,8 +68,6 @@ class CpuTilts final : public TiltEngine {
 
 class DevicePrompts : public ::testing::Test {
  protected:
-  DevicePrompts() { device_.tilt_engine = &engine_; }
-
   static RowMatrix normals(Eigen::Index rows, Eigen::Index columns, std::uint64_t id) {
     RowMatrix values(rows, columns);
     Stream(5, id).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
@@ -83,7 +81,7 @@ class DevicePrompts : public ::testing::Test {
   }
 
   CpuTilts engine_;
-  FakeDevice device_;
+  FakeDevice device_{{&engine_}};
   Execution there_{.device = &device_};
 };
 
@@ -125,8 +123,7 @@ TEST_F(DevicePrompts, AreThereForAllCallsThatShareThem) {
   EXPECT_EQ(engine_.calls.kept, 1);
   // Another device has to have it anew, and the CPU needs none.
   CpuTilts other_engine;
-  FakeDevice other;
-  other.tilt_engine = &other_engine;
+  const FakeDevice other({&other_engine});
   attend(AttentionKind::softmax, kept, weights_of(3), normals(2, 3, 3), {.device = &other});
   attend(AttentionKind::softmax, kept, weights_of(3), normals(2, 3, 3));
   EXPECT_EQ(other_engine.calls.kept, 1);

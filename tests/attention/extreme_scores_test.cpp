@@ -13,8 +13,8 @@
 #include <gtest/gtest.h>
 
 #include "largo/measures/empirical.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/exact_sum.hpp"
+#include "largo/runtime/check.hpp"
 #include "wide_attention.hpp"
 
 namespace largo {

@@ -10,7 +10,7 @@
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "layers.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -83,7 +83,7 @@ TEST(ConcentrationGrid, ScaleIsThatOfTheLaw) {
       other.tokens = scaled;
       if (missing_formula(one)) continue;
       for (const double L : {1.0, 9.0, 1e6}) {
-        const PromptErrors a = ExactErrors(one)(L, kScale), b = ExactErrors(other)(L);
+        const LayerErrors a = ExactErrors(one)(L, kScale), b = ExactErrors(other)(L);
         EXPECT_NEAR(a.output.value, b.output.value, 1e-10 * b.output.value);
         EXPECT_NEAR(a.gradient_V.value, b.gradient_V.value, 1e-10 * b.gradient_V.value);
         EXPECT_EQ(a.gradient_U.has_value(), b.gradient_U.has_value());

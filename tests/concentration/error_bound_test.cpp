@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "largo/concentration/log_slope.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

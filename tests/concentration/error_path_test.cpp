@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "largo/concentration/exact_errors.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
 namespace largo {
@@ -28,7 +28,7 @@ TEST(ErrorPath, SupremumIsTheLargestOfThePoints) {
   ASSERT_EQ(errors.rows.size(), path.size());
   double output = 0, gradient_U = 0;
   for (std::size_t i = 0; i < path.size(); ++i) {
-    const PromptErrors at = ExactErrors({tokens, path[i].U, path[i].V, tokens})(50);
+    const LayerErrors at = ExactErrors({tokens, path[i].U, path[i].V, tokens})(50);
     EXPECT_EQ(errors.rows[i].output.value, at.output.value);
     output = std::max(output, at.output.value);
     gradient_U = std::max(gradient_U, at.gradient_U->value);

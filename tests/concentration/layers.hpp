@@ -6,7 +6,7 @@
 
 #include "largo/concentration/attention_layer.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace largo::testing {
 

@@ -9,7 +9,7 @@
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
 namespace largo {

@@ -9,7 +9,7 @@
 #include "gpu.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 #include "support/fake_device.hpp"
 #include "token_limit.hpp"
 

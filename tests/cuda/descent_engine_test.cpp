@@ -121,8 +121,8 @@ TEST_F(GpuDescents, RefuseWhatTheyCannotDo) {
   }
   std::vector<EngineDescent> runs{run_of({})};
   runs[0].batches.kernel = PromptKernel::full;
-  EXPECT_THROW(device().descents().descend(published_problem(PublishedData::code, 5),
-                                           Parametrisation::factored, options_of({}), runs),
+  EXPECT_THROW(engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, 5),
+                                                          Parametrisation::factored, options_of({}), runs),
                InputError);
 }
 

@@ -34,8 +34,8 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
   const auto risk = in_parameters(
       regression_batches(published_problem(PublishedData::code, whole.d), runs[0].batches), map_of(whole));
   const DescentState cpu_end = descend(*risk, cpu, options_of(whole));
-  device().descents().descend(published_problem(PublishedData::code, whole.d), whole.parameters,
-                              options_of(whole), runs);
+  engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, whole.d),
+                                             whole.parameters, options_of(whole), runs);
   expect_same(cpu_end, runs[0].state, "from a step on the way");
 }
 
@@ -72,7 +72,7 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
     runs.push_back(run);
     cases.push_back(c);
   }
-  device().descents().descend(problem, first.parameters, options_of(first), runs);
+  engine_of<DescentEngine>(device()).descend(problem, first.parameters, options_of(first), runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(runs[i].error, nullptr);
     expect_same(cpu[i], runs[i].state, "from step " + std::to_string(starts[i]));
@@ -92,7 +92,7 @@ void expect_same_end(const Device& device, const Case& c, const DescentOptions& 
   }
   ASSERT_NE(cpu.find(reason), std::string::npos) << cpu;
   std::vector<EngineDescent> runs{run_of(c)};
-  device.descents().descend(problem, c.parameters, options, runs);
+  engine_of<DescentEngine>(device).descend(problem, c.parameters, options, runs);
   ASSERT_NE(runs[0].error, nullptr);
   try {
     std::rethrow_exception(runs[0].error);
@@ -126,9 +126,9 @@ TEST_F(GpuDescents, StopOnRequestAndSaveTheirState) {
   options.progress = [&](double) { stop = true; };
   std::vector<EngineDescent> runs{run_of(c)};
   runs[0].checkpoint = file;
-  EXPECT_THROW(
-      device().descents().descend(published_problem(PublishedData::code, c.d), c.parameters, options, runs),
-      Stopped);
+  EXPECT_THROW(engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, c.d),
+                                                          c.parameters, options, runs),
+               Stopped);
   const DescentState saved = load_descent(file);
   EXPECT_GT(saved.step, 0);
   Case same = c;
@@ -145,8 +145,8 @@ TEST_F(GpuDescents, AreSavedWhenAnotherFails) {
   std::filesystem::remove(file);
   std::vector<EngineDescent> runs{run_of(wild), run_of(sound)};
   runs[1].checkpoint = file;
-  device().descents().descend(published_problem(PublishedData::code, sound.d), sound.parameters,
-                              options_of(sound), runs);
+  engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, sound.d),
+                                             sound.parameters, options_of(sound), runs);
   EXPECT_NE(runs[0].error, nullptr);
   EXPECT_EQ(runs[1].error, nullptr);
   const DescentState saved = load_descent(file);

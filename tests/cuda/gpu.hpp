@@ -11,8 +11,8 @@
 #include <thread>
 
 #include "largo/cuda/cuda_device.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 

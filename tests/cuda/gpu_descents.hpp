@@ -8,11 +8,10 @@
 #include <vector>
 
 #include "gpu.hpp"
-#include "largo/icl/descent_engine.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "icl/training/descent_engine.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/device.hpp"
+#include "largo/runtime/device.hpp"
 
 namespace largo {
 
@@ -77,8 +76,8 @@ inline std::vector<EngineDescent> on_gpu(const Device& device, const std::vector
   std::vector<EngineDescent> runs;
   for (const Case& c : cases) runs.push_back(run_of(c));
   const Case& first = cases.front();
-  device.descents().descend(published_problem(PublishedData::code, first.d), first.parameters,
-                            options_of(first), runs);
+  engine_of<DescentEngine>(device).descend(published_problem(PublishedData::code, first.d), first.parameters,
+                                           options_of(first), runs);
   return runs;
 }
 

@@ -5,8 +5,8 @@
 
 #include "chunk_layout.hpp"
 #include "launch_plan.hpp"
+#include "prompts/score_sums.hpp"
 #include "running_sum.cuh"
-#include "sampling/score_sums.hpp"
 
 namespace largo {
 namespace {

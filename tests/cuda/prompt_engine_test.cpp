@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "gpu.hpp"
+#include "largo/estimation/attention_errors.hpp"
 #include "largo/exact/score_law_error.hpp"
 #include "largo/measures/affine.hpp"
 #include "largo/measures/elliptical.hpp"
@@ -11,8 +12,7 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/sampling/attention_errors.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 #include "support/fake_device.hpp"
 #include "token_limit.hpp"
 
@@ -156,8 +156,7 @@ TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
   // Of chunks of 8 and of 23 numbers, a few in a launch.
   for (const std::int64_t held : {1, 23 * 70, 23 * 200}) {
     const cuda::CudaPrompts engine(0, {.held_numbers = held});
-    FakeDevice divided;
-    divided.prompt_engine = &engine;
+    const FakeDevice divided({&engine});
     for (const NamedLaw& law : laws(kD)) {
       for (const std::int64_t L : {256, 1000, 3001}) {
         if (L > usual_or_short(L, 1000)) continue;
@@ -179,8 +178,7 @@ TEST_F(GpuPrompts, OfMixturesHaveTheBitsOfTheCpuInAllSpans) {
   const Vector query = normals(kD, 1, 5);
   for (const std::int64_t held : {std::int64_t{12} * 100, std::int64_t{1} << 25}) {
     const cuda::CudaPrompts engine(0, {.held_numbers = held});
-    FakeDevice divided;
-    divided.prompt_engine = &engine;
+    const FakeDevice divided({&engine});
     for (const std::int64_t L : {16383, 16384, 16385, 40000}) {
       if (short_tests() && L != 16385) continue;
       ErrorSampling sampling = sampling_of(law, L);
@@ -212,8 +210,7 @@ TEST_F(GpuPrompts, OfAsManyComponentsAsThereMayBeHaveTheBitsOfTheCpu) {
 TEST_F(GpuPrompts, OfScoresBeyondTheBoundsAreRefusedInEveryLaunch) {
   constexpr Eigen::Index kD = 2;
   const cuda::CudaPrompts engine(0, {.held_numbers = 1});
-  FakeDevice divided;
-  divided.prompt_engine = &engine;
+  const FakeDevice divided({&engine});
   const ProductMeasure law(kD, rademacher());
   const Matrix U = 1e13 * Matrix::Identity(kD, kD), V = Matrix::Identity(kD, kD);
   ErrorSampling sampling = sampling_of({"", nullptr}, 1000);

@@ -8,8 +8,8 @@
 
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -10,8 +10,8 @@
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/check.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,8 +11,8 @@
 #include "exact/oracle.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/io/npy.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -13,8 +13,8 @@
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/io/npy.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "exact/sphere_rules.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace largo {
 namespace {

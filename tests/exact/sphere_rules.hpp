@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

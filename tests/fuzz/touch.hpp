@@ -9,8 +9,8 @@
 #include <string>
 #include <string_view>
 
-#include "largo/numerics/array_view.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/array_view.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo::fuzz {
 

@@ -1,12 +1,12 @@
 // Training with a device: it is given every descent, and results are those without it.
-#include "largo/icl/descent_engine.hpp"
+#include "icl/training/descent_engine.hpp"
 
 #include <gtest/gtest.h>
 
 #include "icl/same_runs.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/training/train.hpp"
+#include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"
 
 namespace largo {
@@ -51,8 +51,7 @@ TrainingPlan plan_of(double step_size) {
 TEST(DescentEngines, LeaveResultsAsTheyAre) {
   const TrainingPlan plan = plan_of(0.05);
   CpuDescents engine;
-  FakeDevice device;
-  device.descent_engine = &engine;
+  const FakeDevice device({&engine});
   const std::vector<TrainingRun> without = train(plan), with = train(plan, {.device = &device});
   EXPECT_EQ(engine.count, 4);
   testing::expect_same(without, with);
@@ -60,8 +59,7 @@ TEST(DescentEngines, LeaveResultsAsTheyAre) {
 
 TEST(DescentEngines, PassOnWhyARunEnded) {
   CpuDescents engine;
-  FakeDevice device;
-  device.descent_engine = &engine;
+  const FakeDevice device({&engine});
   try {
     train(plan_of(500), {.device = &device});
     FAIL() << "did not diverge";
@@ -76,8 +74,7 @@ TEST(DescentEngines, HaveAllSeedsInOneCall) {
   TrainingPlan plan = plan_of(0.05);
   plan.seeds = 3;
   CpuDescents engine;
-  FakeDevice device;
-  device.descent_engine = &engine;
+  const FakeDevice device({&engine});
   testing::expect_same(train(plan, {.device = &device}), train(plan));
   EXPECT_EQ(engine.calls, 1);
   EXPECT_EQ(engine.count, 12);

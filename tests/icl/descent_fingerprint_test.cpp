@@ -1,4 +1,4 @@
-#include "icl/descent_fingerprint.hpp"
+#include "icl/training/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 

@@ -10,8 +10,8 @@
 
 #include "icl/round_flow.hpp"
 #include "icl/same_runs.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/training/train.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,7 +1,7 @@
 // Gradients by differences.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo::testing {
 

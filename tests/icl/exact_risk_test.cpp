@@ -11,10 +11,11 @@
 #include "icl/regression_settings.hpp"
 #include "icl/risk_references.hpp"
 #include "largo/icl/exact_risk.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_risk.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -5,10 +5,11 @@
 
 #include "icl/differences.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

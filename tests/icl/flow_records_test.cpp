@@ -6,7 +6,8 @@
 
 #include "icl/regression_settings.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/regression_risk.hpp"
+#include "largo/icl/training/train.hpp"
 
 namespace largo {
 namespace {

@@ -6,9 +6,10 @@
 
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_risks.hpp"
 
 namespace largo {
 namespace {

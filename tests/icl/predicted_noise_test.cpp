@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "icl/round_flow.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/train.hpp"
 
 namespace largo {
 namespace {

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "icl/prompt_tasks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

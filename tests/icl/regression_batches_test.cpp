@@ -5,9 +5,9 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
 namespace largo {

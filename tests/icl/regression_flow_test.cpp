@@ -10,8 +10,8 @@
 #include "icl/differences.hpp"
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,10 +1,11 @@
-// regression_risk() and prediction_distance() at any (U, v).
+// regression_risk() and PredictionDistance at any (U, v).
 #include <gtest/gtest.h>
 
 #include <cmath>
 
+#include "icl/prediction_distance.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/regression_risk.hpp"
 
 namespace largo {
 namespace {
@@ -112,11 +113,11 @@ TEST(PredictionDistance, IsTheMeanSquare) {
                              elsewhere = testing::random_parameters(7, 2);
   const RegressionParameters on = invariant_parameters(6, 2), also_on = invariant_parameters(8, 2);
   const auto expect_distance = [&](const RegressionParameters& one, const RegressionParameters& two) {
-    const double distance = prediction_distance(problem, one, two);
+    const double distance = PredictionDistance(problem)(one, two);
     EXPECT_GT(distance, 1e-3);
     EXPECT_NEAR(distance, distance_by_hand(problem, prior_root, one, two), kRounding);
-    EXPECT_EQ(distance, prediction_distance(problem, two, one));
-    EXPECT_EQ(prediction_distance(problem, one, one), 0);
+    EXPECT_EQ(distance, PredictionDistance(problem)(two, one));
+    EXPECT_EQ(PredictionDistance(problem)(one, one), 0);
   };
   expect_distance(anywhere, elsewhere);
   expect_distance(anywhere, on);
@@ -125,7 +126,7 @@ TEST(PredictionDistance, IsTheMeanSquare) {
   expect_distance(anywhere, on);
   expect_distance(on, also_on);
   problem.score_scale = 0;
-  EXPECT_EQ(prediction_distance(problem, anywhere, on), 0);
+  EXPECT_EQ(PredictionDistance(problem)(anywhere, on), 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Flows of train() against flows of two or four numbers.
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/train.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <string>
 
 #include "icl/round_flow.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -6,8 +6,8 @@
 #include <numbers>
 #include <random>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/factor.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -10,8 +10,9 @@
 #include "icl/differences.hpp"
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_risks.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
 
 namespace largo {
 namespace {

@@ -8,9 +8,10 @@
 #include <limits>
 
 #include "icl/regression_settings.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "icl/regression_settings.hpp"
-#include "largo/icl/regression_risks.hpp"
+#include "largo/icl/general_risk.hpp"
 
 namespace largo {
 namespace {

@@ -12,7 +12,7 @@
 
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo::testing {
 

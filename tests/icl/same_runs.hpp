@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo::testing {
 

@@ -8,12 +8,12 @@
 #include "icl/risk_statistics.hpp"
 #include "icl/task_points.hpp"
 #include "largo/icl/exact_risk.hpp"
-#include "largo/icl/parameter_maps.hpp"
-#include "largo/icl/regression_risks.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/general_risk.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_risk.hpp"
 #include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

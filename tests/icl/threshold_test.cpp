@@ -7,7 +7,7 @@
 
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "largo/icl/published_experiment.hpp"
-#include "largo/icl/regression_training.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/icl/training/train.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -11,11 +11,11 @@
 #include <string>
 
 #include "icl/same_runs.hpp"
-#include "icl/training_jobs.hpp"
-#include "largo/icl/descent_engine.hpp"
-#include "largo/icl/parameter_maps.hpp"
+#include "icl/training/descent_engine.hpp"
+#include "icl/training/training_jobs.hpp"
+#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 
@@ -83,8 +83,7 @@ TEST(TrainingRanks, EachHasADeviceOfItsOwn) {
   const std::vector<TrainingRun> alone = train(plan);
   expect_no_error(testing::run_on(3, [&](const Ranks& ranks) {
     NotedDescents engine;
-    FakeDevice device;
-    device.descent_engine = &engine;
+    const FakeDevice device({&engine});
     testing::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks, .device = &device}));
     EXPECT_EQ(engine.calls, 1);
     EXPECT_GE(engine.count, 2);

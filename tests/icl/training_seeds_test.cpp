@@ -9,7 +9,7 @@
 
 #include "icl/same_runs.hpp"
 #include "largo/icl/published_experiment.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -9,10 +9,10 @@
 #include <cstdlib>
 
 #include "icl/regression_settings.hpp"
+#include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_risks.hpp"
 #include "largo/icl/threshold.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_risks.hpp"
 
 namespace largo {
 namespace {

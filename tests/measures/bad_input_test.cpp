@@ -14,8 +14,9 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
+#include "measures/nesting.hpp"
 
 namespace largo {
 namespace {

@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo::testing {
 

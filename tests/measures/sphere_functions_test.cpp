@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/oracle.hpp"
 
 namespace largo {

@@ -10,7 +10,7 @@
 
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/simd_level.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
 
 namespace largo {
 namespace {

@@ -13,8 +13,7 @@
 #include "largo/measures/independent_pair.hpp"
 #include "largo/measures/measure.hpp"
 #include "largo/measures/mixture.hpp"
-#include "largo/measures/sub_gaussian.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
 
 namespace largo {
@@ -159,13 +158,13 @@ TEST(UserLaw, SaysWhatItsConstantIs) {
   const auto mixture = [](const MeasurePtr& a, const MeasurePtr& b) {
     return MixtureMeasure(Vector::Ones(2), {a, b});
   };
-  EXPECT_EQ(sub_gaussian_kind(*gaussian), SubGaussianKind::smallest);
-  EXPECT_EQ(sub_gaussian_kind(mixture(gaussian, gaussian)), SubGaussianKind::at_most);
-  EXPECT_EQ(sub_gaussian_kind(*own), SubGaussianKind::at_least);
-  EXPECT_EQ(sub_gaussian_kind(mixture(gaussian, own)), SubGaussianKind::at_least);
-  EXPECT_EQ(sub_gaussian_kind(IndependentPair(gaussian, own)), SubGaussianKind::at_least);
-  EXPECT_EQ(sub_gaussian_kind(IndependentPair(gaussian, gaussian)), SubGaussianKind::smallest);
-  EXPECT_EQ(sub_gaussian_kind(AffineMeasure::translation(Vector::Ones(2), gaussian)),
+  EXPECT_EQ(gaussian->sub_gaussian_kind(), SubGaussianKind::smallest);
+  EXPECT_EQ(mixture(gaussian, gaussian).sub_gaussian_kind(), SubGaussianKind::at_most);
+  EXPECT_EQ(own->sub_gaussian_kind(), SubGaussianKind::at_least);
+  EXPECT_EQ(mixture(gaussian, own).sub_gaussian_kind(), SubGaussianKind::at_least);
+  EXPECT_EQ(IndependentPair(gaussian, own).sub_gaussian_kind(), SubGaussianKind::at_least);
+  EXPECT_EQ(IndependentPair(gaussian, gaussian).sub_gaussian_kind(), SubGaussianKind::smallest);
+  EXPECT_EQ(AffineMeasure::translation(Vector::Ones(2), gaussian).sub_gaussian_kind(),
             SubGaussianKind::at_most);
 }
 

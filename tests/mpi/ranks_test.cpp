@@ -14,10 +14,10 @@
 #include <gtest/gtest.h>
 
 #include "largo/mpi/mpi_session.hpp"
-#include "largo/sampling/regression_batch.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/prompts/regression_gradient.hpp"
+#include "largo/random/streams.hpp"
 #include "mpi/mpi_ranks.hpp"
-#include "numerics/distribute.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -10,9 +10,9 @@
 #include <gtest/gtest.h>
 
 #include "high_precision.hpp"
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/exact_sum.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

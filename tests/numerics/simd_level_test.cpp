@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "largo/numerics/check.hpp"
 #include "largo/numerics/simd_math.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,7 +1,7 @@
 // Mistakes in texts are found before a store is made, wherever in the study they are.
 #include "studies/check_inputs.hpp"
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
 #include "studies/studies.hpp"

@@ -1,8 +1,8 @@
 // Mistakes in a study file: one line, with the line of the file and what was meant.
 #include <limits>
 
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/closest_name.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/closest_name.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {

@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "studies/studies.hpp"
 #include "support/fake_device.hpp"
@@ -140,13 +140,14 @@ TEST_F(StudyTest, AllProcessesHearOfAFailure) {
 }
 
 TEST_F(StudyTest, DevicesDrawWhatIsSampled) {
-  const FakeDevice device;  // which says so when it is asked for an engine
+  const FakeDevice device;  // which has no engine
   const Study sampled = study(
       "quantity = 'concentration'\n[settings]\nlaw = 'rademacher'\nd = 2\nquery = '1,0'\nmethod = "
       "'sampled'\nprompts = 10\n[grid]\nL = [5, 10]\n");
   const StudyRun run = run_study(sampled, path("s.sqlite"), {}, {.device = &device});
   EXPECT_EQ(run.failed, 2);
-  EXPECT_THAT(study_status(path("s.sqlite")).failures.at(0).message, ::testing::HasSubstr("this engine"));
+  EXPECT_THAT(study_status(path("s.sqlite")).failures.at(0).message,
+              ::testing::HasSubstr("this process cannot do this work"));
   EXPECT_THROW(run_study(study(kMoments), path("m.sqlite"), {}, {.device = &device}), InputError);
   EXPECT_FALSE(std::filesystem::exists(path("m.sqlite")));
 }

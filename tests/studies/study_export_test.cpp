@@ -4,7 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "largo/numerics/check.hpp"
+#include "largo/report/study_report.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
 #include "studies/sqlite.hpp"

@@ -8,7 +8,8 @@
 #include <optional>
 #include <thread>
 
-#include "largo/numerics/check.hpp"
+#include "largo/report/study_report.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
 #include "studies/store.hpp"

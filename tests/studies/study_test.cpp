@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "largo/numerics/check.hpp"
-#include "numerics/sha256.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/sha256.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {

@@ -1,31 +1,24 @@
-// A device that is this process: what engines are asked for, by the CPU's own kernels.
+// A device that is this process: its engines are the CPU's own kernels.
 #pragma once
 
-#include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "largo/numerics/device.hpp"
+#include "largo/runtime/device.hpp"
 
 namespace largo {
 
-/// Hands out the engines it is given.
+/// Hands out the engines it is given, which must outlive it.
 class FakeDevice final : public Device {
  public:
-  const DescentEngine* descent_engine = nullptr;
-  const PromptEngine* prompt_engine = nullptr;
-  const TiltEngine* tilt_engine = nullptr;
+  explicit FakeDevice(std::vector<const Engine*> engines = {}) : engines_(std::move(engines)) {}
 
   std::string name() const override { return "this process"; }
-  const DescentEngine& descents() const override { return given(descent_engine); }
-  const PromptEngine& prompts() const override { return given(prompt_engine); }
-  const TiltEngine& tilts() const override { return given(tilt_engine); }
+  std::span<const Engine* const> engines() const override { return engines_; }
 
  private:
-  template <typename Engine>
-  static const Engine& given(const Engine* engine) {
-    if (engine == nullptr) throw std::logic_error("this engine is not in the test");
-    return *engine;
-  }
+  std::vector<const Engine*> engines_;
 };
 
 }  // namespace largo

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "largo/numerics/ranks.hpp"
+#include "largo/runtime/ranks.hpp"
 
 namespace largo::testing {
 

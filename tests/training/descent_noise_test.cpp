@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/stochastic_descent.hpp"
 #include "risks.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "largo/training/gradient_flow.hpp"
 #include "training/risks.hpp"
 

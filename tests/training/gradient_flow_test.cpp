@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "training/risks.hpp"
 
 namespace largo {

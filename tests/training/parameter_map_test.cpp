@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "training/risks.hpp"
 
 namespace largo {

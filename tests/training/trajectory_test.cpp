@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-// Colours and markers of the curves: those of the printed figures (src/io/figure_curves.cpp).
+// Colours and markers of the curves: those of the printed figures (src/report/figure_curves.cpp).
 import type { CurveStyle } from "./types";
 
 /** What a chart is drawn with: CSS variables on the page, which follow the theme, or fixed inks in a file. */

@@ -11,36 +11,15 @@
 // Queries and outputs are rows. The result for a query does not depend on the others in the call.
 #pragma once
 
-#include <utility>
 #include <vector>
 
+#include "largo/attention/attention_kind.hpp"
+#include "largo/attention/weights.hpp"
 #include "largo/measures/measure.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
-
-enum class AttentionKind : std::uint8_t { softmax, linear };
-
-struct MergedWeights {
-  Matrix U;
-  Matrix V;
-  double scale = 1;  ///< of the scores; 1/√r is the usual one for key dimension r
-};
-
-struct FactoredWeights {
-  Matrix K;
-  Matrix Q;
-  Matrix V;
-  double scale;
-
-  // All three are needed: {U, V} is MergedWeights, in a call that takes either.
-  FactoredWeights(Matrix keys, Matrix queries, Matrix values, double score_scale = 1)
-      : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), scale(score_scale) {}
-
-  /// U = KᵀQ. Throws InputError when the shapes do not fit.
-  MergedWeights merged() const;
-};
 
 /// One output per row for one query per row. Cost: one tilt per query to first order; for a prompt of L
 /// tokens, L (d + d) multiply-adds per query and one pass over the tokens for 64 queries.

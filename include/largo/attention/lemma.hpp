@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 

@@ -8,7 +8,7 @@
 #include "largo/concentration/asymptotic_exponent.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/error_bound.hpp"
-#include "largo/measures/sub_gaussian.hpp"
+#include "largo/measures/measure.hpp"
 
 namespace largo {
 

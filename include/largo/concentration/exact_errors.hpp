@@ -13,11 +13,11 @@
 
 #include "largo/concentration/attention_layer.hpp"
 #include "largo/numerics/estimate.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 
-struct PromptErrors {
+struct LayerErrors {
   Estimate output;                     ///< E‖T[μ̂_L](z) − T[μ](z)‖², over prompts and queries
   Estimate gradient_V;                 ///< E‖∇_V T[μ̂_L](z) − ∇_V T[μ](z)‖²
   std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; Gaussian tokens
@@ -38,7 +38,7 @@ class ExactErrors {
   /// 1e-50 and 1e50, spreads of the scores within the limits of query_average.hpp and score_law_error.hpp;
   /// otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: theirs; for a score law twice for
   /// each query. Thread-safe. Throws Stopped.
-  PromptErrors operator()(double L, double scale = 1, const Execution& execution = {}) const;
+  LayerErrors operator()(double L, double scale = 1, const Execution& execution = {}) const;
 
  private:
   class Formula;

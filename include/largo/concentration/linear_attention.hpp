@@ -6,7 +6,7 @@
 //   E‖T_lin[μ̂_L](z) − T_lin[μ](z)‖² = { s² (t + ‖Vm‖²) + ‖VΓa‖² + t α² + 2α <Vm, VΓa> } / L.
 //
 // For m = 0 softmax and linear attention have the same limit, and E‖T[μ̂_L] − T_lin[μ̂_L]‖² falls to zero: that
-// is PromptErrors::softmax_linear.
+// is LayerErrors::softmax_linear.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "largo/concentration/attention_layer.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 

@@ -13,7 +13,7 @@
 #pragma once
 
 #include "largo/numerics/estimate.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

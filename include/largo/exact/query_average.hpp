@@ -11,8 +11,8 @@
 #include <memory>
 
 #include "largo/numerics/estimate.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

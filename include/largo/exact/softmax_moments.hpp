@@ -9,8 +9,9 @@
 #include <span>
 #include <vector>
 
+#include "largo/exact/domain.hpp"
 #include "largo/numerics/estimate.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 
@@ -37,10 +38,6 @@ struct SoftmaxMoments {
   double self_check = 0;  ///< E[P_1²] - 1, computed like the rest: zero but for errors
 };
 
-/// The largest prompt; L is a double, and need not be an integer.
-inline constexpr double kLargestL = 1e300;
-inline constexpr double kLargestScoreSpread = 1e6;
-
 /// Domain: 0 <= s <= kLargestScoreSpread, 1 <= L <= kLargestL or L = ∞; otherwise InputError. Relative
 /// errors: below 1e-10 for s <= 30, usually 1e-13; what vanishes at L = 1 (variance, slopes, …) has an
 /// absolute error of 1e-14 for L close to it. Each comes with its estimate. Values below 1e-308, like P2P2 of
@@ -50,5 +47,25 @@ SoftmaxMoments softmax_moments(double s, double L);
 /// The same at every pair, in parallel: all lengths for the first s, then for the next.
 std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,
                                             const Execution& execution = {});
+
+/// The values of SoftmaxMoments alone, under the same names.
+struct SoftmaxStatistics {
+  double P2 = 0, P3 = 0, P2P2 = 0;
+  double mean = 0, bias = 0, mse = 0;
+  double variance = 0, variance_mse = 0, variance_P2 = 0, squared_spread = 0;
+  double P2_slope = 0, P3_slope = 0, P2P2_slope = 0;
+
+  /// (E[A²] - E[P_2])/s² = 1 - E[P_2] - 6 E[P_3] + 6 E[P_2²]. Falls like 1/s²: an error of relative_error
+  /// (E[A²] + E[P_2])/s² is far below that of the sum.
+  double F = 0;
+
+  /// Estimate of the largest error of interpolation and of the values interpolated, over the panel of s:
+  /// relative to each field, but to P3 for variance_P2 and to s E[∏P_k] for the slopes, which change sign
+  /// or vanish.
+  double relative_error = 0;
+};
+
+/// At one s, at the accuracy and cost of softmax_moments. For many s at one L see softmax_table.hpp.
+SoftmaxStatistics softmax_statistics(double s, double L);
 
 }  // namespace largo

@@ -13,29 +13,10 @@
 
 #include <memory>
 
-#include "largo/numerics/execution.hpp"
+#include "largo/exact/softmax_moments.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
-
-/// Fields as in SoftmaxMoments.
-struct SoftmaxStatistics {
-  double P2 = 0, P3 = 0, P2P2 = 0;
-  double mean = 0, bias = 0, mse = 0;
-  double variance = 0, variance_mse = 0, variance_P2 = 0, squared_spread = 0;
-  double P2_slope = 0, P3_slope = 0, P2P2_slope = 0;
-
-  /// (E[A²] - E[P_2])/s² = 1 - E[P_2] - 6 E[P_3] + 6 E[P_2²]. Falls like 1/s²: an error of relative_error
-  /// (E[A²] + E[P_2])/s² is far below that of the sum.
-  double F = 0;
-
-  /// Estimate of the largest error of interpolation and of the values interpolated, over the panel of s:
-  /// relative to each field, but to P3 for variance_P2 and to s E[∏P_k] for the slopes, which change sign
-  /// or vanish.
-  double relative_error = 0;
-};
-
-/// At one s without a table, in full accuracy: softmax_moments, and its cost.
-SoftmaxStatistics softmax_statistics(double s, double L);
 
 class SoftmaxTable {
  public:

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "largo/icl/regression_flow.hpp"
+#include "largo/icl/invariant_set.hpp"
 #include "largo/icl/regression_problem.hpp"
 
 namespace largo {

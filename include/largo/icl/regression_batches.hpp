@@ -6,8 +6,8 @@
 
 #include "largo/attention/attention.hpp"
 #include "largo/icl/regression_problem.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/sampling/prompt_kernel.hpp"
+#include "largo/prompts/prompt_kernel.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/training/risk.hpp"
 
 namespace largo {

@@ -6,8 +6,8 @@
 // E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, γ = 1.
 #pragma once
 
-#include "largo/numerics/matrix.hpp"
-#include "largo/sampling/regression_batch.hpp"
+#include "largo/prompts/regression_gradient.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -8,9 +8,9 @@
 
 #include <cstdint>
 
+#include "largo/estimation/sample_means.hpp"
 #include "largo/icl/regression_problem.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/sampling/sample_means.hpp"
+#include "largo/runtime/execution.hpp"
 
 namespace largo {
 

@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -13,7 +13,7 @@
 #include <span>
 #include <string_view>
 
-#include "largo/numerics/array_view.hpp"
+#include "largo/runtime/array_view.hpp"
 
 namespace largo {
 

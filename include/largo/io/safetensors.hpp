@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/numerics/array_view.hpp"
+#include "largo/runtime/array_view.hpp"
 
 namespace largo {
 

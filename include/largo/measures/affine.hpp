@@ -3,14 +3,13 @@
 #pragma once
 
 #include "largo/measures/measure.hpp"
-#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class AffineMeasure final : public Measure {
  public:
-  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d. Nested within the
-  /// bounds of nesting.hpp.
+  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d. Nested at most 256
+  /// deep, with at most 1e6 laws at the bottom.
   AffineMeasure(Matrix map, Vector offset, MeasurePtr base);
   static AffineMeasure linear_image(Matrix map, MeasurePtr base);
   static AffineMeasure translation(Vector offset, MeasurePtr base);
@@ -23,12 +22,13 @@ class AffineMeasure final : public Measure {
                                     const Execution& execution = {}) const override;
   /// ‖M‖_op times the constant of the base: an upper bound.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;
 
   const MeasurePtr& base() const { return base_; }
-  Nesting nesting() const { return nesting_; }
+  Nesting nesting() const override { return nesting_; }
 
  private:
   Tilt image(const Tilt& base, const ConstVectorRef& direction, TiltOrder order) const;

@@ -9,41 +9,9 @@
 #include <vector>
 
 #include "largo/measures/measure.hpp"
+#include "largo/measures/radial_law.hpp"
 
 namespace largo {
-
-/// The law of W: a bounded non-negative random variable.
-class RadialLaw {
- public:
-  /// Finitely many values; weights are normalised.
-  static RadialLaw discrete(Vector values, const Vector& weights);
-  /// Uniform on [low, high], 0 <= low < high.
-  static RadialLaw uniform(double low, double high);
-
-  struct Nodes {
-    Vector values;
-    Vector weights;             // sum to (nearly) one; what is missing is negligible under the tilt
-    double relative_error = 0;  // of integrals by tail_nodes
-  };
-  /// Nodes that integrate e^{f(w)} to 1e-15 when f is increasing, concave, and has slope `slope` at the top.
-  Nodes nodes(double slope) const;
-  /// Nodes for all that is asked of the law of √W s x, from the bulk to the tilt by e^{2u}: they integrate
-  /// e^{-u²/(2 w s²)} to 1e-13 of its largest value over w for every u that this tilt does not make
-  /// negligible. Weights sum to one.
-  Nodes tail_nodes(double s) const;
-
-  double largest() const;
-  double quantile(double probability) const;
-  /// The values of a discrete law with the sums of their probabilities; low and high of a uniform one, none.
-  const Vector& values() const { return values_; }
-  const std::vector<double>& cumulative() const { return cumulative_; }
-
- private:
-  RadialLaw() = default;
-  Vector values_;   // discrete: the values; uniform: {low, high}
-  Vector weights_;  // empty for the uniform law
-  std::vector<double> cumulative_;
-};
 
 enum class EllipticalBase : std::uint8_t { gaussian, sphere };
 
@@ -55,6 +23,7 @@ class EllipticalMeasure final : public Measure {
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
   /// √(w_max · largest eigenvalue of Γ): an upper bound, the smallest possible for a Gaussian base.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::at_most; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// A continuous radius becomes a few hundred Gauss-Legendre nodes, one component each.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "largo/measures/measure.hpp"
-#include "largo/numerics/array_view.hpp"
+#include "largo/runtime/array_view.hpp"
 
 namespace largo {
 
@@ -49,6 +49,7 @@ class EmpiricalMeasure final : public Measure {
                                     const Execution& execution = {}) const override;
   /// An upper bound, by Hoeffding: the largest distance of a token from the mean.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::at_most; }
   /// Tokens drawn from the prompt, with replacement and its weights.
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// One atom per token; those of weight zero are left out.

@@ -22,6 +22,7 @@ class GaussianMeasure final : public Measure {
   Matrix covariance() const override { return covariance_; }
   /// √(largest eigenvalue of Γ), the smallest possible.
   double sub_gaussian_constant() const override { return sub_gaussian_; }
+  SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;

@@ -3,13 +3,12 @@
 #pragma once
 
 #include "largo/measures/measure.hpp"
-#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class IndependentPair final : public Measure {
  public:
-  /// Nested within the bounds of nesting.hpp.
+  /// Nested at most 256 deep, with at most 1e6 laws at the bottom.
   IndependentPair(MeasurePtr first, MeasurePtr second);
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -22,6 +21,7 @@ class IndependentPair final : public Measure {
   Matrix covariance() const override;
   /// The larger of the two: the smallest possible where theirs are.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// Where the score of one is discrete and tells all of it, or both are Gaussian or constant. Otherwise a
   /// convolution: InputError, as beyond 2^16 components.
@@ -29,7 +29,7 @@ class IndependentPair final : public Measure {
 
   const MeasurePtr& first() const { return first_; }
   const MeasurePtr& second() const { return second_; }
-  Nesting nesting() const { return nesting_; }
+  Nesting nesting() const override { return nesting_; }
 
  private:
   Tilt join(const Tilt& first, const Tilt& second, TiltOrder order) const;

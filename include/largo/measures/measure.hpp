@@ -23,9 +23,9 @@
 #include <vector>
 
 #include "largo/measures/score_law.hpp"
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
-#include "largo/sampling/streams.hpp"
+#include "largo/random/streams.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 
@@ -36,6 +36,22 @@ struct Tilt {
   double log_partition = 0;
   Vector mean;        ///< empty unless asked for
   Matrix covariance;  ///< empty unless asked for
+};
+
+/// What Measure::sub_gaussian_constant() of a law is.
+enum class SubGaussianKind : std::uint8_t {
+  smallest,  ///< the σ of the law
+  at_most,   ///< proved, and maybe larger than need be
+  at_least,  ///< found by a search of Λ: no bound can be proved from a function that is known at points alone
+};
+
+/// "smallest", "at most", "at least"
+const char* name_of(SubGaussianKind kind);
+
+/// How deep a law is made of other laws.
+struct Nesting {
+  int depth = 0;         ///< 0: not made of other laws
+  double innermost = 1;  ///< number of laws at the bottom, each counted as often as it is asked
 };
 
 struct TokenLeaf;
@@ -66,6 +82,9 @@ class Measure {
   /// A σ with Λ(a) − <a, mean> ≤ σ²‖a‖²/2 for every a (σ² is a variance proxy of every projection of the
   /// centred law). The smallest one, an upper bound, or an estimate: sub_gaussian_kind() says which.
   virtual double sub_gaussian_constant() const;
+  /// The default is at_least: nothing is known of a law of your own, even where it provides a constant. A law
+  /// made of others says the weakest of what they say.
+  virtual SubGaussianKind sub_gaussian_kind() const { return SubGaussianKind::at_least; }
 
   /// Fills row i with token number first_token + i of the stream: a token depends on (stream, its number)
   /// alone, so a prompt may be drawn in any pieces.
@@ -81,6 +100,8 @@ class Measure {
   /// storing them. The default is one leaf that calls sample(). The leaves may refer to this object.
   virtual std::vector<TokenLeaf> token_leaves() const;
 
+  virtual Nesting nesting() const { return {}; }
+
  protected:
   explicit Measure(std::ptrdiff_t dimension);
   Measure(const Measure&) = default;
@@ -94,6 +115,8 @@ class Measure {
   void check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const;
 
  private:
+  double length_scale() const;
+
   std::ptrdiff_t dimension_;
 };
 

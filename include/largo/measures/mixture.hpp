@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "largo/measures/measure.hpp"
-#include "largo/measures/nesting.hpp"
 
 namespace largo {
 
 class MixtureMeasure final : public Measure {
  public:
-  /// Weights are non-negative and normalised to sum to one. Nested within the bounds of nesting.hpp.
+  /// Weights are non-negative and normalised to sum to one. Nested at most 256 deep, with at most 1e6 laws at
+  /// the bottom.
   MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> components);
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -21,13 +21,14 @@ class MixtureMeasure final : public Measure {
                           const Execution& execution = {}) const override;
   /// An upper bound: √(max_k σ_k² + r²), r the largest distance of a component's mean from the mean.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;
 
   const Vector& weights() const { return weights_; }
   const std::vector<MeasurePtr>& components() const { return components_; }
-  Nesting nesting() const { return nesting_; }
+  Nesting nesting() const override { return nesting_; }
 
  private:
   Tilt combine(const std::vector<Tilt>& parts, TiltOrder order) const;

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

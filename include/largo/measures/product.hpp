@@ -20,6 +20,7 @@ class ProductMeasure final : public Measure {
                                     const Execution& execution = {}) const override;
   /// The largest constant of a coordinate: the smallest possible.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
   /// Throws InputError beyond 2^16 components or with two continuous coordinates (see Measure::score_law).
   ScoreLaw score_law(const ConstVectorRef& direction) const override;

@@ -16,6 +16,7 @@ class RoundMeasure : public Measure {
                                     const Execution& execution = {}) const override;
   /// r/√n, the smallest possible: these laws are strictly sub-Gaussian.
   double sub_gaussian_constant() const override;
+  SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   double radius() const { return radius_; }
 

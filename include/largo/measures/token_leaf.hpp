@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "largo/measures/coordinate_law.hpp"
-#include "largo/measures/elliptical.hpp"
 #include "largo/measures/measure.hpp"
+#include "largo/measures/radial_law.hpp"
 
 namespace largo {
 

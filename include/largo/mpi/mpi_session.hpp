@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "largo/numerics/ranks.hpp"
+#include "largo/runtime/ranks.hpp"
 
 namespace largo {
 

@@ -3,7 +3,7 @@
 
 #include <string_view>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

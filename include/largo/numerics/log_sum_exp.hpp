@@ -17,7 +17,7 @@
 #include <span>
 
 #include "largo/numerics/double_double.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <functional>
 
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/studies/study.hpp"
 
 namespace largo {

@@ -24,15 +24,13 @@
 #include <map>
 #include <string>
 #include <utility>
-#include <variant>
 #include <vector>
+
+#include "largo/studies/study_row.hpp"
 
 namespace largo {
 
 class Quantity;
-
-/// Nothing (a parameter that is not given), a number (∞ is the infinite prompt) or a text.
-using StudyValue = std::variant<std::monostate, double, std::string>;
 
 /// 128 bits of SHA-256 of all that decides a unit's results: the quantity, its parameters with those left at
 /// their default, the seed, and the content of the files that parameters name,

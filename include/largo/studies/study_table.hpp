@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/numerics/execution.hpp"
-#include "largo/studies/study.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/studies/study_row.hpp"
 
 namespace largo {
 
@@ -37,18 +37,6 @@ struct StudyStatus {
 
 /// InputError where the file is no store that can be read. Cost: 0.3 s for 100,000 units.
 StudyStatus study_status(const std::filesystem::path& store);
-
-/// One number of a row; NaN where there is none, or nothing is known of the error.
-struct StudyResult {
-  double value = 0, error = 0;
-};
-
-struct StudyRow {
-  std::vector<StudyValue> inputs;  ///< in the order of the parameters
-  std::vector<StudyResult> results;
-  std::string message;  ///< why there are none
-  std::string warning;  ///< what sampled results may have missed, or empty
-};
 
 struct StudyTable {
   std::string title, quantity, version, content;
@@ -85,11 +73,5 @@ StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& 
 /// std::runtime_error, with part of it written, where units were run anew meanwhile.
 StudyExtent write_study_json(const std::filesystem::path& store, const TextSink& sink,
                              const Execution& execution = {});
-
-/// The data of the report's page, as JSON of kind "study": a section for each result, with a table and a
-/// figure over `x`, or over the first axis that is a number, a curve for each value of the next one and a
-/// slider for the one after; on the page, every other axis that is a number can be chosen for x. InputError
-/// where `x`, unless empty, is no axis that is a number.
-std::string report_data(const StudyTable& table, const std::string& command, const std::string& x = {});
 
 }  // namespace largo

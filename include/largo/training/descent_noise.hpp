@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "largo/numerics/execution.hpp"
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/execution.hpp"
+#include "largo/runtime/matrix.hpp"
 #include "largo/training/risk.hpp"
 
 namespace largo {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

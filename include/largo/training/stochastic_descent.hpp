@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/numerics/check.hpp"
-#include "largo/numerics/execution.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/training/risk.hpp"
 #include "largo/training/step_schedules.hpp"
 #include "largo/training/trajectory.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "largo/numerics/matrix.hpp"
+#include "largo/runtime/matrix.hpp"
 
 namespace largo {
 

@@ -1,6 +1,6 @@
 // Training by gradient flow on the invariant set: where it ends, and how far it is from the infinite
 // prompt's.
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/training/train.hpp"
 #include "studies/quantities/icl_parameters.hpp"
 
 namespace largo {

@@ -1,10 +1,10 @@
 // Risks of given parameters of in-context regression, beside the Bayes risk.
 #include <cmath>
 
-#include "largo/icl/regression_training.hpp"
+#include "largo/icl/regression_risk.hpp"
 #include "largo/icl/ridge_floor.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/check.hpp"
+#include "largo/runtime/check.hpp"
 #include "studies/quantities/icl_parameters.hpp"
 
 namespace largo {

@@ -1,5 +1,5 @@
 // Statistics of softmax attention over L Gaussian tokens whose scores have standard deviation s.
-#include "exact/domain.hpp"
+#include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "studies/quantity.hpp"
 

@@ -4,7 +4,7 @@
 #include <iostream>
 #include <largo/attention/attention.hpp>
 #include <largo/measures/gaussian.hpp>
-#include <largo/numerics/check.hpp>
+#include <largo/runtime/check.hpp>
 #include <largo/version.hpp>
 #include <string_view>
 

@@ -57,7 +57,7 @@ function closest(colors: string[], eye: Triple[]): number {
 test("the page, its files and the printed figures have the same colours", () => {
   expect(variables(lightCss, "curve")).toEqual(CURVES);
   expect(variables(lightCss, "text")).toEqual(TEXTS);
-  const source = read("../../../src/io/figure_curves.cpp");
+  const source = read("../../../src/report/figure_curves.cpp");
   const printed = /kPalette = \{([^}]*)\}/.exec(source)![1]!.match(/#\w{6}/g);
   expect(printed).toEqual(CURVES);
 });

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "largo/numerics/device.hpp"
+#include "largo/runtime/device.hpp"
 
 namespace largo {
 

@@ -1,0 +1,68 @@
+// Descents on batches of in-context regression, many at a time: what host and device tell each other.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "portable.cuh"
+#include "prompts/prompt_layout.hpp"
+
+namespace largo::cuda {
+
+enum class Attention : std::int32_t { softmax, linear };
+enum class Parameters : std::int32_t { invariant, merged, factored };
+enum class Step : std::int32_t { plain, momentum, adam };
+
+/// What all runs share. Matrices are column by column; addresses are the device's.
+struct DescentSetting {
+  std::int32_t dimension = 1;  // d, up to kMostDimensions
+  Parameters parameters = Parameters::merged;
+  Step optimiser = Step::plain;
+  std::int64_t prompts = 1;  // of a batch
+  double noise = 0, score_scale = 1, loss_factor = 1;
+  double momentum = 0, squares = 0, epsilon = 0, divergence_factor = 0;
+  std::int64_t record_every = 0;  // 0: no records
+  std::int64_t most_records = 0;  // of a run in a launch
+  const double *token_root = nullptr, *query_root = nullptr, *prior_root = nullptr;
+  const double* step_sizes = nullptr;  // of the steps from first_step on
+  std::int64_t first_step = 0;
+  double* values = nullptr;   // of a run: parameters, momentum, squares, as many numbers each
+  double* records = nullptr;  // of a run: most_records times step, time, loss, parameters
+  double* rows = nullptr;     // of a run: twice the sums of each block of prompts
+};
+
+enum class Ending : std::int32_t {
+  in_order,
+  refused,    // the batch of `step` is out of bounds; the state is the one before it
+  not_finite  // the parameters after `step`
+};
+
+/// One run, between two launches.
+struct DescentRun {
+  std::int64_t length = 1;
+  std::uint64_t seed = 1;
+  Attention attention = Attention::softmax;
+  Ending ending = Ending::in_order;
+  std::int64_t step = 0, until = 0;
+  double time = 0, momentum_power = 1, squares_power = 1, first_loss = 0, loss_sum = 0;
+  std::int64_t loss_count = 0, records = 0;
+  std::int64_t place = 0;  // of its values, records and rows
+};
+
+inline constexpr int kMostDimensions = 31;
+inline constexpr int kRecordHead = 3;  // step, time, loss
+
+/// Numbers of one run.
+LARGO_HOST_DEVICE constexpr std::size_t parameter_count(int d, Parameters parameters) {
+  const auto n = static_cast<std::size_t>(d + 1);
+  if (parameters == Parameters::invariant) return static_cast<std::size_t>(d * d) + 1;
+  return parameters == Parameters::merged ? n * n + n : 3 * n * n + n;
+}
+LARGO_HOST_DEVICE constexpr std::size_t row_width(int d) {
+  return static_cast<std::size_t>((d + 1) * (d + 1)) + 1;
+}
+LARGO_HOST_DEVICE constexpr std::size_t block_count(std::int64_t prompts) {
+  return static_cast<std::size_t>((prompts + kPromptsInBlock - 1) / kPromptsInBlock);
+}
+
+}  // namespace largo::cuda

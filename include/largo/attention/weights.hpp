@@ -1,0 +1,31 @@
+// The weights of an attention layer. Shapes: tokens in R^d, queries in R^e, outputs in R^o; U is d x e, V is
+// o x d, K is r x d, Q is r x e.
+#pragma once
+
+#include <utility>
+
+#include "largo/runtime/matrix.hpp"
+
+namespace largo {
+
+struct MergedWeights {
+  Matrix U;
+  Matrix V;
+  double scale = 1;  ///< of the scores; 1/√r is the usual one for key dimension r
+};
+
+struct FactoredWeights {
+  Matrix K;
+  Matrix Q;
+  Matrix V;
+  double scale;
+
+  // All three are needed: {U, V} is MergedWeights, in a call that takes either.
+  FactoredWeights(Matrix keys, Matrix queries, Matrix values, double score_scale = 1)
+      : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), scale(score_scale) {}
+
+  /// U = KᵀQ. Throws InputError when the shapes do not fit.
+  MergedWeights merged() const;
+};
+
+}  // namespace largo

@@ -1,0 +1,23 @@
+// How the errors of attention over prompts are sampled.
+#pragma once
+
+#include <cstdint>
+
+#include "largo/estimation/sample_means.hpp"
+#include "largo/prompts/prompt_kernel.hpp"
+
+namespace largo {
+
+struct ErrorSampling {
+  std::int64_t length = 1;  ///< L, below 2^40
+  std::uint64_t seed = 1;
+  SamplingPlan plan;  ///< a sample is a prompt, and a query where queries are random
+  /// full: any law. collapsed: laws with a score law (Measure::score_law); samples are the errors averaged
+  /// over all that the scores leave open, exactly, so they have the same mean and a smaller variance.
+  /// gradient_U then needs a Gaussian law.
+  PromptKernel kernel = PromptKernel::full;
+  TokenPrecision precision = TokenPrecision::float32;  ///< float64 with PromptKernel::full only
+  bool gradient_U = false;
+};
+
+}  // namespace largo

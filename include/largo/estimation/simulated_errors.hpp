@@ -1,0 +1,50 @@
+// The exact engine against the sampling engine: the same errors of attention, computed and simulated.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "largo/estimation/attention_errors.hpp"
+#include "largo/exact/gaussian_error.hpp"
+
+namespace largo {
+
+struct ErrorSimulation {
+  std::uint64_t seed = 1;
+  int dimension = 3;
+  std::vector<std::int64_t> lengths = {1, 3, 10, 30, 100};
+  std::int64_t prompts = 20000;  ///< per length
+};
+
+/// Gaussian tokens.
+struct SimulatedErrors {
+  std::int64_t length = 0;
+  AttentionError exact;
+  SampledErrors sampled;
+
+  /// Largest of the distances of output, gradient_V and gradient_U, in standard errors.
+  double worst_z_score() const;
+};
+
+/// For each length its own random covariance, U, V and query; every coordinate of every token drawn. The
+/// distance is in standard errors of the prompts drawn: `sampled.warnings` says where these miss rare tokens.
+/// Cost: prompts · Σ lengths tokens.
+std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& settings,
+                                                      const Execution& execution = {});
+
+/// Tokens of another law.
+struct SimulatedLaw {
+  std::string law;
+  std::int64_t length = 0;
+  Estimate exact;  ///< the output error, by the score law (score_law_error.hpp)
+  SampledMean sampled;
+
+  double z_score() const;
+};
+
+/// Rademacher, sphere, elliptical and mixed tokens at each length, with random U, V and query.
+std::vector<SimulatedLaw> simulate_law_errors(const ErrorSimulation& settings,
+                                              const Execution& execution = {});
+
+}  // namespace largo

@@ -1,0 +1,16 @@
+// The report of a study.
+#pragma once
+
+#include <string>
+
+#include "largo/studies/study_table.hpp"
+
+namespace largo {
+
+/// The data of the report's page, as JSON of kind "study": a section for each result, with a table and a
+/// figure over `x`, or over the first axis that is a number, a curve for each value of the next one and a
+/// slider for the one after; on the page, every other axis that is a number can be chosen for x. InputError
+/// where `x`, unless empty, is no axis that is a number.
+std::string report_data(const StudyTable& table, const std::string& command, const std::string& x = {});
+
+}  // namespace largo

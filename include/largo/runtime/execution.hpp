@@ -1,0 +1,29 @@
+// How a computation is run, never what it computes: results have the same bits for every Execution.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <stdexcept>
+
+#include "largo/runtime/ranks.hpp"
+
+namespace largo {
+
+class Device;  // largo/runtime/device.hpp
+
+struct Execution {
+  int threads = 0;                          ///< 0: all cores
+  std::int64_t chunk = 0;                   ///< work handed to a thread at a time; 0: chosen by largo
+  const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
+  const std::atomic<bool>* stop = nullptr;  ///< once true, long work ends within a second by throwing Stopped
+  const Device* device = nullptr;           ///< where prompts are drawn; null: on the threads
+};
+
+/// Thrown where Execution::stop was set. Nothing is returned, and nothing written but the checkpoints that
+/// were asked for, which are complete and of that moment.
+class Stopped : public std::runtime_error {
+ public:
+  Stopped() : std::runtime_error("stopped on request") {}
+};
+
+}  // namespace largo

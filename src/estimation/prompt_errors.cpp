@@ -1,0 +1,271 @@
+#include "estimation/prompt_errors.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <optional>
+
+#include "exact/attention_forms.hpp"
+#include "largo/measures/token_leaf.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/device.hpp"
+#include "numerics/portable_math.hpp"
+#include "prompts/full_prompt.hpp"
+#include "prompts/score_prompt.hpp"
+
+namespace largo {
+namespace {
+
+template <typename T>
+class FullKernelOf final : public PromptErrorKernel {
+ public:
+  FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
+               const PreparedPrompts* prepared)
+      : V_(law.V),
+        sampling_(sampling),
+        execution_(execution),
+        prepared_(prepared),
+        prompt_(law.leaves, law.law.dimension(), sampling.gradient_U ? &law.V : nullptr) {}
+
+  void aim(const QueryLimit& limit) override {
+    limit_ = &limit;
+    if (sampling_.gradient_U) VC_ = V_ * limit.tilt.covariance;
+  }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    if (prepared_ != nullptr) {
+      prompt_.attend_sums(limit_->direction, *prepared_, prompt, sampling_.length, tilt_);
+    } else {
+      prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
+    }
+    shift_ = tilt_.mean - limit_->tilt.mean;
+    errors.bias.noalias() = V_ * shift_;
+    errors.output = errors.bias.squaredNorm();
+    errors.gradient_V = static_cast<double>(V_.rows()) * shift_.squaredNorm();
+    if (sampling_.gradient_U) {
+      errors.gradient_U = limit_->query.squaredNorm() * (tilt_.value_covariance - VC_).squaredNorm();
+    }
+    errors.p2 = tilt_.p2;
+    errors.log_partition = tilt_.log_partition;
+  }
+
+ private:
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  const PreparedPrompts* prepared_;
+  const QueryLimit* limit_ = nullptr;
+  FullPrompt<T> prompt_;
+  PromptTilt tilt_;
+  Vector shift_;
+  Matrix VC_;  // V times the covariance of the limit
+};
+
+// Scores of Gaussian tokens are s v, v standard; near their mean little cancels.
+double spread_of(const Vector& along) { return along.norm(); }
+double shift_of(double s, std::int64_t L) {
+  return std::min(s, std::sqrt(2 * portable_log(static_cast<double>(L))));
+}
+
+ScoreSums to_sums(std::span<const double> row) {
+  return {row[0], row[1], row[2], row[3], row[4], row[5], row[6], static_cast<std::int64_t>(row[7])};
+}
+
+// Gaussian tokens mean + R g: given the scores, the errors are the combinations of softmax statistics whose
+// expectations the exact engine computes (exact/attention_forms.hpp).
+class GaussianScoreKernel final : public PromptErrorKernel {
+ public:
+  GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
+                      const Execution& execution, const PreparedPrompts* prepared)
+      : V_(V),
+        sampling_(sampling),
+        execution_(execution),
+        prepared_(prepared),
+        R_(leaf.scale * leaf.map),
+        offset_(leaf.offset),
+        forms_(R_, V) {}
+
+  void aim(const QueryLimit& limit) override {
+    limit_ = &limit;
+    const Vector along = R_.transpose() * limit.direction;
+    s_ = spread_of(along);
+    const Vector e = s_ > 0 ? Vector(along / s_) : Vector(Vector::Unit(R_.cols(), 0));
+    VRe_ = V_ * (R_ * e);
+    DirectionValues at;
+    at.W = e.dot(forms_.W * e);
+    at.G = e.dot(forms_.G * e);
+    at.WG = e.dot(forms_.WG * e);
+    at.W_G = at.W * at.G;
+    output_ = output_combination(forms_, at);
+    gradient_V_ = value_gradient_combination(forms_, at);
+    gradient_U_ = covariance_combination(forms_, at);
+    centre_ = offset_.size() > 0 ? offset_.dot(limit.direction) : 0;
+    shift_ = shift_of(s_, sampling_.length);
+  }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    const ScoreSums sums = prepared_ != nullptr ? to_sums(prepared_->row(0, prompt))
+                                                : score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0,
+                                                             sampling_.length, s_, shift_, execution_);
+    const double w = sums.w;
+    const double from_shift = sums.wv / w;
+    const double A = shift_ + from_shift;
+    const double B = sums.wvv / w - from_shift * from_shift;
+    SoftmaxStatistics statistics;
+    statistics.P2 = sums.ww / (w * w);
+    statistics.P3 = sums.www / (w * w * w);
+    statistics.P2P2 = statistics.P2 * statistics.P2;
+    statistics.mse = (A - s_) * (A - s_);
+    statistics.variance_mse = (B - 1) * (B - 1);
+    statistics.variance_P2 = (B - 1) * statistics.P2;
+    statistics.squared_spread = (sums.wwvv - from_shift * (2 * sums.wwv - from_shift * sums.ww)) / (w * w);
+    errors.output = output_.of(statistics);
+    errors.gradient_V = gradient_V_.of(statistics);
+    if (sampling_.gradient_U) errors.gradient_U = limit_->query.squaredNorm() * gradient_U_.of(statistics);
+    errors.p2 = statistics.P2;
+    errors.log_partition = centre_ + static_cast<double>(sums.top) * std::numbers::ln2 +
+                           portable_log(w / static_cast<double>(sampling_.length));
+    errors.bias = (A - s_) * VRe_;
+  }
+
+ private:
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  const PreparedPrompts* prepared_;
+  const QueryLimit* limit_ = nullptr;
+  Matrix R_;
+  Vector offset_;
+  AttentionForms forms_;
+  double s_ = 0, centre_ = 0, shift_ = 0;
+  Vector VRe_;
+  MomentCombination output_, gradient_V_, gradient_U_;
+};
+
+class ScoreLawKernel final : public PromptErrorKernel {
+ public:
+  ScoreLawKernel(const Measure& law, const Matrix& V, const ErrorSampling& sampling,
+                 const Execution& execution)
+      : law_(law), V_(V), sampling_(sampling), execution_(execution) {}
+
+  void aim(const QueryLimit& limit) override {
+    prompt_.emplace(law_.score_law(limit.direction), V_, limit.tilt.mean);
+  }
+
+  void draw(std::uint64_t prompt, PromptErrors& errors) override {
+    const ScorePrompt::Errors found = prompt_->attend(sampling_.seed, prompt, sampling_.length, execution_);
+    errors.output = found.output;
+    errors.gradient_V = static_cast<double>(V_.rows()) * found.mean;
+    errors.p2 = found.p2;
+    errors.log_partition = found.log_partition;
+    errors.bias = found.bias;
+  }
+
+ private:
+  const Measure& law_;
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+  std::optional<ScorePrompt> prompt_;
+};
+
+constexpr const char* kName = "sample_attention_errors";
+
+enum class KernelKind : std::uint8_t { full_float, full_double, gaussian_scores, score_law };
+
+KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
+  const TokenLeaf& first = law.leaves.front();
+  const bool gaussian = law.leaves.size() == 1 && std::holds_alternative<NormalTokens>(first.base) &&
+                        !first.squared_radius.has_value();
+  const bool point = gaussian && first.map.cols() == 0;  // nothing to collapse
+  if (sampling.kernel == PromptKernel::collapsed && sampling.precision == TokenPrecision::float64) {
+    fail(kName, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
+  }
+  if (sampling.kernel == PromptKernel::full || point) {
+    return sampling.precision == TokenPrecision::float32 ? KernelKind::full_float : KernelKind::full_double;
+  }
+  if (gaussian) return KernelKind::gaussian_scores;
+  if (sampling.gradient_U) {
+    fail(kName, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
+  }
+  return KernelKind::score_law;
+}
+
+SumOrder order_of(const ErrorSampling& sampling) {
+  return sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
+}
+
+// Of a prompt that a device has summed: the sums, and their top.
+std::size_t row_width(const TokenLeaf& leaf, const ErrorSampling& sampling) {
+  return sum_count(static_cast<std::size_t>(leaf.base_dimension()), order_of(sampling)) + 1;
+}
+
+}  // namespace
+
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
+                                                            const ErrorSampling& sampling,
+                                                            const Execution& execution,
+                                                            const PreparedPrompts* prepared) {
+  switch (kind_of(law, sampling)) {
+    case KernelKind::full_float:
+      return std::make_unique<FullKernelOf<float>>(law, sampling, execution, prepared);
+    case KernelKind::full_double:
+      return std::make_unique<FullKernelOf<double>>(law, sampling, execution, prepared);
+    case KernelKind::gaussian_scores:
+      return std::make_unique<GaussianScoreKernel>(law.leaves.front(), law.V, sampling, execution, prepared);
+    case KernelKind::score_law:
+      return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
+  }
+  return nullptr;
+}
+
+std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling) {
+  if (kind_of(law, sampling) == KernelKind::gaussian_scores) return PromptEngine::kScoreRow;
+  std::size_t numbers = 0;
+  for (const TokenLeaf& leaf : law.leaves) numbers += row_width(leaf, sampling);
+  return numbers;
+}
+
+void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
+                     std::uint64_t first, std::int64_t count, const Execution& execution,
+                     PreparedPrompts& prepared) {
+  const KernelKind kind = kind_of(law, sampling);
+  if (kind == KernelKind::full_double) {
+    fail(kName, "precision on a GPU", "float64", "float32: or sample with --device cpu");
+  }
+  if (kind == KernelKind::score_law) {
+    fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample with --device cpu");
+  }
+  const PromptRange range{sampling.seed, first, count, sampling.length};
+  prepared.first = first;
+  if (kind == KernelKind::gaussian_scores) {
+    const Matrix R = law.leaves.front().scale * law.leaves.front().map;
+    std::vector<double> rates, shifts;
+    for (Eigen::Index q = 0; q < directions.cols(); ++q) {
+      const Vector along = R.transpose() * directions.col(q);
+      rates.push_back(spread_of(along));
+      check_score_rate(rates.back());
+      shifts.push_back(shift_of(rates.back(), sampling.length));
+    }
+    prepared.leaves.resize(1);
+    engine_of<PromptEngine>(*execution.device)
+        .sum_scores(kScoreLanes, rates, shifts, range, execution,
+                    prepared.room(0, count, PromptEngine::kScoreRow));
+    return;
+  }
+  const std::vector<std::uint64_t> lanes = leaf_lanes(law.leaves);
+  std::vector<std::vector<double>> pulled(law.leaves.size());
+  std::vector<LeafSums> leaves;
+  prepared.leaves.resize(law.leaves.size());
+  for (std::size_t k = 0; k < law.leaves.size(); ++k) {
+    const TokenLeaf& leaf = law.leaves[k];
+    for (Eigen::Index q = 0; q < directions.cols(); ++q) {
+      const Vector direction = leaf.pull_back(directions.col(q));
+      pulled[k].insert(pulled[k].end(), direction.begin(), direction.end());
+    }
+    leaves.push_back({&leaf, lanes[k], pulled[k], prepared.room(k, count, row_width(leaf, sampling))});
+  }
+  engine_of<PromptEngine>(*execution.device).sum_tokens(leaves, order_of(sampling), range, execution);
+}
+
+}  // namespace largo

@@ -1,0 +1,67 @@
+#include "estimation/query_limit.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "numerics/portable_math.hpp"
+
+namespace largo {
+namespace {
+
+struct Along {
+  double entropy;  // D(ν_{θa}‖μ) = θ <a, mean(ν_{θa})> - Λ(θa)
+  double score;    // <a, mean(ν_{θa})>
+};
+
+// Not a number where both are infinite: then no sample is large enough.
+double entropy_of(double score, double log_partition) {
+  const double entropy = score - log_partition;
+  return std::isnan(entropy) ? std::numeric_limits<double>::infinity() : std::max(0.0, entropy);
+}
+
+Along along(const Measure& law, const Vector& direction, double theta) {
+  const Tilt tilt = law.tilt(theta * direction, TiltOrder::mean);
+  const double score = direction.dot(tilt.mean);
+  return {entropy_of(theta * score, tilt.log_partition), score};
+}
+
+}  // namespace
+
+QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstVectorRef& at, TiltOrder order)
+    : query(at), direction(U * at), tilt(law.tilt(direction, order)) {
+  entropy = entropy_of(direction.dot(tilt.mean), tilt.log_partition);
+}
+
+double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {
+  const Vector& a = limit.direction;
+  const double prompt_score = limit.tilt.log_partition + std::log(L);
+  double low = 0;
+  double high = 4;
+  if (along(law, limit.direction, high).score > prompt_score) {
+    constexpr int kSteps = 10;  // enough for a count of tokens
+    for (int i = 0; i < kSteps; ++i) {
+      const double middle = (low + high) / 2;
+      (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;
+    }
+  }
+  const Tilt carriers = law.tilt(high * a, TiltOrder::covariance);
+  const double score = a.dot(carriers.mean);
+  const double entropy = entropy_of(high * score, carriers.log_partition);
+  // A law of two scores has the mean `score` and this variance if the higher one is above its mean by the
+  // ratio below; log dν/dμ is higher there by θ times that. For Gaussian scores this would add one.
+  const double variance = a.dot(carriers.covariance * a), risen = score - a.dot(law.mean());
+  return risen > 0 ? entropy + std::max(0.0, high * variance / risen - 1) : entropy;
+}
+
+LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {
+  // A sum of L independent terms w (z - mean), w = e^{<a,z> - Λ(a)}: its square has mean L E[w² ‖z - mean‖²].
+  const Tilt second = law.tilt(2 * limit.direction, TiltOrder::covariance);
+  p2 = portable_exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
+  const Vector shift = second.mean - limit.tilt.mean;
+  mean = p2 * (second.covariance.trace() + shift.squaredNorm());
+  output = p2 * ((V * second.covariance).cwiseProduct(V).sum() + (V * shift).squaredNorm());
+  entropy = along(law, limit.direction, 4).entropy;
+}
+
+}  // namespace largo

@@ -1,0 +1,19 @@
+// How far the predictions of two sets of parameters are apart.
+#pragma once
+
+#include "largo/icl/regression_problem.hpp"
+
+namespace largo {
+
+/// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts, over tasks and queries; exact.
+class PredictionDistance {
+ public:
+  explicit PredictionDistance(const RegressionProblem& problem);
+  double operator()(const RegressionParameters& one, const RegressionParameters& two) const;
+
+ private:
+  RegressionProblem problem_;
+  Matrix prior_root_;
+};
+
+}  // namespace largo

@@ -1,0 +1,35 @@
+// Descents on batches of in-context regression, many at a time, on a device.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <filesystem>
+#include <vector>
+
+#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_batches.hpp"
+#include "largo/runtime/device.hpp"
+#include "largo/training/stochastic_descent.hpp"
+
+namespace largo {
+
+/// One run: what it draws, where it stands, and where its state is saved (empty: nowhere).
+struct EngineDescent {
+  RegressionBatches batches = {};
+  DescentState state = {};
+  std::filesystem::path checkpoint = {};
+  std::exception_ptr error = nullptr;  ///< why it ended before its last step
+};
+
+class DescentEngine : public Engine {
+ public:
+  /// Takes every run from its state to options.steps steps, as descend() would with
+  /// in_parameters(regression_batches()) as its risk, to the bit. A run that ends early has the exception of
+  /// descend() in `error`, and ends the others, which are saved. options.checkpoint is not read;
+  /// options.progress is called with the share of all work done. Stopped when options.execution.stop is set,
+  /// with the checkpoints of that moment. InputError for what the device cannot do.
+  virtual void descend(const RegressionProblem& problem, Parametrisation parameters,
+                       const DescentOptions& options, std::vector<EngineDescent>& runs) const = 0;
+};
+
+}  // namespace largo

@@ -1,0 +1,25 @@
+// Flows of a training plan, and the flow of the infinite prompt that they are compared with.
+#pragma once
+
+#include <memory>
+
+#include "largo/icl/training/training_plan.hpp"
+
+namespace largo {
+
+/// Of the coordinates of a flow's path to (U, v): on the invariant set those of flow_parameters().
+std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan);
+
+/// The flow of the infinite prompt, exact, and as an average over the nodes that flows of finite prompts
+/// have: these are compared with it. (Those of short prompts have more nodes, but are so far from the limit
+/// that it does not matter.) On the invariant set both are the same.
+struct LimitFlows {
+  TrainingRun exact, over_nodes;
+};
+LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
+
+/// The flow at length L, with its distance from the limit.
+TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
+                     const Execution& execution);
+
+}  // namespace largo

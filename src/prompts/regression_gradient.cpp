@@ -1,0 +1,296 @@
+#include "largo/prompts/regression_gradient.hpp"
+
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "largo/runtime/check.hpp"
+#include "prompts/collapsed_frame.hpp"
+#include "prompts/collapsed_kernel.hpp"
+#include "prompts/leaf_source.hpp"
+#include "prompts/linear_prompt.hpp"
+#include "prompts/padded_rows.hpp"
+#include "prompts/prompt_layout.hpp"
+#include "prompts/token_sums.hpp"
+#include "random/float_draws.hpp"
+#include "runtime/distribute.hpp"
+
+namespace largo {
+namespace {
+
+constexpr const char* kName = "regression_gradient";
+constexpr std::int64_t kBlock = kPromptsInBlock;
+// Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
+constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
+constexpr std::int64_t kFewestHeld = 64;
+
+// For products with rows: x Aᵀ is A applied to each, x A its transpose.
+RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
+  return {size_of(columns), size_of(A.rows()), A.data(), size_of(A.rows()), 1, scale};
+}
+RightFactor as_it_is(const Matrix& A) {
+  return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
+}
+
+// What all prompts share, laid out for products with blocks of them.
+struct SharedMatrices {
+  SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
+      : prior(transposed(task.prior_root, task.prior_root.cols())),
+        query(transposed(task.query_root, task.query_root.cols())),
+        scores(transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
+        token(transposed(task.token_root, task.token_root.cols())),
+        whitening(as_it_is(task.token_root)),
+        values(1, size_of(parameters.v.size())) {
+    PaddedRows v(1, size_of(parameters.v.size()));
+    std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));
+    multiply(v, 1, whitening, values);
+  }
+
+  RightFactor prior, query, scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
+  RightFactor token, whitening;      // Cᵀ, C
+  PaddedRows values;                 // Cᵀ v_x
+};
+
+// The prompts of one block. Sums over their tokens are in whitened coordinates x = (χ, ε), with scores <a, x>
+// and values <b, x>: x̄ = Σ p x and g = Σ p (<b, x> - o) x.
+class PromptBlock {
+ public:
+  PromptBlock(const RegressionTask& task, const RegressionParameters& parameters,
+              const RegressionBatch& batch, const SharedMatrices& shared, const Execution& execution)
+      : task_(task),
+        batch_(batch),
+        shared_(shared),
+        execution_(execution),
+        d_(size_of(task.token_root.rows())),
+        size_(d_ + 1),
+        v_y_(parameters.v[task.token_root.rows()]),
+        omega_(kBlock, d_),
+        chi_(kBlock, d_),
+        w_(kBlock, d_),
+        query_(kBlock, d_),
+        u_(kBlock, size_),
+        whitened_w_(kBlock, d_),
+        a_(kBlock, size_),
+        b_(1, size_),
+        e_(1, size_),
+        f_(1, size_),
+        mean_(kBlock, size_),
+        gradient_(kBlock, size_),
+        slope_(kBlock, 1),
+        groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
+        drawn_(batch.kernel == PromptKernel::full ? groups_ : 2 * groups_),
+        normals_(2 * drawn_ * kTokensAtOnce) {
+    if (batch.kernel == PromptKernel::full) {
+      TokenLeaf leaf;
+      leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
+      source_ = make_token_source<float>(leaf, 0);
+      sums_.emplace(size_, is_linear() ? SumOrder::covariance : SumOrder::gradient);
+      chunk_.resize(size_ * kChunkTokens);
+    }
+  }
+
+  /// The prompts [first, first + count): their gradient in U (column by column), gradient in v, the gradients
+  /// before C is applied to them and as rows of stride() numbers, and their loss, into `row`.
+  void operator()(std::int64_t first, std::size_t count, std::span<double> row) {
+    draw(first, count);
+    double loss = 0;
+    for (std::size_t n = 0; n < count; ++n) {
+      const auto id = static_cast<std::uint64_t>(first) + n;
+      whiten(n);
+      const double output = draw_prompt(n, id);
+      const double difference = output - dot(w_.row(n), query_.row(n), w_.stride());
+      loss += difference * difference;
+      slope_.row(n)[0] = 2 * difference;
+      for (std::size_t j = 0; j < d_; ++j) query_.row(n)[j] *= 2 * difference * task_.score_scale;
+      for (double* x : {mean_.row(n), gradient_.row(n)}) {
+        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise * x[d_];  // y of the token
+      }
+    }
+    transposed_product(query_, count, gradient_, d_, row.data());
+    transposed_product(slope_, count, mean_, 1, row.data() + d_ * mean_.stride());
+    row[size_ * mean_.stride()] = loss;
+  }
+
+ private:
+  // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x. For collapsed prompts also normals to spread.
+  void draw(std::int64_t first, std::size_t count) {
+    for (std::size_t n = 0; n < count; ++n) {
+      float *one = normals_.data(), *two = one + drawn_ * kTokensAtOnce;
+      token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, kPromptDraws}, drawn_, one, two);
+      std::copy_n(one, d_, omega_.row(n));
+      std::copy_n(two, d_, chi_.row(n));
+      if (drawn_ == groups_) continue;
+      std::copy_n(one + groups_ * kTokensAtOnce, size_, mean_.row(n));
+      std::copy_n(two + groups_ * kTokensAtOnce, size_, gradient_.row(n));
+    }
+    multiply(omega_, count, shared_.prior, w_);
+    multiply(chi_, count, shared_.query, query_);
+    multiply(query_, count, shared_.scores, u_);
+    multiply(w_, count, shared_.whitening, whitened_w_);
+    multiply(u_, count, shared_.whitening, a_);
+  }
+
+  // u and v as a whitened token sees them: <u, z> = <Cᵀ(u_x + w u_y), χ> + u_y τ ε.
+  void whiten(std::size_t n) {
+    const double u_y = u_.row(n)[d_];
+    double *a = a_.row(n), *b = b_.row(0);
+    const double *t = whitened_w_.row(n), *v = shared_.values.row(0);
+    for (std::size_t i = 0; i < d_; ++i) {
+      a[i] += u_y * t[i];
+      b[i] = v[i] + v_y_ * t[i];
+    }
+    a[d_] = task_.noise * u_y;
+    b[d_] = task_.noise * v_y_;
+  }
+
+  bool is_linear() const { return batch_.attention == AttentionKind::linear; }
+
+  // Leaves x̄ and g in mean_ and gradient_ (S a and S b for linear attention, S = (1/L) Σ x xᵀ), and returns
+  // the output <b, x̄>.
+  double draw_prompt(std::size_t n, std::uint64_t id) {
+    if (batch_.kernel == PromptKernel::full)
+      return is_linear() ? attend_linearly(n, id) : draw_in_full(n, id);
+    return is_linear() ? draw_linear(n, id) : draw_collapsed(n, id);
+  }
+
+  void add_tokens(std::uint64_t id) {
+    for (std::int64_t first = 0; first < batch_.length; first += kChunkTokens) {
+      check_stop(execution_);
+      const auto count =
+          static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, batch_.length - first));
+      source_->draw(batch_.seed, id, static_cast<std::uint64_t>(first), count, chunk_.data());
+      sums_->add(chunk_.data(), count);
+    }
+  }
+
+  double draw_in_full(std::size_t n, std::uint64_t id) {
+    const auto size = static_cast<Eigen::Index>(size_);
+    // Values relative to their size, so that none leaves the range of float32.
+    const Eigen::Map<const Vector> b(b_.row(0), size);
+    const double largest = b.cwiseAbs().maxCoeff();
+    const double scale = largest > 0 ? largest : 1;
+    sums_->begin(Eigen::Map<const Vector>(a_.row(n), size), b / scale);
+    add_tokens(id);
+    const double weight = sums_->weight();
+    const double output = scale * sums_->value() / weight;
+    Eigen::Map<Vector> mean(mean_.row(n), size), gradient(gradient_.row(n), size);
+    mean = sums_->mean() / weight;
+    gradient = scale / weight * sums_->gradient() - output * mean;
+    return output;
+  }
+
+  // Along e (the scores) and f (the rest of the values) from the kernel, across both Gaussian.
+  double draw_collapsed(std::size_t n, std::uint64_t id) {
+    const std::size_t stride = a_.stride();
+    double *e = e_.row(0), *f = f_.row(0);
+    const CollapsedFrame frame = collapse(a_.row(n), b_.row(0), stride, e, f);
+    const CollapsedSums sums =
+        collapsed_sums({batch_.seed, id, 0}, batch_.length, frame.s, frame.alpha, frame.beta, execution_);
+    spread(sums, e, f, stride, mean_.row(n), gradient_.row(n));
+    return frame.alpha * sums.g + frame.beta * sums.h;
+  }
+
+  // Scores of zero give every token the weight one.
+  double attend_linearly(std::size_t n, std::uint64_t id) {
+    sums_->begin(Vector::Zero(static_cast<Eigen::Index>(size_)), Vector());
+    add_tokens(id);
+    return attend_second_moment(sums_->second_moment() / sums_->weight(), a_.row(n), b_.row(0), mean_.row(n),
+                                gradient_.row(n));
+  }
+
+  double draw_linear(std::size_t n, std::uint64_t id) {
+    const DrawAddress address{batch_.seed, id, kMatrixDraws};
+    return draw_linear_prompt(address, batch_.length,
+                              {a_.row(n), b_.row(0), e_.row(0), f_.row(0), a_.stride()}, mean_.row(n),
+                              gradient_.row(n));
+  }
+
+  const RegressionTask& task_;
+  const RegressionBatch& batch_;
+  const SharedMatrices& shared_;
+  const Execution& execution_;
+  std::size_t d_, size_;
+  double v_y_;
+  std::unique_ptr<TokenSource<float>> source_;  // these three for the full kernel only
+  std::optional<TokenSums<float>> sums_;
+  AlignedVector<float> chunk_;
+  PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
+  std::size_t groups_, drawn_;  // of normals for a vector, and for a prompt
+  AlignedVector<float> normals_;
+};
+
+void check(const RegressionTask& task, const RegressionParameters& parameters, const RegressionBatch& batch) {
+  const auto d = task.token_root.rows();
+  if (d < 1) fail(kName, "dimension", static_cast<double>(d), "at least 1");
+  check_shape(kName, "token_root", d, task.token_root.cols(), d, d);
+  check_shape(kName, "query_root", task.query_root.rows(), task.query_root.cols(), d, d);
+  check_shape(kName, "prior_root", task.prior_root.rows(), task.prior_root.cols(), d, d);
+  check_shape(kName, "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
+  check_size(kName, "v", parameters.v.size(), d + 1);
+  check_finite(kName, "token_root", task.token_root);
+  check_finite(kName, "query_root", task.query_root);
+  check_finite(kName, "prior_root", task.prior_root);
+  check_finite(kName, "U", parameters.U);
+  check_finite(kName, "v", parameters.v);
+  check_finite(kName, "noise", task.noise);
+  check_finite(kName, "score_scale", task.score_scale);
+  if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
+  if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");
+  const bool no_tokens = batch.attention == AttentionKind::linear && batch.kernel == PromptKernel::collapsed;
+  if (batch.length < 1 || batch.length >= (no_tokens ? kMostLinear : kMostTokens)) {
+    fail(kName, "length", static_cast<double>(batch.length),
+         no_tokens ? "between 1 and 2^53" : "between 1 and 2^40");
+  }
+}
+
+}  // namespace
+
+RegressionGradient regression_gradient(const RegressionTask& task, const RegressionParameters& parameters,
+                                       const RegressionBatch& batch, const Execution& execution) {
+  check(task, parameters, batch);
+  const SharedMatrices shared(task, parameters);
+  const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
+  const Eigen::Index d = task.token_root.rows();
+  // Gradients in rows as wide as padded ones, then the loss.
+  PaddedRows whitened(size_of(d + 1), size_of(d + 1)), tokens(size_of(d + 1), size_of(d));
+  const auto numbers = static_cast<Eigen::Index>(whitened.rows() * whitened.stride());
+  const auto width = numbers + static_cast<Eigen::Index>(PaddedRows::kPadding);
+  const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
+  // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
+  // oneTBB's own allocator would hand memory from thread to thread unseen by ThreadSanitizer.
+  tbb::enumerable_thread_specific<PromptBlock, std::allocator<PromptBlock>> prompts(
+      [&] { return PromptBlock(task, parameters, batch, shared, execution); });
+  PaddedRows sums(1, size_of(width));
+  for (std::int64_t start = 0; start < blocks; start += held) {
+    const std::int64_t count = std::min(held, blocks - start);
+    const AlignedVector<double> rows =
+        distribute_rows(count, size_of(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
+          const std::int64_t first = (start + block) * kBlock;
+          prompts.local()(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
+        });
+    add_rows(rows.data(), size_of(count), sums);
+  }
+  // Back to tokens: C for the first d coordinates; the last one is there already.
+  std::copy_n(sums.row(0), numbers, whitened.row(0));
+  multiply(whitened, size_of(d + 1), shared.token, tokens);
+  RegressionGradient mean{sums.row(0)[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
+  for (Eigen::Index j = 0; j <= d; ++j) {
+    double* const column = j < d ? mean.U.col(j).data() : mean.v.data();
+    std::copy_n(tokens.row(size_of(j)), d, column);
+    column[d] = whitened.row(size_of(j))[d];
+  }
+  const double scale = 1 / static_cast<double>(batch.prompts);
+  mean.loss *= scale;
+  mean.U *= scale;
+  mean.v *= scale;
+  if (!std::isfinite(mean.loss) || !mean.U.allFinite() || !mean.v.allFinite()) {
+    fail(kName, "the loss or its gradient overflows: scale down U, v or the roots of the task");
+  }
+  return mean;
+}
+
+}  // namespace largo

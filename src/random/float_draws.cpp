@@ -1,0 +1,266 @@
+#include "random/float_draws.hpp"
+
+#include <algorithm>
+#include <cassert>
+#include <utility>
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "random/float_draws.cpp"
+#include "hwy/foreach_target.h"  // must precede highway.h
+#include "hwy/highway.h"
+
+#include "largo/numerics/simd_level.hpp"
+#include "random/float_normals-inl.hpp"
+#include "random/philox-inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace largo {
+namespace HWY_NAMESPACE {
+namespace {
+
+namespace hn = hwy::HWY_NAMESPACE;
+
+using D64 = hn::CappedTag<std::uint64_t, kCountersAtOnce>;
+#if HWY_TARGET == HWY_SCALAR
+using D32 = hn::CappedTag<std::uint32_t, 1>;
+#else
+using D32 = hn::Repartition<std::uint32_t, D64>;
+#endif
+using DF = hn::RebindToFloat<D32>;
+using V64 = hn::Vec<D64>;
+using V32 = hn::Vec<D32>;
+using Row = PhiloxRow<D64>;
+constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
+constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
+
+// Where vectors have 512 bits, the counters of two blocks side by side.
+using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
+constexpr bool kHasPairs = hn::MaxLanes(DPair()) == 2 * kCountersAtOnce;
+using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
+
+// What a token takes of a word: all of it, or an angle of 16 bits. That goes to the upper half, followed by
+// the middle of what the lower half could tell apart.
+enum class Part { whole, lower_half, upper_half };
+
+template <Part kPart>
+HWY_INLINE V32 Take(V32 words) {
+  const D32 d;
+  if constexpr (kPart == Part::whole) return words;
+  const V32 middle = hn::Set(d, 0x8000);
+  if constexpr (kPart == Part::lower_half) return hn::Or(hn::ShiftLeft<16>(words), middle);
+  return hn::Or(hn::And(words, hn::Set(d, 0xffff0000)), middle);
+}
+
+// The words in the lower halves of one vector and in the upper halves of another, in turn.
+class Words {
+ public:
+  using Counters = D64;
+  static HWY_INLINE V64 First(std::uint64_t counter) { return hn::Iota(D64(), counter); }
+#if HWY_TARGET == HWY_SCALAR
+  Words(V64 lower, V64 upper)
+      : words_{hn::Set(D32(), static_cast<std::uint32_t>(hn::GetLane(lower))),
+               hn::Set(D32(), static_cast<std::uint32_t>(hn::GetLane(upper) >> 32))} {}
+#else
+  HWY_INLINE Words(V64 lower, V64 upper)
+      : words_{hn::OddEven(hn::BitCast(D32(), upper), hn::BitCast(D32(), lower))} {}
+#endif
+
+  // Bit by bit, as whatever `to` points to.
+  template <Part kPart, typename T>
+  HWY_INLINE void Store(T* HWY_RESTRICT to) const {
+    const hn::Rebind<T, D32> dt;
+    for (std::size_t i = 0; i < kTokens / hn::MaxLanes(dt); ++i) {
+      hn::Store(hn::BitCast(dt, Take<kPart>(words_[i])), dt, to + i * hn::MaxLanes(dt));
+    }
+  }
+
+ private:
+  V32 words_[kTokens / hn::MaxLanes(D32())];
+};
+
+template <class D, std::size_t kCount, std::size_t... kRound>
+HWY_INLINE void AllRounds(const PhiloxRow<D>& row, PhiloxCounters<D, kCount>& counters,
+                          std::index_sequence<kRound...>) {
+  (counters.template Round<kRound>(row), ...);
+}
+
+// The words of kCount vectors of counters at a time, from vector `done` on, while there are as many. Returns
+// how many are done.
+template <std::size_t kCount>
+HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::size_t done, std::size_t vectors,
+                                 std::uint32_t* HWY_RESTRICT first, std::uint32_t* HWY_RESTRICT second) {
+  const D64 d;
+  V64 lanes = hn::Iota(d, counter + done * Row::kLanes);
+  for (; done + kCount <= vectors; done += kCount) {
+    PhiloxCounters<D64, kCount> counters(lanes, Row::kLanes);
+    lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * Row::kLanes}));
+    AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    for (std::size_t i = 0; i < kCount; ++i) {
+      Words(counters.x0[i], counters.x2[i]).Store<Part::whole>(first + (done + i) * kTokens);
+      Words(counters.x1[i], counters.x3[i]).Store<Part::whole>(second + (done + i) * kTokens);
+    }
+  }
+  return done;
+}
+
+#if HWY_TARGET <= HWY_AVX3 && HWY_MAX_BYTES >= 64
+// Those of two blocks: the lower half of a vector belongs to the first.
+class PairOfWords {
+ public:
+  using Counters = DPair;
+  static HWY_INLINE hn::Vec<DPair> First(std::uint64_t counter) {
+    static_assert(kHasPairs && kCountersAtOnce == 4);
+    alignas(64) static constexpr std::uint64_t kOffsets[] = {
+        0, 1, 2, 3, kBlockCounters, kBlockCounters + 1, kBlockCounters + 2, kBlockCounters + 3};
+    return hn::Add(hn::Load(DPair(), kOffsets), hn::Set(DPair(), counter));
+  }
+  HWY_INLINE PairOfWords(hn::Vec<DPair> lower, hn::Vec<DPair> upper)
+      : words_(hn::OddEven(hn::BitCast(D(), upper), hn::BitCast(D(), lower))) {}
+
+  template <Part kPart>
+  HWY_INLINE void Store(float* HWY_RESTRICT to) const {
+    hn::Store(hn::BitCast(DF(), Take<kPart>(hn::LowerHalf(D32(), words_))), DF(), to);
+    hn::Store(hn::BitCast(DF(), Take<kPart>(hn::UpperHalf(D32(), words_))), DF(),
+              to + kGroupsInBlock * kTokensAtOnce);
+  }
+
+ private:
+  using D = hn::Repartition<std::uint32_t, DPair>;
+  hn::Vec<D> words_;
+};
+#else
+using PairOfWords = Words;  // never drawn
+#endif
+
+// The words of the normals of a block (or two), of which only the first `groups` groups are stored: three
+// vectors of counters at a time, two of radii and one of angles.
+template <class WordsOf, class D = typename WordsOf::Counters>
+HWY_INLINE void FillBlock(const PhiloxRow<D>& row, std::uint64_t counter, std::size_t groups,
+                          float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
+  constexpr std::size_t kParts = hn::MaxLanes(D()) < kCountersAtOnce ? kVectors : 1;
+  for (std::size_t part = 0; part < kParts; ++part) {
+    PhiloxCounters<D, 3> counters(WordsOf::First(counter + part * PhiloxRow<D>::kLanes), kCountersAtOnce);
+    AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
+    const auto& [x0, x1, x2, x3] = counters;
+    const std::size_t to = part * kTokens;
+    const WordsOf angles01(x0[2], x2[2]), angles23(x1[2], x3[2]);
+    WordsOf(x0[0], x2[0]).template Store<Part::whole>(radius + to);
+    angles01.template Store<Part::lower_half>(angle + to);
+    if (groups == 1) continue;
+    WordsOf(x1[0], x3[0]).template Store<Part::whole>(radius + kTokensAtOnce + to);
+    angles01.template Store<Part::upper_half>(angle + kTokensAtOnce + to);
+    if (groups == 2) continue;
+    WordsOf(x0[1], x2[1]).template Store<Part::whole>(radius + 2 * kTokensAtOnce + to);
+    angles23.template Store<Part::lower_half>(angle + 2 * kTokensAtOnce + to);
+    if (groups == 3) continue;
+    WordsOf(x1[1], x3[1]).template Store<Part::whole>(radius + 3 * kTokensAtOnce + to);
+    angles23.template Store<Part::upper_half>(angle + 3 * kTokensAtOnce + to);
+  }
+}
+
+// Words become normals in place, from token `done` on. Returns how many are done.
+template <class D, std::size_t kCount>
+HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* HWY_RESTRICT first,
+                                   float* HWY_RESTRICT second) {
+  const D df;
+  const hn::RebindToUnsigned<D> d32;
+  constexpr std::size_t kFloats = hn::MaxLanes(df);
+  // Groups are aligned, vectors of two of them need not be.
+  for (; done + kCount * kFloats <= tokens; done += kCount * kFloats) {
+    hn::Vec<decltype(d32)> radius[kCount], angle[kCount];
+    hn::Vec<D> x[kCount], y[kCount];
+    for (std::size_t i = 0; i < kCount; ++i) {
+      radius[i] = hn::BitCast(d32, hn::LoadU(df, first + done + i * kFloats));
+      angle[i] = hn::BitCast(d32, hn::LoadU(df, second + done + i * kFloats));
+    }
+    FloatNormals(df, radius, angle, x, y);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      hn::StoreU(x[i], df, first + done + i * kFloats);
+      hn::StoreU(y[i], df, second + done + i * kFloats);
+    }
+  }
+  return done;
+}
+
+// Three vectors at a time: as many as the registers hold, and enough to keep a core busy.
+void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT first,
+                std::uint32_t* HWY_RESTRICT second) {
+  const Row row(address.seed, address.stream, address.first >> 32);
+  const std::size_t vectors = groups * kVectors;
+  std::size_t done = FillWords<3>(row, address.first, 0, vectors, first, second);
+  done = FillWords<2>(row, address.first, done, vectors, first, second);
+  FillWords<1>(row, address.first, done, vectors, first, second);
+}
+
+// First all words, then all normals: either keeps a core busy alone, and one register file is too small for
+// both at a time.
+void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
+                  float* HWY_RESTRICT second) {
+  std::size_t filled = 0;
+  if (kHasPairs && groups >= 2 * kGroupsInBlock) {
+    const PhiloxRow<PairOfWords::Counters> row(address.seed, address.stream, address.first >> 32);
+    for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
+      FillBlock<PairOfWords>(row, address.first + filled * kCountersAtOnce, kGroupsInBlock,
+                             first + filled * kTokensAtOnce, second + filled * kTokensAtOnce);
+    }
+  }
+  if (filled < groups) {
+    const Row row(address.seed, address.stream, address.first >> 32);
+    for (; filled < groups; filled += kGroupsInBlock) {
+      FillBlock<Words>(row, address.first + filled * kCountersAtOnce,
+                       std::min(kGroupsInBlock, groups - filled), first + filled * kTokensAtOnce,
+                       second + filled * kTokensAtOnce);
+    }
+  }
+  const std::size_t tokens = groups * kTokensAtOnce;
+  std::size_t done = FillNormals<Wide, 3>(0, tokens, first, second);
+  done = FillNormals<Wide, 1>(done, tokens, first, second);
+  FillNormals<DF, 1>(done, tokens, first, second);
+}
+
+}  // namespace
+}  // namespace HWY_NAMESPACE
+}  // namespace largo
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace largo {
+namespace {
+HWY_EXPORT(TokenNormals);
+HWY_EXPORT(TokenWords);
+
+// Calls use(address, groups, first token) for the parts whose counters agree in all but their lowest word.
+template <class Use>
+void for_rows(DrawAddress address, std::size_t groups, const Use& use) {
+  ensure_simd_level();
+  assert(address.first % kCountersAtOnce == 0);
+  std::size_t token = 0;
+  while (groups > 0) {
+    constexpr std::uint64_t kRow = std::uint64_t{1} << 32;
+    const std::uint64_t left = (kRow - address.first % kRow) / kCountersAtOnce;
+    const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(groups, left));
+    use(address, count, token);
+    address.first += count * kCountersAtOnce;
+    token += count * kTokensAtOnce;
+    groups -= count;
+  }
+}
+
+}  // namespace
+
+void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second) {
+  assert(address.first % kBlockCounters == 0);
+  for_rows(address, groups, [&](const DrawAddress& at, std::size_t count, std::size_t token) {
+    HWY_DYNAMIC_DISPATCH(TokenNormals)(at, count, first + token, second + token);
+  });
+}
+
+void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first,
+                 std::uint32_t* second) {
+  for_rows(address, groups, [&](const DrawAddress& at, std::size_t count, std::size_t token) {
+    HWY_DYNAMIC_DISPATCH(TokenWords)(at, count, first + token, second + token);
+  });
+}
+
+}  // namespace largo
+#endif  // HWY_ONCE

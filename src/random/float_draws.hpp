@@ -1,0 +1,42 @@
+// Random numbers for the prompt kernels: two words, or two normals in float32, for each of many tokens, from
+// Philox4x32-10 at counters (first, stream), (first + 1, stream), ...
+//
+// Words: token t reads counter ⌊t/2⌋, words 0 and 1 for even t, 2 and 3 for odd t.
+//
+// Normals take 48 bits a token: 31 for the radius and 17 for the direction, one of 2^17 equally spaced ones.
+// (Given the radius, averages of polynomials of degree below 2^17 are those over the circle.) 32 tokens read
+// the first 12 of 16 counters: token t = 32 n + 8 v + 2 j + k, with v, j < 4 and k < 2, has its radius and a
+// sign in word (v mod 2) + 2k of counter 16 n + 4 ⌊v/2⌋ + j, and its angle in half a word, the lower for even
+// v, else the upper: of word ⌊v/2⌋ + 2k of counter 16 n + 8 + j.
+//
+// Tokens come in groups of eight, which fill whole vectors at every SIMD level.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace largo {
+
+/// Tokens drawn together. Sums in float32 have as many partial sums: token i goes to number i modulo 8.
+inline constexpr std::size_t kTokensAtOnce = 8;
+inline constexpr std::size_t kCountersAtOnce = 4;
+/// Groups of normals that share counters, and how many counters such a block may read.
+inline constexpr std::size_t kGroupsInBlock = 4;
+inline constexpr std::size_t kBlockCounters = kGroupsInBlock * kCountersAtOnce;
+
+struct DrawAddress {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;
+  std::uint64_t first = 0;  ///< counter of the first group, a multiple of kCountersAtOnce (normals:
+                            ///< of kBlockCounters)
+};
+
+/// Two independent standard normals for each token of `groups` groups, to arrays aligned to 64 bytes: 24
+/// bits, at most 6.66 in size (a normal variable exceeds that once in 4e10 times). Cost: 1.5 ns a token
+/// with AVX2.
+void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second);
+
+/// The two words of each token themselves.
+void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first, std::uint32_t* second);
+
+}  // namespace largo

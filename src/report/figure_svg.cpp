@@ -1,0 +1,165 @@
+#include "report/figure_svg.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <iterator>
+
+#include <fmt/format.h>
+
+namespace largo::svg {
+namespace {
+
+constexpr char32_t kReplacement = 0xfffd;
+
+struct Character {
+  char32_t code = kReplacement;
+  std::size_t bytes = 1;
+};
+
+// The character that begins `text`, which is not empty; bytes that are not UTF-8 are replaced one by one.
+Character decode(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return {first, 1};
+  const std::size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < size) return {};
+  char32_t code = first & (0xffU >> (size + 1));
+  for (std::size_t i = 1; i < size; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return {};
+    code = code << 6 | (byte(i) & 0x3fU);
+  }
+  constexpr char32_t kSmallest[] = {0, 0, 0x80, 0x800, 0x10000};
+  if (code < kSmallest[size] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) return {};
+  return {code, size};
+}
+
+bool allowed_in_xml(char32_t code) { return code >= 0x20 && code != 0xfffe && code != 0xffff; }
+
+// Of an em. Groups of letters are enough: the sum over a label is within a few per cent.
+double character_width(char32_t code) {
+  const auto among = [&](std::string_view group) {
+    return code < 0x80 && group.find(static_cast<char>(code)) != std::string_view::npos;
+  };
+  if (among("ijl'|")) return 0.29;
+  if (among(" .,:;!()[]/\\ftrI-")) return 0.38;
+  if (among("mwMW%@")) return 0.93;
+  if (among("+<=>~#&OQGDHNU")) return 0.8;
+  if (code >= 'A' && code <= 'Z') return 0.67;
+  if (code < 0x80) return 0.63;
+  if (code >= 0x300 && code < 0x370) return 0;  // combining
+  if (code == 0xb2 || code == 0xb3 || code == 0xb9 || (code >= 0x2070 && code < 0x209d))
+    return 0.42;                                     // raised
+  if (code >= 0x2190 && code < 0x2300) return 0.85;  // mathematics
+  if (code >= 0x1100) return code >= 0x2e80 ? 1.0 : 0.7;
+  return 0.65;
+}
+
+std::string_view name(Anchor anchor) {
+  return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
+}
+
+}  // namespace
+
+double distance(Point a, Point b) { return std::sqrt((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)); }
+
+Point between(Point a, Point b, double t) { return {a.x + t * (b.x - a.x), a.y + t * (b.y - a.y)}; }
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const Character c = decode(text);
+    const std::string_view bytes = text.substr(0, c.bytes);
+    text.remove_prefix(c.bytes);
+    switch (c.code) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      case '\n':
+      case '\r':
+      case '\t':
+        out += ' ';
+        break;
+      default:
+        // A replacement that stands for a broken byte and one that was in the text are written alike.
+        out += allowed_in_xml(c.code) && c.code != kReplacement ? bytes : std::string_view("\xef\xbf\xbd");
+    }
+  }
+  return out;
+}
+
+std::string number(double value) {
+  std::string digits = fmt::format("{:.2f}", value);
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits == "-0" ? "0" : digits;
+}
+
+double text_width(std::string_view text, double size) {
+  double width = 0;
+  while (!text.empty()) {
+    const Character c = decode(text);
+    text.remove_prefix(c.bytes);
+    width += character_width(c.code);
+  }
+  return width * size;
+}
+
+std::vector<std::string> wrapped(std::string_view text, double size, double width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find_first_of(" \n\r\t"), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (word.empty()) continue;
+    if (!lines.empty() && text_width(fmt::format("{} {}", lines.back(), word), size) <= width) {
+      lines.back() += ' ';
+      lines.back() += word;
+    } else {
+      lines.emplace_back(word);
+    }
+  }
+  return lines;
+}
+
+void add_text(std::string& out, Point at, const TextStyle& style, std::string_view text,
+              std::string_view power) {
+  const double width = text_width(text, style.size) + text_width(power, kPowerSize * style.size);
+  const double size = width > style.widest ? style.size * std::max(0.6, style.widest / width) : style.size;
+  auto sink = std::back_inserter(out);
+  if (style.upwards) {
+    fmt::format_to(sink, "<text transform=\"translate({} {}) rotate(-90)\"", number(at.x), number(at.y));
+  } else {
+    fmt::format_to(sink, R"(<text x="{}" y="{}")", number(at.x), number(at.y));
+  }
+  fmt::format_to(sink, R"( font-size="{}")", number(size));
+  if (style.anchor != Anchor::start) fmt::format_to(sink, R"( text-anchor="{}")", name(style.anchor));
+  if (style.color != kInk) fmt::format_to(sink, R"( fill="{}")", style.color);
+  fmt::format_to(sink, ">{}", escaped(text));
+  if (!power.empty()) {
+    fmt::format_to(sink, R"(<tspan dy="{}" font-size="{}">{}</tspan>)", number(-0.4 * size),
+                   number(kPowerSize * size), escaped(power));
+  }
+  out += "</text>\n";
+}
+
+void add_lines(std::string& out, Point at, const TextStyle& style, const std::vector<std::string>& lines) {
+  for (const std::string& line : lines) {
+    add_text(out, at, style, line);
+    (style.upwards ? at.x : at.y) += kLineHeight * style.size;
+  }
+}
+
+}  // namespace largo::svg

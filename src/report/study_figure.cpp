@@ -1,0 +1,183 @@
+#include "report/study_figure.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "largo/report/shown_number.hpp"
+
+namespace largo {
+namespace {
+
+constexpr std::size_t kMostCurves = 8;      // as many as there are colours
+constexpr std::size_t kMostSettings = 40;   // of a slider
+constexpr std::size_t kMostOfCurve = 1000;  // points; more cannot be told apart
+constexpr std::size_t kFewOfCurve = 100;    // points that a curve may have however many there are
+constexpr std::size_t kMostPoints = 50000;  // of all figures, so that the page stays below 3 MB
+constexpr double kSeenError = 1e-3;         // relative: a smaller one is thinner than its curve
+constexpr double kLogFrom = 20;             // largest over smallest value
+
+// As many digits as a figure, or its tip, can show.
+StudyJson drawn(double value) {
+  if (!std::isfinite(value)) return number_value_json(value);
+  return number_value_json(std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr));
+}
+
+std::string named(const ReportAxis& axis, const StudyValue& value) {
+  return fmt::format("{} = {}", axis.name, shown_value(value));
+}
+
+class View {
+ public:
+  View(const StudyTable& table, const ReportLayout& layout, std::size_t result, std::size_t points)
+      : table_(table),
+        layout_(layout),
+        result_(result),
+        points_(points),
+        log_y_(log_y()),
+        band_(has_band()) {}
+
+  /// "caption", "panels", "slider" and "x" of the figure.
+  void add_to(StudyJson& json) const {
+    json["caption"] = statement_of(table_, layout_, result_);
+    json["x"] = layout_.x->name;
+    if (!layout_.slider) {
+      json["panels"] = StudyJson::array({panel(std::nullopt)});
+      return;
+    }
+    const std::size_t of_frame = curves() * std::min(layout_.x->values.size(), of_curve());
+    const std::vector<StudyValue> settings =
+        spread(layout_.slider->values, std::min(kMostSettings, std::max<std::size_t>(1, points_ / of_frame)));
+    json["panels"] = StudyJson::array({panel(settings.front())});
+    StudyJson slider{
+        {"label", layout_.slider->name}, {"values", StudyJson::array()}, {"panels", StudyJson::array()}};
+    for (const StudyValue& setting : settings) {
+      slider["values"].push_back(value_json(setting));
+      slider["panels"].push_back(StudyJson::array({panel(setting)}));
+    }
+    json["slider"] = std::move(slider);
+  }
+
+ private:
+  const StudyResult& of(const StudyRow& row) const { return row.results[result_]; }
+
+  bool shown(const StudyRow& row) const {
+    if (std::isnan(of(row).value)) return false;
+    return std::all_of(layout_.held.begin(), layout_.held.end(), [&](const ReportAxis& axis) {
+      return row.inputs[axis.parameter] == axis.values.front();
+    });
+  }
+
+  bool log_y() const {
+    double least = HUGE_VAL, most = 0;
+    for (const StudyRow& row : table_.rows) {
+      if (!shown(row) || !std::isfinite(of(row).value)) continue;
+      least = std::min(least, of(row).value);
+      most = std::max(most, of(row).value);
+    }
+    return least > 0 && most > kLogFrom * least;
+  }
+
+  bool has_band() const {
+    return std::any_of(table_.rows.begin(), table_.rows.end(), [&](const StudyRow& row) {
+      return shown(row) && of(row).error > kSeenError * std::abs(of(row).value);
+    });
+  }
+
+  std::size_t curves() const {
+    return layout_.curves ? std::min(layout_.curves->values.size(), kMostCurves) : 1;
+  }
+
+  std::size_t of_curve() const { return std::clamp(points_ / curves(), kFewOfCurve, kMostOfCurve); }
+
+  StudyJson curve(const StudyValue& which, const std::optional<StudyValue>& setting,
+                  std::size_t color) const {
+    std::vector<std::pair<double, StudyResult>> points;
+    for (const StudyRow& row : table_.rows) {
+      if (!shown(row) || (layout_.curves && row.inputs[layout_.curves->parameter] != which)) continue;
+      if (setting && row.inputs[layout_.slider->parameter] != *setting) continue;
+      points.emplace_back(std::get<double>(row.inputs[layout_.x->parameter]), of(row));
+    }
+    std::stable_sort(points.begin(), points.end(),
+                     [](const auto& one, const auto& other) { return one.first < other.first; });
+    StudyJson json{{"label", layout_.curves ? named(*layout_.curves, which) : ""},
+                   {"x", StudyJson::array()},
+                   {"y", StudyJson::array()}};
+    for (const auto& [x, result] : spread(points, of_curve())) {
+      json["x"].push_back(drawn(x));
+      json["y"].push_back(drawn(result.value));
+      if (!band_) continue;
+      const double error = std::isnan(result.error) ? 0 : result.error;
+      json["low"].push_back(drawn(result.value - error));
+      json["high"].push_back(drawn(result.value + error));
+    }
+    json["style"] = "line";
+    json["color"] = color;
+    return json;
+  }
+
+  StudyJson panel(const std::optional<StudyValue>& setting) const {
+    StudyJson json{{"title", setting ? named(*layout_.slider, *setting) : ""},
+                   {"x_label", layout_.x->name},
+                   {"y_label", table_.results[result_]},
+                   {"log_x", log_spaced(*layout_.x)},
+                   {"log_y", log_y_},
+                   {"curves", StudyJson::array()},
+                   {"notes", StudyJson::array()}};
+    const std::vector<StudyValue> which =
+        layout_.curves ? spread(layout_.curves->values, kMostCurves) : std::vector<StudyValue>(1);
+    for (std::size_t i = 0; i < which.size(); ++i) {
+      StudyJson one = curve(which[i], setting, i);
+      if (!one["x"].empty()) json["curves"].push_back(std::move(one));
+    }
+    return json;
+  }
+
+  const StudyTable& table_;
+  const ReportLayout& layout_;
+  std::size_t result_;
+  std::size_t points_;  // that it may have
+  bool log_y_, band_;
+};
+
+}  // namespace
+
+std::string shown_value(const StudyValue& value) {
+  constexpr int kDigits = 6;
+  const double* number = std::get_if<double>(&value);
+  return number != nullptr && !std::isnan(*number) ? shown(*number, kDigits) : value_text(value);
+}
+
+std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result) {
+  std::string text = table.results[result];
+  if (layout.x) text += fmt::format(" against {}", layout.x->name);
+  if (layout.curves) text += fmt::format(", a curve for each {}", layout.curves->name);
+  if (layout.curves && layout.curves->values.size() > kMostCurves) {
+    text += fmt::format(" ({} of its {} values)", kMostCurves, layout.curves->values.size());
+  }
+  if (layout.slider) text += fmt::format(", {} by the slider", layout.slider->name);
+  for (const ReportAxis& axis : layout.held) text += fmt::format(", {}", named(axis, axis.values.front()));
+  const auto no_place = [](const StudyValue& value) { return !std::isfinite(std::get<double>(value)); };
+  if (layout.x && std::any_of(layout.x->values.begin(), layout.x->values.end(), no_place)) {
+    text += fmt::format("; {} = inf has no place on the axis, and is in the table", layout.x->name);
+  }
+  return fmt::format("{}.", text);
+}
+
+StudyJson report_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result) {
+  const std::size_t points = kMostPoints / (table.results.size() * layouts.size());
+  StudyJson figure{{"id", table.results[result]}};
+  View(table, layouts.front(), result, points).add_to(figure);
+  for (const ReportLayout& layout : layouts.subspan(1)) {
+    StudyJson view;
+    View(table, layout, result, points).add_to(view);
+    figure["views"].push_back(std::move(view));
+  }
+  return figure;
+}
+
+}  // namespace largo

@@ -1,0 +1,89 @@
+// Threads, by oneTBB. Loops here only distribute independent work; every reduction in largo is an ordered
+// one of its own, because tbb::parallel_reduce changes bits from run to run.
+#pragma once
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <optional>
+
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/execution.hpp"
+#include "runtime/race_detector.hpp"
+
+namespace largo {
+
+inline constexpr int kMostThreads = 4096;
+
+inline int thread_count(const Execution& execution) {
+  if (execution.threads < 0 || execution.threads > kMostThreads) {
+    fail("Execution", "threads", execution.threads, "between 0 (all cores) and 4096");
+  }
+  return execution.threads > 0 ? execution.threads : tbb::this_task_arena::max_concurrency();
+}
+
+/// An arena of the calling thread, kept for its next loops: a new one costs 10 µs, and finds its workers
+/// asleep. Not for a loop inside another one on this thread: the outer loop's tasks could then be taken up by
+/// the inner one, which waits for its own.
+class ThreadArena {
+ public:
+  explicit ThreadArena(int threads) {
+    if (depth()++ == 0) {
+      thread_local std::map<int, tbb::task_arena> arenas;
+      arena_ = &arenas.try_emplace(threads, threads).first->second;
+    } else {
+      arena_ = &own_.emplace(threads);
+    }
+  }
+  ThreadArena(const ThreadArena&) = delete;
+  ThreadArena& operator=(const ThreadArena&) = delete;
+  ~ThreadArena() { --depth(); }
+
+  template <typename Work>
+  void execute(const Work& work) {
+    arena_->execute(work);
+  }
+
+ private:
+  static int& depth() {
+    thread_local int depth = 0;
+    return depth;
+  }
+
+  std::optional<tbb::task_arena> own_;
+  tbb::task_arena* arena_;
+};
+
+/// Runs work() where tasks it starts use at most execution.threads threads.
+template <typename Work>
+void run_with_threads(const Execution& execution, const Work& work) {
+  // oneTBB caps its pool at the number of cores and says so on standard error; the caller asked for more.
+  const int threads = thread_count(execution);
+  const tbb::global_control pool(
+      tbb::global_control::max_allowed_parallelism,
+      static_cast<std::size_t>(std::max(threads, tbb::info::default_concurrency())));
+  ThreadArena arena(threads);
+  const race_detector::Loop loop;
+  arena.execute(work);
+}
+
+/// body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
+template <typename Body>
+void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& body) {
+  if (thread_count(execution) == 1 || count <= 1) {
+    for (std::ptrdiff_t i = 0; i < count; ++i) body(i);
+    return;
+  }
+  const auto task = [&body](std::ptrdiff_t i) {  // made before the loop begins, as the race detector sees it
+    const race_detector::Task one;
+    body(i);
+  };
+  run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
+}
+
+}  // namespace largo

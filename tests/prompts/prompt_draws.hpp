@@ -1,0 +1,23 @@
+// The task and query draws of a prompt of in-context regression, as the kernel addresses them.
+#pragma once
+
+#include "largo/runtime/matrix.hpp"
+#include "random/float_draws.hpp"
+#include "runtime/aligned_vector.hpp"
+
+namespace largo::testing {
+
+/// The d standard normals of the task, then those of the query.
+inline Vector prompt_draws(std::uint64_t seed, std::uint64_t prompt, std::ptrdiff_t d) {
+  const auto groups = (static_cast<std::size_t>(d) + kTokensAtOnce) / kTokensAtOnce;
+  AlignedVector<float> task(groups * kTokensAtOnce), query(groups * kTokensAtOnce);
+  token_normals({seed, prompt, std::uint64_t{1} << 62}, groups, task.data(), query.data());
+  Vector draws(2 * d);
+  for (std::ptrdiff_t i = 0; i < d; ++i) {
+    draws[i] = double{task[static_cast<std::size_t>(i)]};
+    draws[d + i] = double{query[static_cast<std::size_t>(i)]};
+  }
+  return draws;
+}
+
+}  // namespace largo::testing

@@ -1,0 +1,342 @@
+#include "largo/report/svg.hpp"
+
+#include <algorithm>
+#include <clocale>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "fixtures.hpp"
+#include "largo/numerics/simd_level.hpp"
+#include "report/figure_labels.hpp"
+#include "report/figure_panels.hpp"
+#include "report/figure_svg.hpp"
+#include "sample_figures.hpp"
+
+namespace largo::test {
+namespace {
+
+const double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+std::size_t count(std::string_view text, std::string_view part) {
+  std::size_t found = 0;
+  for (std::size_t at = text.find(part); at != std::string_view::npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+Figure figure_of(Curve curve) {
+  Figure figure;
+  figure.panels.resize(1);
+  figure.panels[0].title = "a panel";
+  figure.panels[0].curves = {std::move(curve)};
+  return figure;
+}
+
+Curve named(std::vector<double> x, std::vector<double> y) {
+  Curve curve;
+  curve.label = "σ = 1";
+  curve.x = std::move(x);
+  curve.y = std::move(y);
+  return curve;
+}
+
+// The d attribute of the first stroked line: round joins are given to nothing else.
+std::string line_path(const std::string& svg) {
+  const std::size_t start = svg.find("stroke-linejoin=\"round\" d=\"");
+  if (start == std::string::npos) return {};
+  const std::size_t from = svg.find(" d=\"", start) + 4;
+  return svg.substr(from, svg.find('"', from) - from);
+}
+
+TEST(Figure, EscapesText) {
+  EXPECT_EQ(svg::escaped("a < b & \"c\" > 'd'"), "a &lt; b &amp; &quot;c&quot; &gt; &#39;d&#39;");
+  EXPECT_EQ(svg::escaped("E‖T[μ̂_L]‖² 中 😀"), "E‖T[μ̂_L]‖² 中 😀");
+  EXPECT_EQ(svg::escaped("a\tb\r\nc"), "a b  c");
+  const std::string bad = "\xef\xbf\xbd";
+  EXPECT_EQ(svg::escaped(std::string_view("a\0b\x01", 4)), "a" + bad + "b" + bad);
+  EXPECT_EQ(svg::escaped("\xff"), bad);
+  EXPECT_EQ(svg::escaped("\xc3"), bad) << "cut off";
+  EXPECT_EQ(svg::escaped("\xc0\xaf"), bad + bad) << "overlong";
+  EXPECT_EQ(svg::escaped("\xed\xa0\x80"), bad + bad + bad) << "surrogate";
+  EXPECT_EQ(svg::escaped("\xef\xbf\xbf"), bad) << "U+FFFF is not allowed in XML";
+}
+
+TEST(Figure, WritesShortNumbers) {
+  EXPECT_EQ(svg::number(1.5), "1.5");
+  EXPECT_EQ(svg::number(100), "100");
+  EXPECT_EQ(svg::number(-0.001), "0");
+  EXPECT_EQ(svg::number(0.126), "0.13");
+  EXPECT_EQ(svg::number(-2.999), "-3");
+}
+
+TEST(Figure, WrapsAtSpaces) {
+  const double em = svg::text_width("aaaa", 10) / 4;
+  EXPECT_EQ(svg::wrapped("aaaa aaaa  aaaaaaaaaaaa a", 10, 10 * em),
+            (std::vector<std::string>{"aaaa aaaa", "aaaaaaaaaaaa", "a"}));
+  EXPECT_TRUE(svg::wrapped("  ", 10, 10).empty());
+}
+
+TEST(Figure, BreaksACurveWhereItHasNoPlace) {
+  const std::string whole = line_path(to_svg(figure_of(named({1, 2, 3, 4, 5}, {5, 4, 3, 2, 1}))));
+  EXPECT_EQ(count(whole, "M"), 1U);
+  EXPECT_EQ(count(whole, "L"), 4U);
+  for (const double gap : {0.0, -1.0, kInfinity}) {
+    const std::string broken = line_path(to_svg(figure_of(named({1, 2, 3, 4, 5}, {5, 4, gap, 2, 1}))));
+    EXPECT_EQ(count(broken, "M"), 2U) << gap;
+    EXPECT_EQ(count(broken, "L"), 2U) << gap;
+  }
+  const std::string ended = line_path(to_svg(figure_of(named({1, 2, kInfinity}, {3, 2, 1}))));
+  EXPECT_EQ(count(ended, "M"), 1U);
+  EXPECT_EQ(count(ended, "L"), 1U);
+
+  Figure linear = figure_of(named({1, 2, 3}, {1, 0, -1}));
+  linear.panels[0].log_y = false;
+  EXPECT_EQ(count(line_path(to_svg(linear)), "L"), 2U);
+}
+
+// Places known without the code: a line of slope one on square logarithms is straight, its middle in the
+// middle.
+TEST(Figure, PutsValuesWhereTheyBelong) {
+  const std::string path = line_path(to_svg(figure_of(named({1, 10, 100}, {1, 10, 100}))));
+  double x[3], y[3];
+  ASSERT_EQ(std::sscanf(path.c_str(), "M%lf %lfL%lf %lfL%lf %lf", &x[0], &y[0], &x[1], &y[1], &x[2], &y[2]),
+            6);
+  EXPECT_LT(x[0], x[2]);
+  EXPECT_GT(y[0], y[2]) << "upwards is towards smaller y";
+  EXPECT_NEAR(x[1], (x[0] + x[2]) / 2, 0.011);
+  EXPECT_NEAR(y[1], (y[0] + y[2]) / 2, 0.011);
+}
+
+TEST(Figure, ShowsAPointThatIsAlone) {
+  const std::string alone = to_svg(figure_of(named({10}, {2})));
+  EXPECT_TRUE(line_path(alone).empty() || count(line_path(alone), "L") == 0);
+  EXPECT_EQ(count(alone, "a1.9 1.9"), 4U) << "a circle of two arcs, and the same in the legend";
+  Curve unlabelled = named({1, 2, 3, 4, 5}, {1, 2, 0, 4, 0});
+  unlabelled.label.clear();
+  EXPECT_EQ(count(to_svg(figure_of(unlabelled)), "a1.9 1.9"), 2U) << "4 stands between zeros";
+}
+
+TEST(Figure, SaysWhenThereIsNothingToDraw) {
+  const std::string svg = to_svg(figure_of(named({1, 2}, {0, 0})));
+  EXPECT_EQ(count(svg, "no values to draw"), 1U);
+  EXPECT_EQ(count(svg, "σ = 1"), 0U) << "a legend for a curve that is not there";
+  EXPECT_EQ(count(to_svg(figure_of(named({}, {}))), "no values to draw"), 1U);
+}
+
+TEST(Figure, DependsOnNothingElse) {
+  const Figure figure = concentration_figure();
+  const std::string expected = to_svg(figure);
+  const std::string level = simd_level();
+  for (const std::string& other : simd_levels()) {
+    force_simd_level(other);
+    EXPECT_EQ(to_svg(figure), expected) << other;
+  }
+  force_simd_level(level);
+  const std::string before = std::setlocale(LC_ALL, nullptr);
+  for (const char* const name : {"de_DE.UTF-8", "fr_FR.UTF-8"}) {
+    if (std::setlocale(LC_ALL, name) != nullptr) break;
+  }
+  EXPECT_EQ(to_svg(figure), expected);
+  std::setlocale(LC_ALL, before.c_str());
+}
+
+TEST(Figure, RefusesWhatCannotBeDrawn) {
+  const auto refusal = [](const Figure& figure) { return message_of([&] { to_svg(figure); }); };
+  expect_contains(refusal(Figure{}), {"to_svg: the figure has no panels"});
+  Figure empty;
+  empty.panels.resize(1);
+  empty.panels[0].title = "left";
+  expect_contains(refusal(empty), {"to_svg: panel 'left' has no curves"});
+
+  expect_contains(refusal(figure_of(named({1, kNaN}, {1, 1}))),
+                  {"x[1] of curve 'σ = 1' is nan, must be a number"});
+  expect_contains(refusal(figure_of(named({1, 2}, {kNaN, 1}))), {"y[0] of curve 'σ = 1' is nan"});
+  expect_contains(refusal(figure_of(named({1, 2}, {1}))), {"size of y of curve 'σ = 1' is 1, must be 2"});
+  Curve curve = named({1, 2}, {1, 2});
+  curve.low = {1, 1};
+  expect_contains(refusal(figure_of(curve)), {"size of high of curve 'σ = 1' is 0, must be 2"});
+  curve.high = {2, kNaN};
+  expect_contains(refusal(figure_of(curve)), {"high[1] of curve 'σ = 1' is nan"});
+  curve = named({kNaN}, {1});
+  curve.label.clear();
+  expect_contains(refusal(figure_of(curve)), {"x[0] of curve 1 of panel 'a panel' is nan"});
+  curve = named({1}, {1});
+  curve.color = -1;
+  expect_contains(refusal(figure_of(curve)), {"color of curve 'σ = 1' is -1, must be non-negative"});
+  Figure noted = figure_of(named({1}, {1}));
+  noted.panels[0].notes = {{1, kNaN, "slope\n1", 0}};
+  expect_contains(refusal(noted), {"y of note 'slope\\n1' is nan"});
+}
+
+TEST(Figure, MergesPointsThatNobodySees) {
+  const std::string svg = to_svg(figure_of(curve_of(
+      "", log_spaced(1, 1e6, 100'000), [](double x) { return 1 / x; }, 0)));
+  EXPECT_LT(svg.size(), 60'000U);
+}
+
+TEST(Figure, NamesEachCurveOnce) {
+  const std::string svg = to_svg(concentration_figure());
+  for (const char* const label : {">σ = 0.2<", ">σ = 2<", ">bound of the paper<", ">sampled<"}) {
+    EXPECT_EQ(count(svg, label), 1U) << label;
+  }
+  const std::string crowded = to_svg(crowded_figure());
+  for (char c = 'a'; c < 'm'; ++c) EXPECT_EQ(count(crowded, std::string(">run ") + c + "<"), 1U) << c;
+}
+
+// The middles of the circles, the markers of colour 0, that have this fill.
+std::vector<svg::Point> circles(const std::string& svg, const std::string& fill) {
+  std::vector<svg::Point> found;
+  const std::string start = "<path fill=\"" + fill + "\" stroke=\"#0072B2\" stroke-width=\"0.8\" d=\"";
+  for (std::size_t at = svg.find(start); at != std::string::npos; at = svg.find(start, at + 1)) {
+    const std::size_t from = at + start.size();
+    const std::string path = svg.substr(from, svg.find('"', from) - from);
+    for (std::size_t m = path.find('M'); m != std::string::npos; m = path.find('M', m + 1)) {
+      svg::Point left;
+      if (std::sscanf(path.c_str() + m, "M%lf %lfa", &left.x, &left.y) == 2)
+        found.push_back({left.x + 1.9, left.y});
+    }
+  }
+  return found;
+}
+
+std::vector<svg::Point> vertices(const std::string& path) {
+  std::vector<svg::Point> found;
+  for (std::size_t at = path.find_first_of("ML"); at != std::string::npos;
+       at = path.find_first_of("ML", at + 1)) {
+    svg::Point p;
+    if (std::sscanf(path.c_str() + at + 1, "%lf %lf", &p.x, &p.y) == 2) found.push_back(p);
+  }
+  return found;
+}
+
+// A marker says that something was computed there.
+TEST(Figure, MarkersStandOnThePointsOfALine) {
+  // Uneven, as the lengths of a training are: places between the points would be far from all of them.
+  Figure sparse = figure_of(named({10, 100, 1e4, 1e6}, {1.5, 0.4, 5e-3, 5e-5}));
+  std::string svg = to_svg(sparse);
+  const std::vector<svg::Point> points = vertices(line_path(svg));
+  std::vector<svg::Point> marks = circles(svg, "#fff");
+  ASSERT_EQ(points.size(), 4U);
+  ASSERT_EQ(marks.size(), 5U) << "each point, and the legend";
+  for (std::size_t i = 0; i < points.size(); ++i) EXPECT_LT(svg::distance(points[i], marks[i]), 0.02) << i;
+
+  // Too many for a marker each: some have one, and none is elsewhere.
+  Figure dense = figure_of(curve_of(
+      "", log_spaced(1, 1e6, 60), [](double x) { return 1 / (1 + x); }, 0));
+  dense.panels[0].curves.push_back(curve_of(
+      "", {1, 1e6}, [](double) { return 0.5; }, 1));
+  svg = to_svg(dense);
+  const std::vector<svg::Point> many = vertices(line_path(svg));
+  marks = circles(svg, "#fff");
+  EXPECT_GT(marks.size(), 3U);
+  EXPECT_LT(marks.size(), 9U);
+  for (const svg::Point& mark : marks) {
+    const bool on = std::any_of(many.begin(), many.end(),
+                                [&](const svg::Point& p) { return svg::distance(p, mark) < 0.02; });
+    EXPECT_TRUE(on) << mark.x << ", " << mark.y;
+  }
+}
+
+TEST(Figure, TheLegendShowsTheMarksThatAreDrawn) {
+  const std::string solid = "#0072B2";
+  Figure figure = figure_of(named({1, 10, 100}, {3, 2, 1}));
+  figure.panels[0].curves.push_back(curve_of(
+      "other", {1, 100}, [](double) { return 2.5; }, 1));
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 4U) << "three points and the legend";
+  // Points of the colour have its marker, the line has none; so in the legend, under whichever name they
+  // have.
+  Curve points = named({1, 10, 100}, {3, 2, 1});
+  points.style = Curve::Style::points;
+  points.label.clear();
+  figure.panels[0].curves.push_back(points);
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 0U);
+  EXPECT_EQ(circles(to_svg(figure), solid).size(), 4U) << "three points, and the legend's line";
+  figure.panels[0].curves.back().label = "sampled";
+  EXPECT_EQ(circles(to_svg(figure), solid).size(), 4U) << "three points, and the legend's point";
+  // One point does not show where the line was computed.
+  figure.panels[0].curves.back() = named({10}, {2});
+  figure.panels[0].curves.back().style = Curve::Style::points;
+  figure.panels[0].curves.back().label = "sampled";
+  EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 4U);
+  // Every marker has an inside.
+  for (int color = 0; color < 8; ++color) {
+    points.color = color;
+    const std::string svg = to_svg(figure_of(points));
+    EXPECT_EQ(count(svg, "z\"/>"), 1U) << color;
+  }
+}
+
+TEST(Figure, NotesCoverNoCurve) {
+  for (const Figure& figure : {concentration_figure(), extreme_figure()}) {
+    const svg::Page page = svg::lay_out(figure);
+    for (std::size_t i = 0; i < figure.panels.size(); ++i) {
+      const svg::Frame& frame = page.panels[i].frame;
+      svg::Ink ink(frame.plot);
+      for (const Curve& curve : figure.panels[i].curves) svg::add_ink(ink, curve, frame, true);
+      for (const svg::PlacedNote& placed : place_notes(figure.panels[i], frame, ink)) {
+        EXPECT_EQ(ink.beneath(placed.box), 0) << i << ": " << placed.note->text << ", " << placed.note->color;
+      }
+    }
+  }
+}
+
+svg::Frame square_frame(const Panel& panel) {
+  svg::Frame frame;
+  frame.plot = {40, 10, 160, 130};
+  svg::Extent x, y;
+  for (const Curve& curve : panel.curves) {
+    for (const double v : curve.x) x.include(v);
+    for (const double v : curve.y) y.include(v);
+  }
+  frame.x = make_axis(svg::Scale::log, svg::Direction::horizontal, 120, x, {});
+  frame.y = make_axis(svg::Scale::log, svg::Direction::vertical, 120, y, {});
+  return frame;
+}
+
+TEST(Figure, KeepsNotesApart) {
+  Panel panel;
+  panel.curves = {named({1, 10, 100}, {1, 10, 100})};
+  for (int i = 0; i < 12; ++i)
+    panel.notes.push_back({i < 6 ? 10.0 : 100.0, i < 6 ? 10.0 : 100.0, "slope −0.98", i});
+  panel.notes.push_back({0, 1, "no place", 0});
+  const svg::Frame frame = square_frame(panel);
+  svg::Ink ink(frame.plot);
+  svg::add_ink(ink, panel.curves[0], frame);
+  const std::vector<svg::PlacedNote> notes = place_notes(panel, frame, ink);
+  ASSERT_EQ(notes.size(), 12U);
+  for (std::size_t i = 0; i < notes.size(); ++i) {
+    EXPECT_TRUE(frame.plot.grown(6).contains(notes[i].box)) << i;
+    for (std::size_t j = 0; j < i; ++j) EXPECT_FALSE(notes[i].box.overlaps(notes[j].box)) << i << ", " << j;
+  }
+  EXPECT_EQ(ink.beneath(notes[0].box), 0);
+}
+
+TEST(Figure, PutsTheLegendWhereNothingIs) {
+  Panel panel;
+  const auto corner_of = [&] {
+    const svg::Frame frame = square_frame(panel);
+    svg::Ink ink(frame.plot);
+    std::vector<svg::LegendEntry> entries;
+    for (const Curve& curve : panel.curves) {
+      svg::add_ink(ink, curve, frame);
+      entries.push_back({&curve, svg::Mark::hollow});
+    }
+    return place_legend(entries, frame, ink, {});
+  };
+  panel.curves = {named({1, 100}, {100, 1})};
+  ASSERT_TRUE(corner_of());
+  EXPECT_EQ(corner_of()->right, 158) << "a falling curve leaves the top right free";
+  EXPECT_EQ(corner_of()->top, 12);
+  panel.curves = {named({1, 90, 100}, {100, 95, 1})};
+  ASSERT_TRUE(corner_of());
+  EXPECT_EQ(corner_of()->left, 42);
+  EXPECT_EQ(corner_of()->bottom, 128);
+  panel.curves = {named({1, 100}, {100, 1}), named({1, 100}, {1, 100}), named({1, 100}, {2, 90})};
+  EXPECT_FALSE(corner_of()) << "curves in all corners";
+  panel.curves = {named({1, 100}, {100, 1})};
+  panel.curves[0].label = "a label that is much wider than the whole of the panel's plot";
+  EXPECT_FALSE(corner_of());
+}
+
+}  // namespace
+}  // namespace largo::test
