@@ -20,7 +20,7 @@ largo::RegressionTask published_task(int d) {
   task.token_root = covariance.llt().matrixL();
   task.query_root = task.token_root;
   task.prior_root = largo::Matrix::Identity(d, d) / std::sqrt(d);
-  task.noise = std::sqrt(0.1);
+  task.noise_deviation = std::sqrt(0.1);
   task.score_scale = 1 / std::sqrt(d + 1.0);
   return task;
 }

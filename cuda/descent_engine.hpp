@@ -9,7 +9,7 @@ class CudaDescents final : public DescentEngine {
  public:
   explicit CudaDescents(int device) : device_(device) {}
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<EngineDescent>& runs) const override;
+               std::vector<RegressionDescent>& runs) const override;
 
  private:
   int device_;

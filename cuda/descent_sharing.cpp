@@ -14,8 +14,7 @@ namespace {
 
 constexpr int kMostOctets = 4;
 constexpr int kOctetsInBlock = 32;
-constexpr std::int64_t kTokensOfAlgebra = 80;  // what a prompt costs beside its tokens, in tokens
-constexpr double kStepCost = 30;               // what a step costs beside its prompts, in tokens of each
+constexpr double kStepCost = 30;  // what a step costs beside its prompts, in tokens of each
 
 // Blocks of threads of a run: its share of those that are on the device, as a power of two, times `factor`.
 int cluster_of(const RegressionBatches& batches, double fair, int factor, int most) {
@@ -39,22 +38,18 @@ int octets_of(const RegressionBatches& batches, int cluster) {
 
 }  // namespace
 
-double cost_of(const RegressionBatches& batches) {
-  const bool softmax = batches.attention == AttentionKind::softmax;
-  return static_cast<double>(kTokensOfAlgebra) + (softmax ? static_cast<double>(batches.length) : 0.0);
-}
-
-std::vector<DescentGroup> share_chip(const std::vector<EngineDescent>& descents, const Residents& residents) {
+std::vector<DescentGroup> share_chip(const std::vector<RegressionDescent>& descents,
+                                     const Residents& residents) {
   const int most = residents.largest_cluster;
   double work = 0;
-  for (const EngineDescent& descent : descents) work += cost_of(descent.batches);
+  for (const RegressionDescent& descent : descents) work += cost_of(descent.batches);
   const double fair = static_cast<double>(residents.blocks) / work;
   int best = 1, blocks = 0;
   double shortest = std::numeric_limits<double>::infinity();
   for (int factor = 1; factor <= most; factor *= 2) {
     int all = 0;
     double longest = 0;
-    for (const EngineDescent& descent : descents) {
+    for (const RegressionDescent& descent : descents) {
       const int cluster = cluster_of(descent.batches, fair, factor, most);
       all += cluster;
       longest = std::max(longest, kStepCost + cost_of(descent.batches) / cluster);

@@ -9,9 +9,6 @@
 
 namespace largo::cuda {
 
-/// Of a step, in tokens of each of its prompts.
-double cost_of(const RegressionBatches& batches);
-
 /// Runs of one shape, by their places in the list of all: one launch.
 struct DescentGroup {
   DescentShape shape;
@@ -20,6 +17,7 @@ struct DescentGroup {
 
 /// The groups of all runs, the largest clusters first. Where more blocks of threads are wanted than are on
 /// the device at a time, smaller parts fill the last round better.
-std::vector<DescentGroup> share_chip(const std::vector<EngineDescent>& descents, const Residents& residents);
+std::vector<DescentGroup> share_chip(const std::vector<RegressionDescent>& descents,
+                                     const Residents& residents);
 
 }  // namespace largo::cuda

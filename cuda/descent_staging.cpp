@@ -33,7 +33,7 @@ Step kernel_step(Optimiser optimiser) {
 }  // namespace
 
 DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameters,
-                           const DescentOptions& options, const std::vector<EngineDescent>& descents) {
+                           const DescentOptions& options, const std::vector<RegressionDescent>& descents) {
   const auto d = static_cast<int>(task.token_root.rows());
   const RegressionBatches& batches = descents.front().batches;
   setting_.dimension = d;
@@ -41,7 +41,7 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
   setting_.optimiser = kernel_step(options.optimiser);
   setting_.prompts = batches.prompts;
   setting_.loss_factor = batches.loss_factor;
-  setting_.noise = task.noise;
+  setting_.noise = task.noise_deviation;
   setting_.score_scale = task.score_scale;
   setting_.momentum = options.momentum;
   setting_.squares = options.squares;
@@ -88,7 +88,7 @@ void DescentStage::set_steps(std::int64_t first, const std::vector<double>& size
   setting_.first_step = first;
 }
 
-DescentRun DescentStage::run_of(std::size_t i, const EngineDescent& descent, std::int64_t until) {
+DescentRun DescentStage::run_of(std::size_t i, const RegressionDescent& descent, std::int64_t until) {
   const DescentState& state = descent.state;
   DescentRun run;
   run.length = descent.batches.length;

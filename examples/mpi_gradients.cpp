@@ -31,7 +31,7 @@ largo::RegressionTask published_task() {
   return {.token_root = root,
           .query_root = root,
           .prior_root = largo::Matrix::Identity(d, d) / std::sqrt(d),
-          .noise = std::sqrt(0.1),
+          .noise_deviation = std::sqrt(0.1),
           .score_scale = 1 / std::sqrt(d + 1)};
 }
 

@@ -12,9 +12,10 @@
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/train.hpp"
-#include "largo/training/gradient_flow.hpp"
 #include "largo/measures/named_law.hpp"
+#include "largo/training/gradient_flow.hpp"
 
 namespace largo {
 namespace {
@@ -29,27 +30,23 @@ constexpr double kRootRate = 1;
 
 // The runs of one convention of the data.
 std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& options) {
-  TrainingPlan plan;
-  plan.problem = published_problem(data);
-  plan.parameters = Parametrisation::factored;
+  TrainingRequest request;
+  request.problem = published_problem(data);
+  request.published = true;
+  request.methods = {TrainingMethod::flow, TrainingMethod::descent};
+  request.seed = options.seed;
+  request.steps = options.full ? kPublishedSteps : kPublishedSteps / (options.quick ? 30 : 10);
+  const double time = kPublishedStepSize * static_cast<double>(kPublishedSteps);
+  request.step_size = time / static_cast<double>(*request.steps);
+  TrainingPlan plan = make_training_plan(request).plan;
   // One start for all seeds, which draw the batches: from some the flow waits near a saddle, and noise
   // decides when a descent leaves it.
   constexpr std::uint64_t kStart = 1;
   plan.start = random_factored_start(5, kStart);
-  plan.attention = {AttentionKind::softmax, AttentionKind::linear};
-  plan.lengths = published_lengths();
-  plan.batches.loss_factor = 1;
-  plan.batches.seed = options.seed;
-  plan.batches.prompts = kPublishedBatch;
-  const double time = kPublishedStepSize * static_cast<double>(kPublishedSteps);
+  plan.random_start = {};
+  plan.nodes.seed = 1;
   plan.flow.end = 2 * time;
   plan.node_tolerance = 1e-5;
-  plan.descent.steps = options.full    ? kPublishedSteps
-                       : options.quick ? kPublishedSteps / 30
-                                       : kPublishedSteps / 10;
-  plan.descent.step_size = constant_steps(time / static_cast<double>(plan.descent.steps));
-  plan.descent.record_every = plan.descent.steps / 100;
-  plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
   // Not shorter: over 10 tokens descents with longer steps may end in another valley than the flow.
   constexpr double kOneLength = 50;
   if (!options.full) plan.lengths = {kOneLength};

@@ -73,8 +73,8 @@ PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& pro
   laws.covariates = named_law(options.covariates, d, options.arithmetic());
   check_size(kName, "--covariates dimension", laws.covariates->dimension(), d);
   laws.prior_root = covariance_root(kName, "--prior", problem.prior_covariance).root;
-  if (problem.noise > 0) {
-    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise));
+  if (problem.noise_variance > 0) {
+    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));
   }
   return std::make_shared<RegressionTaskSampler>(laws);
 }

@@ -7,20 +7,8 @@
 
 namespace largo {
 
-InvariantPoint StartOptions::read(const RegressionProblem& problem,
-                                  std::vector<std::string>& warnings) const {
-  InvariantPoint start = named_start(problem, alpha, theta, "--");
-  const double largest = largest_admissible_alpha(problem);
-  if (alpha && *alpha >= largest) {
-    warnings.push_back(fmt::format(
-        "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", *alpha,
-        largest));
-  }
-  if (problem.score_scale < 0) {
-    warnings.emplace_back(
-        "the score scale is negative: the start is on the far side of zero, and the theorem does not apply");
-  }
-  return start;
+InvariantPoint StartOptions::read(const RegressionProblem& problem) const {
+  return named_start(problem, alpha, theta, "--");
 }
 
 void add_start_options(CLI::App& command, StartOptions& options) {

@@ -15,8 +15,8 @@ struct StartOptions {
   std::optional<double> alpha;  ///< none: half of the largest admissible
   std::string theta = "identity";
 
-  /// Adds a warning where the start is outside the range of the paper's theorem.
-  InvariantPoint read(const RegressionProblem& problem, std::vector<std::string>& warnings) const;
+  bool given() const { return alpha.has_value() || theta != "identity"; }
+  InvariantPoint read(const RegressionProblem& problem) const;
 };
 
 void add_start_options(CLI::App& command, StartOptions& options);

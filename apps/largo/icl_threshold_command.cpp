@@ -7,6 +7,7 @@
 #include "icl_options.hpp"
 #include "icl_start.hpp"
 #include "largo/icl/threshold.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
 #include "largo/runtime/check.hpp"
 #include "progress.hpp"
 
@@ -22,8 +23,8 @@ struct ThresholdOptions : ProblemOptions {
 void run_threshold(const ThresholdOptions& options) {
   check_positive("icl threshold", "--epsilon", options.epsilon);
   const RegressionProblem problem = options.problem();
-  std::vector<std::string> notes;
-  const InvariantPoint start = options.start.read(problem, notes);
+  const InvariantPoint start = options.start.read(problem);
+  const std::vector<std::string> notes = start_warnings(problem, start);
   ThresholdPlan plan;
   plan.attention = options.attention == "linear" ? AttentionKind::linear : AttentionKind::softmax;
   Threshold found;

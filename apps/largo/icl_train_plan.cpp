@@ -1,33 +1,26 @@
 #include "icl_train_plan.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <initializer_list>
-#include <limits>
 #include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "largo/icl/parametrisation.hpp"
 #include "largo/io/parse_numbers.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {
-
-bool has(const TrainingPlan& plan, TrainingMethod method) {
-  return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
-}
-
 namespace {
 
 constexpr const char* kName = "icl train";
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
+
+template <typename Value>
+using Names = std::initializer_list<std::pair<const char*, Value>>;
 
 // "a,b" of the names known, each once.
 template <typename Value>
-std::vector<Value> read_list(const char* option, const std::string& text,
-                             std::initializer_list<std::pair<const char*, Value>> known) {
+std::vector<Value> read_list(const char* option, const std::string& text, Names<Value> known) {
   std::vector<Value> values;
   for (std::size_t from = 0; from <= text.size();) {
     const std::size_t to = std::min(text.find(',', from), text.size());
@@ -49,46 +42,13 @@ std::vector<Value> read_list(const char* option, const std::string& text,
   return values;
 }
 
-StepSchedule schedule_of(const TrainOptions& options, double size, std::int64_t steps) {
-  if (options.schedule == "inverse-time") return inverse_time_steps(size, static_cast<double>(steps) / 10);
-  if (options.schedule == "cosine") return cosine_steps(size, steps);
-  return constant_steps(size);
-}
-
-void check_seeds(const TrainOptions& options, const TrainingPlan& plan) {
-  if (options.seeds == 1) return;
-  if (!has(plan, TrainingMethod::descent)) {
-    fail(kName, "--seeds", static_cast<double>(options.seeds),
-         "1 for flows, which draw no prompts; or add --method flow,sgd");
+// The one that CLI11 has found among the names.
+template <typename Value>
+std::optional<Value> chosen(const std::optional<std::string>& text, Names<Value> known) {
+  for (const auto& [name, value] : known) {
+    if (text == name) return value;
   }
-  const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
-  if (options.seed > last - static_cast<std::uint64_t>(options.seeds - 1)) {
-    fail(kName, "--seed", fmt::format("{}", options.seed),
-         fmt::format("at most 2^64 - {} with --seeds {}", options.seeds, options.seeds));
-  }
-}
-
-void read_descent(const TrainOptions& options, TrainingPlan& plan) {
-  check_seeds(options, plan);
-  const std::int64_t whole = options.published() ? kPublishedSteps : 20000;
-  const std::int64_t steps = options.steps.value_or(options.quick ? whole / 100 : whole);
-  const double size = options.step_size.value_or(options.published() ? kPublishedStepSize : 0.01);
-  check_positive(kName, "--step-size", size);
-  plan.descent.steps = steps;
-  plan.descent.step_size = schedule_of(options, size, steps);
-  plan.descent.record_every = std::max<std::int64_t>(1, steps / kTrainRecords);
-  if (options.optimizer == "momentum") plan.descent.optimiser = Optimiser::momentum;
-  if (options.optimizer == "adam") plan.descent.optimiser = Optimiser::adam;
-  plan.batches.prompts = options.batch;
-  plan.batches.seed = options.seed;
-  plan.seeds = options.seeds;
-  plan.batches.loss_factor = options.published() ? 1 : 0.5;  // the publication has no ½
-  if (options.kernel == "full") plan.batches.kernel = PromptKernel::full;
-  // A flow to compare with goes as far; adaptive and heavy steps have another clock.
-  const bool compared = has(plan, TrainingMethod::descent) || options.published();
-  if (!options.time && compared && options.optimizer == "plain") {
-    plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, steps);
-  }
+  return std::nullopt;
 }
 
 // The tokens of descents are float32 (sums beyond a chunk of them, gradients and parameters are not); flows
@@ -106,85 +66,57 @@ void check_precision(const TrainOptions& options, const TrainingPlan& plan) {
   }
 }
 
-void remove_repeated(std::vector<double>& lengths) {
-  std::vector<double> once;
-  for (const double L : lengths) {
-    if (std::find(once.begin(), once.end(), L) == once.end()) once.push_back(L);
+TrainingRequest request_of(const TrainOptions& options) {
+  TrainingRequest request;
+  request.function = kName;
+  request.prefix = "--";
+  request.problem = options.problem();
+  request.published = options.published();
+  request.methods = read_list<TrainingMethod>(
+      "--method", options.method, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
+  if (!options.attention.empty()) {
+    request.attention =
+        read_list<AttentionKind>("--attention", options.attention,
+                                 {{"softmax", AttentionKind::softmax}, {"linear", AttentionKind::linear}});
   }
-  lengths = std::move(once);
+  if (!options.L.empty()) {
+    const bool drawn = options.method.find("sgd") != std::string::npos;
+    request.lengths = parse_lengths("--L", options.L, drawn ? LengthKind::kWhole : LengthKind::kReal);
+  }
+  request.parameters = chosen<Parametrisation>(options.parameters, {{"invariant", Parametrisation::invariant},
+                                                                    {"merged", Parametrisation::merged},
+                                                                    {"factored", Parametrisation::factored}});
+  if (options.start.given()) request.start = options.start.read(request.problem);
+  request.time = options.time;
+  request.tolerance = options.tolerance;
+  request.nodes = options.nodes;
+  request.seed = options.seed;
+  request.steps = options.steps;
+  request.step_size = options.step_size;
+  request.batch = options.batch;
+  request.optimiser = chosen<Optimiser>(
+      options.optimizer,
+      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
+  request.schedule = chosen<Schedule>(options.schedule, {{"constant", Schedule::constant},
+                                                         {"inverse-time", Schedule::inverse_time},
+                                                         {"cosine", Schedule::cosine}});
+  request.kernel = chosen<PromptKernel>(
+      options.kernel, {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
+  request.seeds = options.seeds;
+  request.checkpoints = options.checkpoints;
+  request.quick = options.quick;
+  return request;
 }
 
 }  // namespace
 
-TrainingPlan read_plan(const TrainOptions& options, std::vector<std::string>& warnings) {
-  TrainingPlan plan;
-  plan.problem = options.problem();
-  const Eigen::Index d = plan.problem.dimension();
-  plan.methods = read_list<TrainingMethod>(
-      "--method", options.method, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
-  const std::string kinds = !options.attention.empty() ? options.attention
-                            : options.published()      ? "softmax,linear"
-                                                       : "softmax";
-  plan.attention = read_list<AttentionKind>(
-      "--attention", kinds, {{"softmax", AttentionKind::softmax}, {"linear", AttentionKind::linear}});
-  const std::string parameters = !options.parameters.empty() ? options.parameters
-                                 : options.published()       ? "factored"
-                                                             : "invariant";
-  if (options.L.empty()) {
-    plan.lengths = options.published() ? published_lengths() : std::vector<double>{10, 100, 1000, kInfinity};
-  } else {
-    const bool whole = has(plan, TrainingMethod::descent);
-    plan.lengths = parse_lengths("--L", options.L, whole ? LengthKind::kWhole : LengthKind::kReal);
-  }
-  remove_repeated(plan.lengths);
-  if (has(plan, TrainingMethod::descent)) {
-    const bool drawn =
-        std::any_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isfinite(L); });
-    if (!drawn && !has(plan, TrainingMethod::flow))
-      fail(kName, "--L", "inf", "finite for sgd, which draws prompts; train inf with --method flow");
-    for (const double L : plan.lengths) {
-      if (std::isinf(L)) warnings.push_back("sgd draws prompts: L = inf is trained by flow alone");
-      if (std::isfinite(L) && L >= 1e12) fail(kName, "--L", L, "below 1e12 for sgd, which draws the tokens");
-    }
-  }
-  if (parameters == "factored") {
-    if (options.start.alpha || options.start.theta != "identity") {
-      fail(kName,
-           "--alpha and --theta start the invariant set; factored parameters start at random (--seed)");
-    }
-    plan.parameters = Parametrisation::factored;
-    plan.random_start = [d](std::uint64_t seed) { return random_factored_start(d, seed); };
-    plan.start = plan.random_start(options.seed);
-  } else {
-    const InvariantPoint start = options.start.read(plan.problem, warnings);
-    Vector values(d * d + 1);
-    values << start.A.reshaped(), start.b;
-    plan.parameters = parameters == "merged" ? Parametrisation::merged : Parametrisation::invariant;
-    plan.start = parameters == "merged" ? invariant_map(d)->map(values) : values;
-  }
-  if (options.time) plan.flow.end = *options.time;
-  if (!(plan.flow.end > 0)) fail(kName, "--time", plan.flow.end, "positive");
-  if (options.tolerance) {
-    const double tolerance = *options.tolerance;
-    if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
-      fail(kName, "--tolerance", tolerance, "between 1e-13 and 0.01");
-    }
-    plan.flow.relative_tolerance = plan.node_tolerance = tolerance;
-    plan.flow.absolute_tolerance = 1e-3 * tolerance;
-  }
-  read_descent(options, plan);
-  const bool invariant = plan.parameters == Parametrisation::invariant;
-  if (!invariant && std::isinf(plan.flow.end)) {
-    plan.flow.end = 1000;
-    warnings.push_back("flows off the invariant set end at t = 1000 (--time)");
-  }
-  plan.nodes = {options.nodes, options.seed};
-  plan.checkpoints = options.checkpoints;
-  check_precision(options, plan);
-  if (options.device != "cpu" && !has(plan, TrainingMethod::descent)) {
+PlannedTraining read_plan(const TrainOptions& options) {
+  PlannedTraining planned = make_training_plan(request_of(options));
+  check_precision(options, planned.plan);
+  if (options.device != "cpu" && !has(planned.plan, TrainingMethod::descent)) {
     fail(kName, "--device", options.device, "cpu for flows; a GPU draws prompts (--method sgd)");
   }
-  return plan;
+  return planned;
 }
 
 }  // namespace largo

@@ -6,9 +6,6 @@ from ._arguments import ArrayInput, LawInput, MatrixInput, Progress
 from ._results import Array, Tilt
 
 __version__: str
-PUBLISHED_STEPS: int
-PUBLISHED_STEP_SIZE: float
-PUBLISHED_BATCH: int
 
 _Report = Optional[Callable[[float], object]]
 
@@ -266,8 +263,7 @@ def icl_best_linear(problem: Problem, L: float) -> Tuple[Array, float]: ...
 def icl_start(problem: Problem, alpha: Optional[float], theta: MatrixInput) -> Tuple[Array, float]: ...
 def icl_largest_alpha(problem: Problem) -> float: ...
 def icl_train(
-    problem: Problem, lengths: Sequence[float], methods: Sequence[str], kinds: Sequence[str], parameters: str,
-    start: ArrayInput, options: Mapping[str, object], threads: int, progress: _Report,
+    problem: Problem, options: Mapping[str, object], threads: int, progress: _Report
 ) -> List[Dict[str, Any]]: ...
 def training_flow(
     risk: object, start: ArrayInput, time: float, tolerance: float, stationary_tolerance: float, method: str, most_steps: int
@@ -276,8 +272,6 @@ def training_descend(
     batch: object, start: ArrayInput, steps: int, step_size: float, schedule: str, optimizer: str, records: int,
     checkpoint: object, progress: _Report,
 ) -> Dict[str, Any]: ...
-def icl_random_start(d: int, seed: int) -> Array: ...
-def published_lengths() -> List[float]: ...
 def run_study(
     file: str, store: str, set: Mapping[str, str], retry: bool, threads: int, progress: _Report
 ) -> Dict[str, Any]: ...

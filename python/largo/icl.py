@@ -34,8 +34,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_list, as_number, as_progress, shaped,
-                         without_repeats)
+from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_list, as_progress, shaped)
 from ._largo import Classification, Task
 from ._results import Array, Estimate, Point
 
@@ -338,15 +337,6 @@ def _names(name: str, value: Union[str, Sequence[str]]) -> List[str]:
     return list(dict.fromkeys([value] if isinstance(value, str) else map(str, as_list(name, value))))
 
 
-def _start_vector(problem: Problem, parameters: str, at: Point) -> Array:
-    if parameters == "invariant":
-        return np.concatenate([at.A.ravel(order="F"), [at.b]])
-    d = problem.dimension
-    U, v = np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-    U[:d, :d], v[d] = at
-    return np.concatenate([U.ravel(order="F"), v])
-
-
 def _run(result: Dict[str, Any], d: int) -> Run:
     path = result.pop("parameters")
     size = (d + 1) ** 2
@@ -361,8 +351,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
           alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
           tolerance: Optional[float] = None, steps: Optional[int] = None, step_size: Optional[float] = None,
-          batch: int = _largo.PUBLISHED_BATCH, optimizer: str = "plain", schedule: str = "constant",
-          kernel: str = "collapsed", nodes: int = 2048, seed: int = 1, seeds: int = 1,
+          batch: Optional[int] = None, optimizer: Optional[str] = None, schedule: Optional[str] = None,
+          kernel: Optional[str] = None, nodes: Optional[int] = None, seed: int = 1, seeds: int = 1,
           checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
           progress: Progress = None) -> List[Run]:
     """Trains at every length: gradient flow on the risk without sampled prompts ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
@@ -373,6 +363,9 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
     are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
     descent is made with so many (up to 4096): `seed`, `seed` + 1 and so on, each the run that it is alone.
 
+    What is None takes its default, as on the command line: 20,000 steps of 0.01 with a batch of 128 prompts, optimizer "plain"
+    ("momentum", "adam"), schedule "constant" ("inverse-time", "cosine"), kernel "collapsed" ("full"), 2048 nodes.
+
     >>> import math, largo
     >>> runs = largo.icl.train(largo.icl.Problem(5), [100, math.inf])
     >>> [(run.L, round(run.final_risk, 8), round(run.b, 4)) for run in runs]
@@ -381,48 +374,16 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
     [7, 8, 9]
     """
     plan = _checked(problem, "icl.train")
-    published = problem.preset != "paper"
-    methods = _names("method", method)
-    descends = "sgd" in methods
-    kinds = _names("attention", attention if attention is not None else ("softmax", "linear") if published else "softmax")
-    chosen = parameters if parameters is not None else "factored" if published else "invariant"
-    if L is None:
-        lengths = list(_largo.published_lengths()) if published else [10.0, 100.0, 1000.0, math.inf]
-    else:
-        lengths = without_repeats(as_lengths(L)[0])
-    if descends and any(math.isfinite(x) and (x != math.floor(x) or x >= 1e12) for x in lengths):
-        raise ValueError("icl.train: L must be whole and below 1e12 for sgd, which draws the tokens")
-    if methods == ["sgd"] and not any(map(math.isfinite, lengths)):
-        raise ValueError("icl.train: L must be finite for sgd, which draws prompts; train inf with method=\"flow\"")
-    if seeds != 1 and not descends:
-        raise ValueError(f"icl.train: seeds is {seeds}, must be 1 for flows, which draw no prompts")
-    if not descends:  # the published flows go on as long as its descents would
-        of_sgd = {"batch": batch != _largo.PUBLISHED_BATCH, "optimizer": optimizer != "plain", "kernel": kernel != "collapsed",
-                  "checkpoints": checkpoints is not None}
-        if not published:
-            of_sgd |= {"steps": steps is not None, "step_size": step_size is not None, "schedule": schedule != "constant"}
-        ignored = [name for name, given in of_sgd.items() if given]
-        if ignored:
-            raise ValueError(f"icl.train: {ignored[0]} is for sgd: add it to the methods, method=[\"flow\", \"sgd\"]")
-    if tolerance is not None:
-        tolerance = as_number("tolerance", tolerance)
-        if not 1e-13 <= tolerance <= 1e-2:
-            raise ValueError(f"icl.train: tolerance is {tolerance:g}, must be between 1e-13 and 0.01")
-    if chosen == "factored":
-        if alpha is not None or not (isinstance(theta, str) and theta == "identity"):
-            raise ValueError("icl.train: alpha and theta start the invariant set; factored parameters start at random (seed)")
-        begin = _largo.icl_random_start(problem.dimension, seed)
-    else:
-        begin = _start_vector(problem, chosen, start(problem, alpha, theta))
-    count = steps if steps is not None else _largo.PUBLISHED_STEPS if published else 20000
+    given = alpha is not None or not (isinstance(theta, str) and theta == "identity")
     options = {
-        "steps": count,
-        "step_size": step_size if step_size is not None else _largo.PUBLISHED_STEP_SIZE if published else 0.01,
-        "batch": batch, "optimizer": optimizer, "schedule": schedule,
-        "kernel": kernel, "seed": seed, "seeds": seeds, "loss_factor": 1.0 if published else 0.5, "time": time, "nodes": nodes,
-        "as_long_as_sgd": (descends or published) and optimizer == "plain",
-        "tolerance": tolerance, "checkpoints": checkpoints,
+        "published": problem.preset != "paper",
+        "method": _names("method", method),
+        "attention": [] if attention is None else _names("attention", attention),
+        "L": [] if L is None else as_lengths(L)[0],
+        "parameters": parameters, "start": start(problem, alpha, theta) if given else None,
+        "time": time, "tolerance": tolerance, "nodes": nodes, "seed": seed, "seeds": seeds,
+        "steps": steps, "step_size": step_size, "batch": batch, "optimizer": optimizer, "schedule": schedule,
+        "kernel": kernel, "checkpoints": checkpoints,
     }
-    results = _largo.icl_train(plan, lengths, methods, kinds, chosen, begin, options, threads,
-                               as_progress(progress, "icl.train"))
+    results = _largo.icl_train(plan, options, threads, as_progress(progress, "icl.train"))
     return [_run(result, problem.dimension) for result in results]

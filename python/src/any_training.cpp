@@ -129,7 +129,9 @@ py::dict descend_(const py::object& batch, const py::object& start, Whole<"steps
   const PythonBatches batches(Function(kName, batch), state.parameters.size());
   DescentOptions options;
   options.optimiser = optimiser_of(kName, optimizer.value);
-  options.step_size = schedule_of(kName, schedule.value, step_size.value, steps.value);
+  check_positive(kName, "step_size", step_size.value);
+  if (steps.value < 1) fail(kName, "steps", static_cast<double>(steps.value), "at least 1");
+  options.step_size = make_schedule(schedule_of(kName, schedule.value), step_size.value, steps.value);
   options.steps = steps.value;
   if (records.value < 1) fail(kName, "records", static_cast<double>(records.value), "at least 1");
   options.record_every = std::max<std::int64_t>(1, steps.value / records.value);

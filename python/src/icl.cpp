@@ -109,8 +109,8 @@ py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covar
   check_size("icl.sampled_risk", "dimension of the covariates", laws.covariates->dimension(),
              problem.dimension());
   laws.prior_root = covariance_root("icl.sampled_risk", "prior", problem.prior_covariance).root;
-  if (problem.noise > 0) {
-    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise));
+  if (problem.noise_variance > 0) {
+    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));
   }
   const auto task = std::make_shared<RegressionTaskSampler>(laws);
   const Vector parameters = largo::to_vector(parameters_of(problem.dimension(), point, U, v));
@@ -226,13 +226,13 @@ void bind_icl(py::module_& module) {
                              [](const RegressionProblem& self) { return to_numpy(self.query_covariance); })
       .def_property_readonly("prior",
                              [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
-      .def_readonly("noise", &RegressionProblem::noise)
+      .def_readonly("noise", &RegressionProblem::noise_variance)
       .def_readonly("score_scale", &RegressionProblem::score_scale)
       .def_property_readonly("null_risk", &RegressionProblem::null_risk)
       .def(py::pickle(
           [](const RegressionProblem& self) {
             return py::make_tuple(to_numpy(self.covariance), to_numpy(self.query_covariance),
-                                  to_numpy(self.prior_covariance), self.noise, self.score_scale);
+                                  to_numpy(self.prior_covariance), self.noise_variance, self.score_scale);
           },
           [](const py::tuple& state) {
             const auto matrix = [&](std::size_t i) { return to_matrix({"icl.Problem", "state"}, state[i]); };

@@ -12,7 +12,7 @@
 #include "arrays.hpp"
 #include "calls.hpp"
 #include "icl_arguments.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/train.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
@@ -24,7 +24,6 @@ namespace {
 
 using namespace py::literals;
 constexpr const char* kName = "icl.train";
-constexpr std::int64_t kRecords = 100;
 
 py::dict supremum(const TrajectoryDistance& distance) {
   return py::dict("value"_a = distance.value, "time"_a = distance.time);
@@ -81,64 +80,65 @@ py::dict to_dict(const TrainingRun& run) {
   return dict;
 }
 
-// How stochastic descent goes; the package fills in what is not given.
-void read_descent(const py::dict& options, TrainingPlan& plan) {
-  const std::int64_t steps = read_whole("steps", options["steps"]);
-  plan.descent.steps = steps;
-  plan.descent.record_every = std::max<std::int64_t>(1, steps / kRecords);
-  plan.descent.optimiser = optimiser_of(kName, read_text("optimizer", options["optimizer"]));
-  plan.descent.step_size = schedule_of(kName, read_text("schedule", options["schedule"]),
-                                       read_real("step_size", options["step_size"]), steps);
-  plan.batches.prompts = read_whole("batch", options["batch"]);
-  plan.batches.seed = read_seed(options["seed"]);
-  plan.seeds = read_whole("seeds", options["seeds"]);
-  plan.batches.loss_factor = py::cast<double>(options["loss_factor"]);
-  plan.batches.kernel =
-      choose<PromptKernel>(kName, "kernel", read_text("kernel", options["kernel"]),
-                           {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
+TrainingMethod method_of(const std::string& name) {
+  return choose<TrainingMethod>(kName, "method", name,
+                                {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
 }
 
-py::list train_(const RegressionProblem& problem, const std::vector<double>& lengths,
-                const std::vector<std::string>& methods, const std::vector<std::string>& kinds,
-                const Text<"parameters">& parameters, const py::object& start, const py::dict& options,
-                Threads threads, const py::object& progress) {
-  TrainingPlan plan;
-  plan.problem = problem;
-  plan.lengths = lengths;
-  plan.methods.clear();
-  for (const std::string& one : methods) {
-    plan.methods.push_back(choose<TrainingMethod>(
-        kName, "method", one, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}}));
+// What is None is not given.
+template <typename Read>
+auto given(const py::dict& options, const char* name, const Read& read) {
+  std::optional<decltype(read(name, options[name]))> value;
+  if (!options[name].is_none()) value = read(name, options[name]);
+  return value;
+}
+
+TrainingRequest request_of(const RegressionProblem& problem, const py::dict& options) {
+  const auto whole = [](const char* name, const py::object& value) { return read_whole(name, value); };
+  const auto real = [](const char* name, const py::object& value) { return read_real(name, value); };
+  const auto text = [](const char* name, const py::object& value) { return read_text(name, value); };
+  TrainingRequest request;
+  request.function = kName;
+  request.problem = problem;
+  request.published = py::cast<bool>(options["published"]);
+  request.methods.clear();
+  for (const auto& name : py::cast<std::vector<std::string>>(options["method"])) {
+    request.methods.push_back(method_of(name));
   }
-  plan.attention.clear();
-  for (const std::string& one : kinds) plan.attention.push_back(kind_of(kName, one));
-  plan.parameters = choose<Parametrisation>(kName, "parameters", parameters.value,
-                                            {{"invariant", Parametrisation::invariant},
-                                             {"merged", Parametrisation::merged},
-                                             {"factored", Parametrisation::factored}});
-  plan.start = to_vector({kName, "start"}, start);
-  if (plan.parameters == Parametrisation::factored) {
-    plan.random_start = [d = problem.dimension()](std::uint64_t seed) {
-      return random_factored_start(d, seed);
-    };
+  for (const auto& name : py::cast<std::vector<std::string>>(options["attention"])) {
+    request.attention.push_back(kind_of(kName, name));
   }
-  read_descent(options, plan);
-  if (!options["time"].is_none()) {
-    plan.flow.end = read_real("time", options["time"]);
-    if (!(plan.flow.end > 0)) fail(kName, "time", plan.flow.end, "positive");
-  } else if (py::cast<bool>(options["as_long_as_sgd"])) {
-    plan.flow.end = 2 * plan.batches.loss_factor * duration_of(plan.descent.step_size, plan.descent.steps);
-  } else if (plan.parameters != Parametrisation::invariant) {
-    plan.flow.end = 1000;
+  request.lengths = py::cast<std::vector<double>>(options["L"]);
+  if (const auto name = given(options, "parameters", text)) {
+    request.parameters = choose<Parametrisation>(kName, "parameters", *name,
+                                                 {{"invariant", Parametrisation::invariant},
+                                                  {"merged", Parametrisation::merged},
+                                                  {"factored", Parametrisation::factored}});
   }
-  if (!options["tolerance"].is_none()) {
-    plan.flow.relative_tolerance = plan.node_tolerance = py::cast<double>(options["tolerance"]);
-    plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
+  if (!options["start"].is_none()) request.start = point_of(problem.dimension(), options["start"]);
+  request.time = given(options, "time", real);
+  request.tolerance = given(options, "tolerance", real);
+  request.nodes = given(options, "nodes", whole).value_or(request.nodes);
+  request.seed = read_seed(options["seed"]);
+  request.steps = given(options, "steps", whole);
+  request.step_size = given(options, "step_size", real);
+  request.batch = given(options, "batch", whole);
+  if (const auto name = given(options, "optimizer", text)) request.optimiser = optimiser_of(kName, *name);
+  if (const auto name = given(options, "schedule", text)) request.schedule = schedule_of(kName, *name);
+  if (const auto name = given(options, "kernel", text)) {
+    request.kernel = choose<PromptKernel>(
+        kName, "kernel", *name, {{"collapsed", PromptKernel::collapsed}, {"full", PromptKernel::full}});
   }
-  plan.nodes = {read_whole("nodes", options["nodes"]), read_seed(options["seed"])};
+  request.seeds = read_whole("seeds", options["seeds"]);
   if (!options["checkpoints"].is_none()) {
-    plan.checkpoints = py::cast<std::string>(py::str(options["checkpoints"]));
+    request.checkpoints = py::cast<std::string>(py::str(options["checkpoints"]));
   }
+  return request;
+}
+
+py::list train_(const RegressionProblem& problem, const py::dict& options, Threads threads,
+                const py::object& progress) {
+  TrainingPlan plan = make_training_plan(request_of(problem, options)).plan;
   std::vector<TrainingRun> runs;
   watch(progress, threads.value, [&](Call& call) {
     plan.progress = [&](double share) { call.show(share); };
@@ -151,14 +151,6 @@ py::list train_(const RegressionProblem& problem, const std::vector<double>& len
 
 }  // namespace
 
-void bind_training(py::module_& module) {
-  module.def("icl_train", &train_);
-  module.def("icl_random_start",
-             [](Whole<"d"> d, Seed seed) { return to_numpy(random_factored_start(d.value, seed.value)); });
-  module.attr("PUBLISHED_STEPS") = kPublishedSteps;
-  module.attr("PUBLISHED_STEP_SIZE") = kPublishedStepSize;
-  module.attr("PUBLISHED_BATCH") = kPublishedBatch;
-  module.def("published_lengths", [] { return published_lengths(); });
-}
+void bind_training(py::module_& module) { module.def("icl_train", &train_); }
 
 }  // namespace largo::python

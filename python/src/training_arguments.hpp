@@ -31,15 +31,11 @@ inline Optimiser optimiser_of(const char* function, const std::string& name) {
       {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
 }
 
-/// Of `steps` steps, the first of this size.
-inline StepSchedule schedule_of(const char* function, const std::string& name, double size,
-                                std::int64_t steps) {
-  check_positive(function, "step_size", size);
-  if (steps < 1) fail(function, "steps", static_cast<double>(steps), "at least 1");
-  const int kind =
-      choose<int>(function, "schedule", name, {{"constant", 0}, {"inverse-time", 1}, {"cosine", 2}});
-  if (kind == 1) return inverse_time_steps(size, static_cast<double>(steps) / 10);
-  return kind == 2 ? cosine_steps(size, steps) : constant_steps(size);
+inline Schedule schedule_of(const char* function, const std::string& name) {
+  return choose<Schedule>(function, "schedule", name,
+                          {{"constant", Schedule::constant},
+                           {"inverse-time", Schedule::inverse_time},
+                           {"cosine", Schedule::cosine}});
 }
 
 }  // namespace largo::python

@@ -27,7 +27,7 @@ class InvariantRisk final : public Risk {
     token_root_ = covariance_root("invariant_risk", "covariance", S).root;
     query_root_ = covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
     weighted_ = S * problem.prior_covariance * S;
-    label_ = (S * problem.prior_covariance).trace() + problem.noise;
+    label_ = (S * problem.prior_covariance).trace() + problem.noise_variance;
     if (!linear_ && !std::isinf(L)) table_ = SoftmaxTable::shared(L);
   }
 

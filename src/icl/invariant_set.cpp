@@ -136,7 +136,7 @@ InvariantPoint best_linear(const RegressionProblem& problem, double L) {
   check_length("best_linear", L);
   if (problem.score_scale == 0) fail("best_linear", "score_scale", 0, "other than zero");
   const Matrix &S = problem.covariance, &Omega = problem.prior_covariance;
-  const double label = (S * Omega).trace() + problem.noise;
+  const double label = (S * Omega).trace() + problem.noise_variance;
   const Matrix moment = (1 + 1 / L) * S * Omega * S + label / L * S;
   return with_balance(inverse("best_linear", "second moment", moment) * S * Omega / problem.score_scale, 0);
 }

@@ -45,7 +45,7 @@ RegressionProblem named_problem(const ProblemText& text, std::string_view prefix
     problem.query_covariance = named_matrix(name("query-cov"), text.query_covariance, d, d);
   }
   if (!text.prior.empty()) problem.prior_covariance = named_matrix(name("prior"), text.prior, d, d);
-  if (text.noise) problem.noise = *text.noise;
+  if (text.noise) problem.noise_variance = *text.noise;
   if (text.score_scale) problem.score_scale = *text.score_scale;
   check(problem);
   return problem;

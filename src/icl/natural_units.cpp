@@ -59,9 +59,9 @@ NaturalUnits::NaturalUnits(const RegressionProblem& problem)
       score_(unit_of(problem.score_scale)),
       largest_alpha_(largest_admissible_alpha(problem)),
       problem_{problem.covariance / token_ / token_, problem.query_covariance / query_ / query_,
-               problem.prior_covariance / task_ / task_, problem.noise / (token_ * task_) / (token_ * task_),
+               problem.prior_covariance / task_ / task_, problem.noise_variance / (token_ * task_) / (token_ * task_),
                problem.score_scale * query_ * query_} {
-  check_range("noise", problem.noise, std::isfinite(problem_.noise));
+  check_range("noise", problem.noise_variance, std::isfinite(problem_.noise_variance));
   check_range(
       "score_scale", problem.score_scale,
       std::isfinite(problem_.score_scale) && (problem_.score_scale == 0) == (problem.score_scale == 0));

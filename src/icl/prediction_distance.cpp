@@ -28,7 +28,7 @@ double PredictionDistance::operator()(const RegressionParameters& one,
     const Vector w = prior_root_ * omega;
     const auto predictor = [&](const RegressionParameters& at) {
       return Vector(at.U.leftCols(d).transpose() *
-                    token_covariance_product(problem_.covariance, problem_.noise, w, at.v));
+                    token_covariance_product(problem_.covariance, problem_.noise_variance, w, at.v));
     };
     const Vector difference = predictor(one) - predictor(two);
     square += weight * difference.dot(problem_.query_covariance * difference);

@@ -45,6 +45,11 @@ class Batches final : public StochasticRisk {
 
 }  // namespace
 
+double cost_of(const RegressionBatches& batches) {
+  constexpr double kAlgebra = 80;  // in tokens
+  return kAlgebra + (batches.attention == AttentionKind::softmax ? static_cast<double>(batches.length) : 0.0);
+}
+
 std::shared_ptr<const StochasticRisk> regression_batches(const RegressionProblem& problem,
                                                          const RegressionBatches& batches) {
   return std::make_shared<Batches>(problem, batches);

@@ -38,7 +38,7 @@ double left_to_gain(const RegressionProblem& problem, double L, const InvariantP
   const Matrix axes = parts.vectors, slopes = axes.transpose() * G * axes, A = axes.transpose() * at.A * axes;
   const Vector tasks = (axes.transpose() * problem.prior_covariance * axes).diagonal();
   const Vector queries = (axes.transpose() * problem.query_covariance * axes).diagonal();
-  const double label = (problem.covariance * problem.prior_covariance).trace() + problem.noise;
+  const double label = (problem.covariance * problem.prior_covariance).trace() + problem.noise_variance;
   double sum = 0;
   for (Eigen::Index i = 0; i < d; ++i) {
     if (!(parts.values[i] > rounding * largest)) continue;

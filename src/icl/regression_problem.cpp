@@ -25,7 +25,7 @@ double RegressionProblem::null_risk() const { return (prior_covariance * query_c
 RegressionTask RegressionProblem::task() const {
   check(*this);
   return {square_root("covariance", covariance), square_root("query_covariance", query_covariance),
-          square_root("prior_covariance", prior_covariance), std::sqrt(noise), score_scale};
+          square_root("prior_covariance", prior_covariance), std::sqrt(noise_variance), score_scale};
 }
 
 RegressionProblem paper_problem(const ConstMatrixRef& covariance) {
@@ -42,8 +42,8 @@ void check(const RegressionProblem& problem) {
   check_covariance("covariance", problem.covariance);
   check_covariance("query_covariance", problem.query_covariance);
   check_covariance("prior_covariance", problem.prior_covariance);
-  check_finite(kName, "noise", problem.noise);
-  check_nonnegative(kName, "noise", problem.noise);
+  check_finite(kName, "noise", problem.noise_variance);
+  check_nonnegative(kName, "noise", problem.noise_variance);
   check_finite(kName, "score_scale", problem.score_scale);
 }
 

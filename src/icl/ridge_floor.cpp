@@ -50,7 +50,7 @@ Reduced reduce(const RegressionProblem& problem) {
     ++m;
   if (m > 0) {
     reduced.D = s.values.head(m) / s.values[0];
-    const double root = std::sqrt(problem.noise) / s.values[0];
+    const double root = std::sqrt(problem.noise_variance) / s.values[0];
     reduced.noise = root * root < kLeastNoise ? 0 : root * root;
   }
   reduced.F = s.right.leftCols(m).transpose() * seen;

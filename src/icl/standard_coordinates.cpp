@@ -8,7 +8,7 @@ namespace largo {
 StandardCoordinates::StandardCoordinates(const RegressionProblem& problem)
     : d_(problem.dimension()),
       scale_(problem.score_scale),
-      noise_(problem.noise),
+      noise_(problem.noise_variance),
       tokens_(covariance_root("general_risk", "covariance", problem.covariance).root),
       queries_(covariance_root("general_risk", "query_covariance", problem.query_covariance).root),
       tasks_(covariance_root("general_risk", "prior_covariance", problem.prior_covariance).root) {}

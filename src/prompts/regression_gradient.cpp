@@ -107,7 +107,7 @@ class PromptBlock {
       slope_.row(n)[0] = 2 * difference;
       for (std::size_t j = 0; j < d_; ++j) query_.row(n)[j] *= 2 * difference * task_.score_scale;
       for (double* x : {mean_.row(n), gradient_.row(n)}) {
-        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise * x[d_];  // y of the token
+        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise_deviation * x[d_];  // y of the token
       }
     }
     transposed_product(query_, count, gradient_, d_, row.data());
@@ -143,8 +143,8 @@ class PromptBlock {
       a[i] += u_y * t[i];
       b[i] = v[i] + v_y_ * t[i];
     }
-    a[d_] = task_.noise * u_y;
-    b[d_] = task_.noise * v_y_;
+    a[d_] = task_.noise_deviation * u_y;
+    b[d_] = task_.noise_deviation * v_y_;
   }
 
   bool is_linear() const { return batch_.attention == AttentionKind::linear; }
@@ -236,7 +236,7 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
   check_finite(kName, "prior_root", task.prior_root);
   check_finite(kName, "U", parameters.U);
   check_finite(kName, "v", parameters.v);
-  check_finite(kName, "noise", task.noise);
+  check_finite(kName, "noise", task.noise_deviation);
   check_finite(kName, "score_scale", task.score_scale);
   if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
   if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");

@@ -43,6 +43,18 @@ StepSchedule cosine_steps(double size, std::int64_t steps, double last_size) {
   };
 }
 
+StepSchedule make_schedule(Schedule schedule, double size, std::int64_t steps) {
+  switch (schedule) {
+    case Schedule::constant:
+      return constant_steps(size);
+    case Schedule::inverse_time:
+      return inverse_time_steps(size, static_cast<double>(steps) / 10);
+    case Schedule::cosine:
+      return cosine_steps(size, steps);
+  }
+  return nullptr;
+}
+
 double duration_of(const StepSchedule& size, std::int64_t steps) {
   const std::int64_t blocks = std::min<std::int64_t>(steps, 1 << 20);
   const std::int64_t length = steps / blocks, longer = steps % blocks;

@@ -102,7 +102,7 @@ class Options(CliTest):
     def test_options_that_would_do_nothing(self):
         for more in (["--steps", "10"], ["--step-size", "0.1"], ["--batch", "2"], ["--optimizer", "adam"], ["--kernel", "full"],
                      ["--schedule", "cosine"], ["--checkpoints", "c"], ["--quick"]):
-            self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add --method sgd")
+            self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add sgd to --method")
         self.refuse("icl", "risk", "--d", "2", "--draws", "10", fragment="--draws requires --covariates")
         self.refuse("icl", "risk", "--d", "2", "--nodes", "10", fragment="--nodes requires --U")
         for more in (["--prompts", "10"], ["--relative-error", "0.1"]):

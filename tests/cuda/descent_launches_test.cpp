@@ -14,7 +14,7 @@ namespace {
 // Beyond the records of one launch.
 TEST_F(GpuDescents, RecordEveryStepWithoutRunningOutOfRoom) {
   const Case c{.length = 5, .prompts = 3, .steps = usual_or_short(700, 270), .record_every = 1};
-  const std::vector<EngineDescent> runs = on_gpu(device(), {c});
+  const std::vector<RegressionDescent> runs = on_gpu(device(), {c});
   ASSERT_EQ(runs[0].error, nullptr);
   expect_same(on_cpu(c), runs[0].state, describe(c));
 }
@@ -24,7 +24,7 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
       .length = 20, .prompts = usual_or_short(128, 29), .steps = usual_or_short(60, 12), .record_every = 5};
   Case half = whole;
   half.steps = usual_or_short(23, 7);
-  std::vector<EngineDescent> runs = on_gpu(device(), {half});
+  std::vector<RegressionDescent> runs = on_gpu(device(), {half});
   // descend() records the end of a run; one that is taken up again has not ended.
   runs[0].state.records.pop_back();
   runs[0].state.loss_sum = 0;
@@ -57,7 +57,7 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
                    .steps = end,
                    .record_every = 4};
   std::vector<Case> cases;
-  std::vector<EngineDescent> runs;
+  std::vector<RegressionDescent> runs;
   std::vector<DescentState> cpu;
   const auto problem = published_problem(PublishedData::code, first.d);
   const std::int64_t starts[] = {0, end / 3, 1, end, end - 1, end / 2};
@@ -65,7 +65,7 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
     Case c = first;
     c.seed = 100 + static_cast<std::uint64_t>(start);
     c.attention = start % 2 == 0 ? AttentionKind::softmax : AttentionKind::linear;
-    EngineDescent run = run_of(c);
+    RegressionDescent run = run_of(c);
     run.state = on_the_way(c, start);
     const auto risk = in_parameters(regression_batches(problem, run.batches), map_of(c));
     cpu.push_back(descend(*risk, run.state, options_of(c)));
@@ -91,7 +91,7 @@ void expect_same_end(const Device& device, const Case& c, const DescentOptions& 
     cpu = error.what();
   }
   ASSERT_NE(cpu.find(reason), std::string::npos) << cpu;
-  std::vector<EngineDescent> runs{run_of(c)};
+  std::vector<RegressionDescent> runs{run_of(c)};
   engine_of<DescentEngine>(device).descend(problem, c.parameters, options, runs);
   ASSERT_NE(runs[0].error, nullptr);
   try {
@@ -124,7 +124,7 @@ TEST_F(GpuDescents, StopOnRequestAndSaveTheirState) {
   DescentOptions options = options_of(c);
   options.execution.stop = &stop;
   options.progress = [&](double) { stop = true; };
-  std::vector<EngineDescent> runs{run_of(c)};
+  std::vector<RegressionDescent> runs{run_of(c)};
   runs[0].checkpoint = file;
   EXPECT_THROW(engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, c.d),
                                                           c.parameters, options, runs),
@@ -143,7 +143,7 @@ TEST_F(GpuDescents, AreSavedWhenAnotherFails) {
   wild.start_scale = 50;
   const auto file = std::filesystem::temp_directory_path() / "largo-gpu-other.safetensors";
   std::filesystem::remove(file);
-  std::vector<EngineDescent> runs{run_of(wild), run_of(sound)};
+  std::vector<RegressionDescent> runs{run_of(wild), run_of(sound)};
   runs[1].checkpoint = file;
   engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, sound.d),
                                              sound.parameters, options_of(sound), runs);

@@ -8,9 +8,9 @@ namespace {
 
 constexpr Residents kH200{132, 264, 16};
 
-EngineDescent run_of(std::int64_t length, std::int64_t prompts,
-                     AttentionKind attention = AttentionKind::softmax) {
-  EngineDescent run;
+RegressionDescent run_of(std::int64_t length, std::int64_t prompts,
+                         AttentionKind attention = AttentionKind::softmax) {
+  RegressionDescent run;
   run.batches.length = length;
   run.batches.prompts = prompts;
   run.batches.attention = attention;
@@ -43,7 +43,7 @@ TEST(DescentSharing, LongPromptsHaveSeveralOctets) {
 }
 
 TEST(DescentSharing, EveryRunIsInOneGroupAndTheLongestHaveTheMost) {
-  std::vector<EngineDescent> runs;
+  std::vector<RegressionDescent> runs;
   for (const std::int64_t L : {10, 3000, 100, 20000, 10}) {
     for (int seed = 0; seed < 20; ++seed) runs.push_back(run_of(L, 128));
   }

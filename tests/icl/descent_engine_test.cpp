@@ -15,10 +15,10 @@ namespace {
 class CpuDescents final : public DescentEngine {
  public:
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<EngineDescent>& runs) const override {
+               std::vector<RegressionDescent>& runs) const override {
     EXPECT_EQ(parameters, Parametrisation::invariant);
     ++calls;
-    for (EngineDescent& run : runs) {
+    for (RegressionDescent& run : runs) {
       ++count;
       const auto risk =
           in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));

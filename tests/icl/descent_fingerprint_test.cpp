@@ -30,7 +30,7 @@ TEST(DescentFingerprint, OfAllThatDecidesTheCourse) {
       [](TrainingPlan& plan) { plan.problem.covariance(0, 0) += 1e-12; },
       [](TrainingPlan& plan) { plan.problem.query_covariance(1, 1) += 1e-12; },
       [](TrainingPlan& plan) { plan.problem.prior_covariance(0, 1) += 1e-12; },
-      [](TrainingPlan& plan) { plan.problem.noise += 0.01; },
+      [](TrainingPlan& plan) { plan.problem.noise_variance += 0.01; },
       [](TrainingPlan& plan) { plan.problem.score_scale += 0.01; },
       [](TrainingPlan& plan) { plan.start[2] += 1e-12; },
       [](TrainingPlan& plan) { plan.parameters = Parametrisation::merged; },

@@ -83,7 +83,7 @@ struct Setting {
       const Matrix A = draw(d, d);
       *covariance = 0.3 * Matrix::Identity(d, d) + A * A.transpose() * 1.5 / static_cast<double>(d);
     }
-    problem.noise = number % 3 == 0 ? 0 : 0.5 * (1 + draw());
+    problem.noise_variance = number % 3 == 0 ? 0 : 0.5 * (1 + draw());
     problem.score_scale = 1;
     const double root = std::sqrt(static_cast<double>(d + 1));
     parameters.U = draw(d + 1, d + 1);
@@ -278,7 +278,7 @@ TEST(ExactRisk, OfDegenerateProblems) {
     if ((which & 1) != 0) problem.covariance.setZero();
     if ((which & 2) != 0) problem.query_covariance.setZero();
     if ((which & 4) != 0) problem.prior_covariance = Matrix{{1, 1}, {1, 1}};
-    if ((which & 8) != 0) problem.noise = 0;
+    if ((which & 8) != 0) problem.noise_variance = 0;
     const RiskAndGradient found = exact_risk_and_gradient(problem, 5, given);
     EXPECT_TRUE(found.gradient.allFinite() && found.gradient_error >= 0) << which;
     const RiskPoint other =

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/icl/invariant_set.hpp"
 #include "largo/icl/exact_risk.hpp"
+#include "largo/icl/invariant_set.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/training/train.hpp"

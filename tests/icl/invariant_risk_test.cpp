@@ -59,7 +59,7 @@ TEST(InvariantRisk, OnALine) {
         const double p = m.P2.value, F = 1 - p - 6 * m.P3.value + 6 * m.P2P2.value;
         const double map = S * c * A * x;
         risk += 0.5 * weight *
-                (b * b * map * map * O * F + b * b * (S * O + problem.noise) * p -
+                (b * b * map * map * O * F + b * b * (S * O + problem.noise_variance) * p -
                  2 * b * (1 - p) * x * O * map + x * O * x);
       }
       const RiskPoint point = invariant_risk(problem, AttentionKind::softmax, L)->at(Vector{{A, b}});

@@ -91,7 +91,7 @@ TEST(PromptTheory, TokensOfRegression) {
     const Matrix Gamma = draw.tokens->covariance();
     EXPECT_LE((Gamma.topLeftCorner(3, 3) - regression.covariance).norm(), 1e-13);
     const Vector w = regression.covariance.inverse() * Gamma.topRightCorner(3, 1);
-    EXPECT_NEAR(Gamma(3, 3), w.dot(regression.covariance * w) + regression.noise, kClosedForm);
+    EXPECT_NEAR(Gamma(3, 3), w.dot(regression.covariance * w) + regression.noise_variance, kClosedForm);
     EXPECT_NEAR(draw.target, w.dot(draw.query.head(3)), kClosedForm);
     EXPECT_EQ(draw.query[3], 0);
   }

@@ -22,7 +22,7 @@ TEST(PublishedExperiment, Problems) {
     EXPECT_EQ(problem.covariance, paper ? Matrix(S / 16) : Matrix(S2 / 256));
     EXPECT_EQ(problem.query_covariance, paper ? Matrix(S / 16) : I);
     EXPECT_LE((problem.prior_covariance - 0.2 * I).norm(), 1e-16);
-    EXPECT_EQ(problem.noise, 0.1);
+    EXPECT_EQ(problem.noise_variance, 0.1);
     EXPECT_DOUBLE_EQ(problem.score_scale, 0.40824829046386302);  // 1/√6
     EXPECT_DOUBLE_EQ(problem.null_risk(), 0.5);
     EXPECT_NO_THROW(check(problem));

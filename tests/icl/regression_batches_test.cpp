@@ -19,14 +19,14 @@ RegressionProblem problem() {
   RegressionProblem problem = paper_problem((Matrix(kD, kD) << 1.0, 0.4, 0.4, 0.8).finished());
   problem.prior_covariance = (Matrix(kD, kD) << 0.9, -0.1, -0.1, 0.5).finished();
   problem.query_covariance = (Matrix(kD, kD) << 0.7, 0.2, 0.2, 1.1).finished();
-  problem.noise = 0.3;
+  problem.noise_variance = 0.3;
   return problem;
 }
 
 // Linear attention on the invariant set, from the moments of Wishart matrices.
 double linear_risk(const RegressionProblem& p, const Matrix& A, double b, double L) {
   const Matrix &S = p.covariance, &O = p.prior_covariance, &Sq = p.query_covariance;
-  const Matrix M = (1 + 1 / L) * S * O * S + ((S * O).trace() + p.noise) / L * S;
+  const Matrix M = (1 + 1 / L) * S * O * S + ((S * O).trace() + p.noise_variance) / L * S;
   return ((b * b * A.transpose() * M * A * Sq).trace() - 2 * b * (O * S * A * Sq).trace() +
           (O * Sq).trace()) /
          2;
@@ -149,7 +149,7 @@ TEST(RegressionBatches, RefuseBadInput) {
   refused([](RegressionProblem&, RegressionBatches& b) { b.length = 0; });
   refused([](RegressionProblem&, RegressionBatches& b) { b.prompts = 0; });
   refused([](RegressionProblem&, RegressionBatches& b) { b.loss_factor = 0; });
-  refused([](RegressionProblem& p, RegressionBatches&) { p.noise = -1; });
+  refused([](RegressionProblem& p, RegressionBatches&) { p.noise_variance = -1; });
   refused([](RegressionProblem& p, RegressionBatches&) { p.covariance(0, 0) = -1; });
   const auto risk = regression_batches(problem(), {.length = 5});
   const Vector theta = Vector::Ones(risk->size());

@@ -73,7 +73,7 @@ TEST(RegressionRisk, OfOneToken) {
     const RegressionProblem problem = testing::random_problem(7, d);
     const RegressionParameters at = testing::random_parameters(7, d);
     const Matrix &S = problem.covariance, &Omega = problem.prior_covariance;
-    const double label = (S * Omega).trace() + problem.noise;
+    const double label = (S * Omega).trace() + problem.noise_variance;
     const double expected = (at.v.head(d).dot(S * at.v.head(d)) + at.v[d] * at.v[d] * label +
                              (Omega * problem.query_covariance).trace()) /
                             2;
@@ -90,7 +90,7 @@ double distance_by_hand(const RegressionProblem& problem, const Matrix& prior_ro
   const auto weights = [&](const RegressionParameters& at, const Vector& w) {
     Matrix Gamma(3, 3);
     const Matrix& S = problem.covariance;
-    Gamma << S, S * w, (S * w).transpose(), w.dot(S * w) + problem.noise;
+    Gamma << S, S * w, (S * w).transpose(), w.dot(S * w) + problem.noise_variance;
     return Vector(problem.score_scale * (at.U.transpose() * Gamma * at.v).head(2));
   };
   double square = 0;

@@ -32,7 +32,7 @@ inline Vector random_invariant(std::uint64_t id, Eigen::Index d) {
 
 inline RegressionProblem round_problem(Eigen::Index d, double noise = 0) {
   RegressionProblem problem = paper_problem(Matrix::Identity(d, d));
-  problem.noise = noise;
+  problem.noise_variance = noise;
   return problem;
 }
 

@@ -224,7 +224,7 @@ TEST(RegressionTraining, BadInput) {
   plan.lengths = {10, 0.5};
   expect_refused(plan, "0.5");
   plan = good;
-  plan.problem.noise = -1;
+  plan.problem.noise_variance = -1;
   expect_refused(plan, "noise");
   plan = good;
   plan.flow.end = -1;

@@ -103,12 +103,12 @@ TEST(RidgeFloor, HasItsClosedForms) {
     EXPECT_NEAR(floor.value, std::max(0, 5 - L) / 2.0, 1e-14);
     EXPECT_EQ(floor.samples, 0);
   }
-  problem.noise = 0.3;
+  problem.noise_variance = 0.3;
   EXPECT_EQ(ridge_floor(problem, INFINITY).value, 0);
   EXPECT_NEAR(ridge_floor(problem, 1e300).value, 0.5 * 5 * 0.3 / 1e300, 1e-313);
   // One dimension and one token: ½ E 1/(1 + g²/τ²), here by the midpoint rule.
   problem = paper_problem(Matrix::Identity(1, 1));
-  problem.noise = 0.3;
+  problem.noise_variance = 0.3;
   double expected = 0;
   constexpr double kStep = 1e-3;
   for (double g = -10 + kStep / 2; g < 10; g += kStep) {
@@ -125,7 +125,7 @@ TEST(RidgeFloor, IsPreciseForLongPrompts) {
   Matrix covariance(3, 3);
   covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
   RegressionProblem problem = paper_problem(covariance);
-  problem.noise = 0.1;
+  problem.noise_variance = 0.1;
   for (const double L : {1e3, 1e5, 1e9}) {
     const RidgeFloor floor = ridge_floor(problem, L, {.samples = 2000});
     const double leading = 0.5 * 0.1 * 3 / (L - 4);
@@ -144,28 +144,28 @@ TEST(RidgeFloor, OfFaintNoise) {
   RegressionProblem problem = paper_problem(covariance);
   problem.prior_covariance = Matrix(Vector{{1, 2, 3}}.asDiagonal());
   for (const double noise : {1e-20, 1e-80, 1e-200}) {
-    problem.noise = noise;
+    problem.noise_variance = noise;
     const RidgeFloor floor = ridge_floor(problem, 20, {.samples = 2000});
     EXPECT_NEAR(floor.value / noise, 0.5 * 3 / 16, 1e-11);
     EXPECT_LT(floor.standard_error / noise, 1e-10);
     EXPECT_LT(floor.low, floor.value);
     EXPECT_LT(floor.value, floor.high);
   }
-  problem.noise = 0;
+  problem.noise_variance = 0;
   const RidgeFloor without = ridge_floor(problem, 2);
   EXPECT_GT(without.standard_error, 0);
   for (const double noise : {1e-40, 1e-200, 1e-300, 4e-324}) {
-    problem.noise = noise;
+    problem.noise_variance = noise;
     EXPECT_NEAR(ridge_floor(problem, 2).value, without.value, 1e-13 * without.value);
     for (const double L : {3.0, 4.0, 1e5, 1e300})
       EXPECT_NEAR(ridge_floor(problem, L).value, 0, 1e-19) << noise;
   }
   // Units do not matter: all covariances and the noise 2^400 times as large.
-  problem.noise = 0.1;
+  problem.noise_variance = 0.1;
   const RidgeFloor usual = ridge_floor(problem, 10);
   const double unit = std::ldexp(1.0, 400);
   for (Matrix* matrix : {&problem.covariance, &problem.query_covariance}) *matrix *= unit;
-  problem.noise *= unit;
+  problem.noise_variance *= unit;
   EXPECT_NEAR(ridge_floor(problem, 10).value / unit, usual.value, 1e-12 * usual.value);
 }
 
@@ -228,14 +228,14 @@ TEST(RidgeFloor, KeepsItsLevelForFaintNoise) {
 
 TEST(RidgeFloor, SameBitsForThreadsAndBadInputRefused) {
   RegressionProblem problem = paper_problem(Matrix::Identity(3, 3));
-  problem.noise = 0.1;
+  problem.noise_variance = 0.1;
   const double value = ridge_floor(problem, 4, {}, 2, {.threads = 1}).value;
   EXPECT_EQ(ridge_floor(problem, 4, {}, 2, {.threads = 3}).value, value);
   EXPECT_NE(ridge_floor(problem, 4, {}, 3, {.threads = 3}).value, value);
   EXPECT_THROW(ridge_floor(problem, 0), InputError);
   EXPECT_THROW(ridge_floor(problem, 2.5), InputError);
   EXPECT_THROW(ridge_floor(problem, std::nan("")), InputError);
-  problem.noise = -1;
+  problem.noise_variance = -1;
   EXPECT_THROW(ridge_floor(problem, 2), InputError);
 }
 

@@ -53,7 +53,7 @@ struct Setting {
   double share(const Vector& w, const Vector& x, const Vector& draw) const {
     Vector z(d + 1), query(d + 1);
     z.head(d) = roots.token_root * draw.head(d);
-    z[d] = w.dot(z.head(d)) + roots.noise * draw[d];
+    z[d] = w.dot(z.head(d)) + roots.noise_deviation * draw[d];
     query << x, 0;
     return problem.score_scale * z.dot(parameters.U * query) * parameters.v.dot(z);
   }
@@ -130,7 +130,7 @@ TEST(RiskMoments, SoftmaxOverOneToken) {
                           return average(3, [&](const Vector& draw) {
                             Vector z(3);
                             z.head(2) = setting.roots.token_root * draw.head(2);
-                            z[2] = w.dot(z.head(2)) + setting.roots.noise * draw[2];
+                            z[2] = w.dot(z.head(2)) + setting.roots.noise_deviation * draw[2];
                             return std::pow(setting.parameters.v.dot(z) - w.dot(x), 2);
                           });
                         });
@@ -166,8 +166,8 @@ TEST(RiskMoments, BadInput) {
            with([](RegressionProblem& p) { p.covariance(0, 0) = -1; }),
            with([](RegressionProblem& p) { p.query_covariance(0, 1) += 0.1; }),
            with([](RegressionProblem& p) { p.prior_covariance = Matrix::Identity(3, 3); }),
-           with([](RegressionProblem& p) { p.noise = -0.1; }),
-           with([&](RegressionProblem& p) { p.noise = nan; }),
+           with([](RegressionProblem& p) { p.noise_variance = -0.1; }),
+           with([&](RegressionProblem& p) { p.noise_variance = nan; }),
            with([&](RegressionProblem& p) { p.score_scale = kInfinity; }),
            RegressionProblem{},
        }) {

@@ -36,7 +36,7 @@ double risk_by_definition(const RegressionProblem& problem, double L, const Regr
       x.head(d) = Q * points->points.row(i).tail(Q.cols()).transpose();
       Matrix gamma(d + 1, d + 1);
       const Vector side = problem.covariance * w;
-      gamma << problem.covariance, side, side.transpose(), w.dot(side) + problem.noise;
+      gamma << problem.covariance, side, side.transpose(), w.dot(side) + problem.noise_variance;
       const Vector u = problem.score_scale * given.U * x;
       const double square = u.dot(gamma * u), c = given.v.dot(gamma * u),
                    kappa = given.v.dot(gamma * given.v);

@@ -12,7 +12,7 @@
 
 #include "icl/same_runs.hpp"
 #include "icl/training/descent_engine.hpp"
-#include "icl/training/training_jobs.hpp"
+#include "icl/training/training_state.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/runtime/check.hpp"
@@ -64,11 +64,11 @@ TEST(TrainingRanks, HaveTheBitsOfOneProcess) {
 class NotedDescents final : public DescentEngine {
  public:
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<EngineDescent>& runs) const override {
+               std::vector<RegressionDescent>& runs) const override {
     EXPECT_EQ(parameters, Parametrisation::invariant);
     ++calls;
     count += static_cast<int>(runs.size());
-    for (EngineDescent& run : runs) {
+    for (RegressionDescent& run : runs) {
       const auto risk =
           in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));
       run.state = largo::descend(*risk, run.state, options);
@@ -95,14 +95,14 @@ TEST(TrainingRanks, HaveEvenShares) {
   TrainingPlan plan = plan_of(Parametrisation::factored);
   plan.lengths = published_lengths();
   plan.seeds = 8;
-  const std::vector<TrainingJob> jobs = jobs_of(plan);
+  const std::vector<TrainingState> states = states_of(plan);
   for (const int size : {2, 3, 8}) {
     testing::run_on(size, [&](const Ranks& ranks) {
-      const std::vector<int> owners = owners_of(jobs, {.ranks = &ranks});
+      const std::vector<int> owners = owners_of(states, {.ranks = &ranks});
       std::vector<double> costs(static_cast<std::size_t>(size)), flows = costs;
-      for (std::size_t i = 0; i < jobs.size(); ++i) {
-        (jobs[i].method == TrainingMethod::flow ? flows : costs)[static_cast<std::size_t>(owners[i])] +=
-            jobs[i].method == TrainingMethod::flow ? 1 : cost_of(jobs[i]);
+      for (std::size_t i = 0; i < states.size(); ++i) {
+        (states[i].method == TrainingMethod::flow ? flows : costs)[static_cast<std::size_t>(owners[i])] +=
+            states[i].method == TrainingMethod::flow ? 1 : cost_of(states[i]);
       }
       const auto [low, high] = std::minmax_element(costs.begin(), costs.end());
       EXPECT_LT(*high, 1.02 * *low);
@@ -180,7 +180,7 @@ TEST(TrainingRanks, MustHaveTheSamePlan) {
     };
   };
   const std::function<void(TrainingPlan&)> changes[] = {
-      [](TrainingPlan& plan) { plan.problem.noise += 0.5; },
+      [](TrainingPlan& plan) { plan.problem.noise_variance += 0.5; },
       [](TrainingPlan& plan) { plan.problem.score_scale += 0.5; },
       [](TrainingPlan& plan) { plan.problem.covariance *= 2; },
       [](TrainingPlan& plan) { plan.problem.query_covariance *= 2; },

@@ -30,7 +30,7 @@ struct Units {
 RegressionProblem in_units(const RegressionProblem& problem, const Units& of) {
   return {problem.covariance * (of.token * of.token), problem.query_covariance * (of.query * of.query),
           problem.prior_covariance * (of.task * of.task),
-          problem.noise * (of.token * of.token * of.task * of.task),
+          problem.noise_variance * (of.token * of.token * of.task * of.task),
           problem.score_scale / (of.query * of.query)};
 }
 

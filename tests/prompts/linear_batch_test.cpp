@@ -47,7 +47,7 @@ Vector conditional(const Setting& setting, std::int64_t L, std::uint64_t seed, s
   const Matrix covariance = task.token_root * task.token_root.transpose();
   Matrix gamma(d + 1, d + 1);
   gamma << covariance, covariance * w, (covariance * w).transpose(),
-      w.dot(covariance * w) + task.noise * task.noise;
+      w.dot(covariance * w) + task.noise_deviation * task.noise_deviation;
   const Vector u = task.score_scale * (setting.parameters.U.leftCols(d) * query);
   const Vector& v = setting.parameters.v;
   const Vector gu = gamma * u, gv = gamma * v;

@@ -37,7 +37,7 @@ Setting random_setting(std::uint64_t id) {
   setting.task.token_root = 0.7 * normals(d, d, 10 * id);
   setting.task.query_root = 0.8 * normals(d, d, 10 * id + 1);
   setting.task.prior_root = 0.6 * normals(d, d, 10 * id + 2);
-  setting.task.noise = id % 3 == 0 ? 0 : 0.4;
+  setting.task.noise_deviation = id % 3 == 0 ? 0 : 0.4;
   setting.task.score_scale = 0.5;
   setting.parameters.U = normals(d + 1, d + 1, 10 * id + 3);
   setting.parameters.v = normals(d + 1, 1, 10 * id + 4);
@@ -64,7 +64,7 @@ Conditional conditional(const Setting& setting, std::uint64_t seed, std::uint64_
   gamma.topLeftCorner(d, d) = covariance;
   gamma.col(d).head(d) = covariance * w;
   gamma.row(d).head(d) = (covariance * w).transpose();
-  gamma(d, d) = w.dot(covariance * w) + task.noise * task.noise;
+  gamma(d, d) = w.dot(covariance * w) + task.noise_deviation * task.noise_deviation;
 
   const Vector u = task.score_scale * (setting.parameters.U.leftCols(d) * query);
   const Vector& v = setting.parameters.v;
@@ -217,7 +217,7 @@ TEST(RegressionBatch, RefusesBadInput) {
   refused([](Setting& s, RegressionBatch&) { s.task.query_root.resize(1, 1); });
   refused([](Setting& s, RegressionBatch&) { s.parameters.U(0, 0) = std::nan(""); });
   refused([](Setting& s, RegressionBatch&) { s.parameters.v.resize(2); });
-  refused([](Setting& s, RegressionBatch&) { s.task.noise = INFINITY; });
+  refused([](Setting& s, RegressionBatch&) { s.task.noise_deviation = INFINITY; });
   refused([](Setting&, RegressionBatch& b) { b.prompts = 0; });
   refused([](Setting&, RegressionBatch& b) { b.length = 0; });
   refused([](Setting&, RegressionBatch& b) { b.length = std::int64_t{1} << 41; });

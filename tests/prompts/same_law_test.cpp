@@ -32,7 +32,7 @@ RegressionTask task() {
   task.token_root = 0.9 * normals(kD, kD, 300);
   task.query_root = Matrix::Identity(kD, kD);
   task.prior_root = 0.8 * Matrix::Identity(kD, kD);
-  task.noise = 0.5;
+  task.noise_deviation = 0.5;
   return task;
 }
 

@@ -24,6 +24,9 @@ struct RegressionBatches {
   Execution execution = {.threads = 1};  ///< of one batch; sweeps share the cores over runs
 };
 
+/// What a prompt of a step costs, in tokens: its own, and its algebra.
+double cost_of(const RegressionBatches& batches);
+
 /// factor · mean (o - y_q)² over the prompts k n, ..., (k + 1) n - 1 for step k and n prompts, and its
 /// gradient in (U, v), laid out as in regression_problem.hpp: exact in law, and the same bits for every
 /// Execution. The error of the value is not estimated (zero): a batch is a step, not a measurement; the risks

@@ -15,7 +15,7 @@ struct RegressionProblem {
   Matrix covariance;        ///< Σ, d x d
   Matrix query_covariance;  ///< Σ_q
   Matrix prior_covariance;  ///< Ω
-  double noise = 0;         ///< τ², a variance
+  double noise_variance = 0;  ///< τ²
   double score_scale = 1;   ///< γ
 
   Eigen::Index dimension() const { return covariance.rows(); }

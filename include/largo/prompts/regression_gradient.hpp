@@ -19,7 +19,7 @@ struct RegressionTask {
   Matrix token_root;       ///< C, d x d
   Matrix query_root;       ///< C_q, d x d
   Matrix prior_root;       ///< P, d x d
-  double noise = 0;        ///< τ, a standard deviation
+  double noise_deviation = 0;  ///< τ
   double score_scale = 1;  ///< c
 };
 

@@ -19,6 +19,11 @@ StepSchedule inverse_time_steps(double size, double half_after);
 /// η_k = η_N + (η - η_N)(1 + cos(πk/N))/2 for k < N, η_N from there on. N >= 1; η_N may be zero.
 StepSchedule cosine_steps(double size, std::int64_t steps, double last_size = 0);
 
+enum class Schedule : std::uint8_t { constant, inverse_time, cosine };
+
+/// One of these for `steps` steps, the first of this size: inverse time halves it after a tenth of them.
+StepSchedule make_schedule(Schedule schedule, double size, std::int64_t steps);
+
 /// η_0 + ... + η_{steps-1}, the time of the flow that as many steps follow; steps >= 1. Exact up to 2^20 of
 /// them; of more, some stand for their neighbours.
 double duration_of(const StepSchedule& size, std::int64_t steps);

@@ -13,8 +13,8 @@
 
 namespace largo {
 
-/// One run: what it draws, where it stands, and where its state is saved (empty: nowhere).
-struct EngineDescent {
+/// One descent: what it draws, where it stands, and where its state is saved (empty: nowhere).
+struct RegressionDescent {
   RegressionBatches batches = {};
   DescentState state = {};
   std::filesystem::path checkpoint = {};
@@ -29,7 +29,7 @@ class DescentEngine : public Engine {
   /// options.progress is called with the share of all work done. Stopped when options.execution.stop is set,
   /// with the checkpoints of that moment. InputError for what the device cannot do.
   virtual void descend(const RegressionProblem& problem, Parametrisation parameters,
-                       const DescentOptions& options, std::vector<EngineDescent>& runs) const = 0;
+                       const DescentOptions& options, std::vector<RegressionDescent>& runs) const = 0;
 };
 
 }  // namespace largo

@@ -28,7 +28,7 @@ void add_setting(Hash& hash, const TrainingPlan& plan) {
     hash.add(*matrix);
   }
   hash.add(plan.start);
-  hash.add(problem.noise);
+  hash.add(problem.noise_variance);
   hash.add(problem.score_scale);
 }
 
@@ -83,10 +83,7 @@ std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
   if (plan.seeds > 1 && plan.random_start) {
     hash.add(plan.random_start(plan.batches.seed + static_cast<std::uint64_t>(plan.seeds - 1)));
   }
-  const auto& methods = plan.methods;
-  if (std::find(methods.begin(), methods.end(), TrainingMethod::descent) != methods.end()) {
-    add_descent(hash, plan);
-  }
+  if (has(plan, TrainingMethod::descent)) add_descent(hash, plan);
   return hash.value();
 }
 

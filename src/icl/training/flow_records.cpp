@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "icl/training/path_distance.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/general_risk.hpp"

@@ -5,8 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "icl/training/comparison.hpp"
 #include "icl/training/flow_records.hpp"
-#include "icl/training/path_distance.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"

@@ -13,13 +13,12 @@
 
 #include <fmt/core.h>
 
-#include "icl/training/descent_runs.hpp"
+#include "icl/training/comparison.hpp"
+#include "icl/training/descents.hpp"
 #include "icl/training/flow_runs.hpp"
-#include "icl/training/measured_noise.hpp"
-#include "icl/training/path_distance.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "icl/training/run_exchange.hpp"
-#include "icl/training/training_jobs.hpp"
+#include "icl/training/training_state.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
 #include "runtime/linked_stop.hpp"
@@ -50,21 +49,15 @@ void check(const TrainingPlan& plan) {
     fail(kName, "seeds", static_cast<double>(plan.seeds),
          fmt::format("at least 1 and at most {}, and the last one below 2^64", kMostSeeds));
   }
-  const auto& methods = plan.methods;
-  if (std::find(methods.begin(), methods.end(), TrainingMethod::descent) == methods.end()) return;
+  if (!has(plan, TrainingMethod::descent)) return;
   if (!plan.descent.step_size) fail(kName, "descents need a step size");
   for (const double L : plan.lengths) {
-    if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L > 1e15)) {
-      fail(kName, "length", L, "a whole number between 1 and 1e15 for descents, or inf");
+    if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L >= kLongestDescent)) {
+      fail(kName, "length", L,
+           fmt::format("a whole number from 1 to below {:g} for descents, or inf", kLongestDescent));
     }
   }
 }
-
-// The plan of a seed, and what its runs are compared with.
-struct SeedPlan {
-  TrainingPlan plan;
-  std::shared_ptr<const LimitFlows> limits;
-};
 
 // A device takes descents alone.
 Execution without_device(Execution execution) {
@@ -72,28 +65,28 @@ Execution without_device(Execution execution) {
   return execution;
 }
 
-// With the limits of those seeds that `jobs` have.
-std::vector<SeedPlan> seed_plans(const TrainingPlan& plan, const std::vector<TrainingJob>& jobs,
-                                 const Execution& execution) {
-  std::vector<SeedPlan> plans;
-  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) {
-    plans.push_back({plan_of_seed(plan, seed), {}});
-    plans.back().plan.batches.execution.stop = execution.stop;  // within a long batch, too
-  }
-  std::shared_ptr<const LimitFlows> of_all;
-  for (const TrainingJob& job : jobs) {
-    SeedPlan& one = plans[job.seed];
-    if (one.limits != nullptr) continue;
-    if (of_all == nullptr || flows_have_seeds(plan)) {
-      of_all = std::make_shared<const LimitFlows>(limit_flows(one.plan, without_device(execution)));
-    }
-    one.limits = of_all;
-  }
+std::vector<TrainingPlan> plans_of_seeds(const TrainingPlan& plan) {
+  std::vector<TrainingPlan> plans;
+  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) plans.push_back(plan_of_seed(plan, seed));
   return plans;
 }
 
-// Momentum and Adam have another clock than the flow.
-bool comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
+// The flows of the infinite prompt for each seed that `states` have, with which their runs are compared.
+using Limits = std::vector<std::shared_ptr<const LimitFlows>>;
+Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<TrainingState>& states,
+                 const Execution& execution) {
+  Limits limits(plans.size());
+  std::shared_ptr<const LimitFlows> latest;
+  for (const TrainingState& state : states) {
+    if (limits[state.seed] != nullptr) continue;
+    const TrainingPlan& plan = plans[state.seed];
+    if (latest == nullptr || flows_have_seeds(plan)) {
+      latest = std::make_shared<const LimitFlows>(limit_flows(plan, without_device(execution)));
+    }
+    limits[state.seed] = latest;
+  }
+  return limits;
+}
 
 // make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
 // others, which save what they have, and its error is the one to report: of several, that of the first run.
@@ -124,90 +117,109 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   if (stopped) throw Stopped();
 }
 
-std::vector<TrainingRun> make_runs(const std::vector<SeedPlan>& seeds, const std::vector<TrainingJob>& jobs,
-                                   const std::function<void(double share)>& progress,
+// The share of all descents that is done, from the shares of each.
+class DescentProgress {
+ public:
+  DescentProgress(const std::vector<TrainingState>& states, const std::function<void(double share)>& show)
+      : show_(show) {
+    for (const TrainingState& state : states) {
+      work_ += cost_of(state);
+      if (state.method == TrainingMethod::descent) ++left_;
+    }
+  }
+
+  /// `before` is the share of this descent that was shown last.
+  void add(const TrainingState& state, double share, double& before) {
+    if (!show_) return;
+    const std::lock_guard lock(mutex_);
+    done_ += cost_of(state) * (share - std::exchange(before, share));
+    if (share == 1) --left_;
+    show_(left_ == 0 ? 1 : std::min(done_ / work_, 1.0));  // sums are rounded
+  }
+
+ private:
+  const std::function<void(double share)>& show_;
+  double work_ = 0, done_ = 0;
+  std::size_t left_ = 0;
+  std::mutex mutex_;
+};
+
+std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans, std::vector<TrainingState>& states,
+                                   const std::function<void(double share)>& show,
                                    const Execution& execution) {
-  std::vector<PlannedDescent> descents(jobs.size());
-  std::vector<PlannedDescent*> all;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (jobs[i].method != TrainingMethod::descent) continue;
-    descents[i] = prepare_descent(seeds[jobs[i].seed].plan, jobs[i].attention, jobs[i].L);
-    all.push_back(&descents[i]);
+  const Limits limits = limits_of(plans, states, execution);
+  std::vector<TrainingState*> descents;
+  for (TrainingState& state : states) {
+    if (state.method != TrainingMethod::descent) continue;
+    begin_descent(plans[state.seed], state);
+    descents.push_back(&state);
   }
   const bool on_device = execution.device != nullptr;
-  if (on_device) descend_on_device(all, progress, execution);
-  double work = 0, done = 0;
-  std::size_t ended = 0;
-  for (const TrainingJob& job : jobs) work += cost_of(job);
-  std::mutex mutex;
-  const std::vector<std::size_t> order = order_of(jobs);
-  std::vector<TrainingRun> runs(jobs.size());
+  if (on_device) descend_on_device(plans.front(), descents, show, execution);
+  DescentProgress progress(states, show);
+  std::vector<TrainingRun> runs(states.size());
   LinkedStop stop(execution.stop);
-  make_all(order, execution, stop, [&](std::size_t i, const Execution& inner) {
-    const TrainingJob& job = jobs[i];
-    const auto& [plan, limits] = seeds[job.seed];
-    if (job.method == TrainingMethod::flow) {
-      runs[i] = flow_run(plan, job.attention, job.L, *limits, inner);
+  make_all(order_of(states), execution, stop, [&](std::size_t i, const Execution& inner) {
+    TrainingState& state = states[i];
+    const TrainingPlan& plan = plans[state.seed];
+    const LimitFlows& limit = *limits[state.seed];
+    if (state.method == TrainingMethod::flow) {
+      runs[i] = flow_run(plan, state.attention, state.L, limit, inner);
       return;
     }
-    double mine = 0;
-    const auto show = [&](double share) {
-      if (!progress || on_device) return;
-      const std::lock_guard lock(mutex);
-      done += cost_of(job) * (share - mine);
-      mine = share;
-      if (share == 1) ++ended;
-      progress(ended == all.size() ? 1 : std::min(done / work, 1.0));  // sums are rounded
-      stop.look();
-    };
-    runs[i] = descent_run(descents[i], show, inner);
-    if (comparable(plan)) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limits->exact);
+    if (!on_device) {
+      double shown = 0;
+      descend_here(
+          plan, state,
+          [&](double share) {
+            progress.add(state, share, shown);
+            stop.look();
+          },
+          inner);
+    }
+    runs[i] = descent_run(plan, state);
+    if (is_comparable(plan)) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit.exact);
   });
   return runs;
 }
 
-void compare(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
-             const Execution& execution) {
-  run.to_flow = path_distance(plan.problem, run, flow);
-  run.noise = measured_noise(plan, run, flow, execution);
-  NoisePrediction prediction = predicted_noise(plan, run, flow, execution);
-  run.predicted_noise = prediction.noise;
-  run.no_prediction = std::move(prediction.reason);
-}
-
 // Those of `mine`.
-void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<TrainingJob>& jobs,
+void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<TrainingState>& states,
                         const std::vector<std::size_t>& mine, std::vector<TrainingRun>& runs,
                         const Execution& execution) {
   const bool have_seeds = flows_have_seeds(plans.front());
-  const auto setting_of = [&](const TrainingJob& job) {
-    return std::tuple(job.attention, job.L, have_seeds ? job.seed : 0);
+  const auto setting_of = [&](const TrainingState& state) {
+    return std::tuple(state.attention, state.L, have_seeds ? state.seed : 0);
   };
   std::map<std::tuple<AttentionKind, double, std::size_t>, std::size_t> flows;
-  for (std::size_t k = 0; k < jobs.size(); ++k) {
-    if (jobs[k].method == TrainingMethod::flow) flows[setting_of(jobs[k])] = k;
+  for (std::size_t k = 0; k < states.size(); ++k) {
+    if (states[k].method == TrainingMethod::flow) flows[setting_of(states[k])] = k;
   }
   Execution inner = without_device(execution);
   inner.threads = 1;
   parallel_for(std::ssize(mine), execution, [&](std::ptrdiff_t at) {
     const std::size_t i = mine[static_cast<std::size_t>(at)];
-    const TrainingPlan& plan = plans[jobs[i].seed];
-    if (jobs[i].method != TrainingMethod::descent || !comparable(plan)) return;
-    const auto flow = flows.find(setting_of(jobs[i]));
-    if (flow != flows.end()) compare(plan, runs[i], runs[flow->second], inner);
+    const TrainingPlan& plan = plans[states[i].seed];
+    if (states[i].method != TrainingMethod::descent || !is_comparable(plan)) return;
+    const auto flow = flows.find(setting_of(states[i]));
+    if (flow != flows.end()) compare_with_flow(plan, runs[i], runs[flow->second], inner);
   });
 }
 
 // What a run of another process has in common with those of this one.
-void describe(const TrainingPlan& plan, const TrainingJob& job, TrainingRun& run) {
-  run.L = job.L;
-  run.attention = job.attention;
+void describe(const TrainingPlan& plan, const TrainingState& state, TrainingRun& run) {
+  run.L = state.L;
+  run.attention = state.attention;
   run.seed = plan.batches.seed;
-  run.method = job.method;
-  run.map = job.method == TrainingMethod::flow ? map_of_flow(plan) : map_of(plan);
+  run.method = state.method;
+  run.map = state.method == TrainingMethod::flow ? map_of_flow(plan) : map_of(plan);
 }
 
 }  // namespace
+
+bool has(const TrainingPlan& plan, TrainingMethod method) {
+  return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
+}
 
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
   TrainingPlan one = plan;
@@ -222,33 +234,33 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
   check_same_on_all(plan, execution);
-  const std::vector<TrainingJob> jobs = jobs_of(plan);
-  const std::vector<int> owners = owners_of(jobs, execution);
+  const std::vector<TrainingState> states = states_of(plan);
+  const std::vector<int> owners = owners_of(states, execution);
   const int self = execution.ranks == nullptr ? 0 : execution.ranks->rank();
   std::vector<std::size_t> mine;
-  std::vector<TrainingJob> my_jobs;
+  std::vector<TrainingState> my_states;
   double cost = 0;
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
+  for (std::size_t i = 0; i < states.size(); ++i) {
     if (owners[i] != self) continue;
     mine.push_back(i);
-    my_jobs.push_back(jobs[i]);
-    cost += cost_of(jobs[i]);
+    my_states.push_back(states[i]);
+    cost += cost_of(states[i]);
   }
-  std::vector<TrainingRun> runs(jobs.size());
+  const std::vector<TrainingPlan> plans = plans_of_seeds(plan);
+  std::vector<TrainingRun> runs(states.size());
   watch_work(execution, cost, plan.progress, [&](const Execution& own, const ShowShare& show) {
     make_folder(plan.checkpoints);
-    const std::vector<SeedPlan> seeds = seed_plans(plan, my_jobs, own);
-    std::vector<TrainingRun> made = make_runs(seeds, my_jobs, show, own);
+    std::vector<TrainingPlan> stoppable = plans;
+    for (TrainingPlan& one : stoppable) one.batches.execution.stop = own.stop;  // within a long batch, too
+    std::vector<TrainingRun> made = make_runs(stoppable, my_states, show, own);
     for (std::size_t k = 0; k < mine.size(); ++k) runs[mine[k]] = std::move(made[k]);
   });
-  std::vector<TrainingPlan> plans;
-  for (std::int64_t seed = 0; seed < plan.seeds; ++seed) plans.push_back(plan_of_seed(plan, seed));
-  for (std::size_t i = 0; i < jobs.size(); ++i) {
-    if (owners[i] != self) describe(plans[jobs[i].seed], jobs[i], runs[i]);
+  for (std::size_t i = 0; i < states.size(); ++i) {
+    if (owners[i] != self) describe(plans[states[i].seed], states[i], runs[i]);
   }
   exchange_runs(runs, owners, RunPart::course, execution);
   watch_work(execution, cost, {}, [&](const Execution& own, const ShowShare&) {
-    compare_with_flows(plans, jobs, mine, runs, own);
+    compare_with_flows(plans, states, mine, runs, own);
   });
   exchange_runs(runs, owners, RunPart::beside_flow, execution);
   return runs;

@@ -1,5 +1,6 @@
 // Training by gradient flow on the invariant set: where it ends, and how far it is from the infinite
 // prompt's.
+#include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/train.hpp"
 #include "studies/quantities/icl_parameters.hpp"
 
@@ -23,20 +24,19 @@ class IclFlow final : public Quantity {
 
  protected:
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
-    TrainingPlan plan;
-    plan.problem = problem_of(inputs);
-    const InvariantPoint start = start_of(inputs, plan.problem);
-    plan.start = Vector(start.A.size() + 1);
-    plan.start << start.A.reshaped(), start.b;
-    plan.attention = {attention_of(inputs)};
-    plan.lengths = {inputs.number("L")};
-    plan.flow.relative_tolerance = flow_tolerance(inputs, kTolerance);
-    plan.flow.absolute_tolerance = 1e-3 * plan.flow.relative_tolerance;
-    if (const auto time = inputs.given_number("time")) plan.flow.end = *time;
-    const TrainingRun run = train(plan, execution).at(0);
+    TrainingRequest request;
+    request.function = name();
+    request.problem = problem_of(inputs);
+    request.start = start_of(inputs, request.problem);
+    request.attention = {attention_of(inputs)};
+    request.lengths = {inputs.number("L")};
+    request.parameters = Parametrisation::invariant;
+    request.tolerance = flow_tolerance(inputs, kTolerance);
+    request.time = inputs.given_number("time");
+    const TrainingRun run = train(make_training_plan(request).plan, execution).at(0);
     return {UnitResult(run.final_risk),
             run.to_limit_flow ? UnitResult(run.to_limit_flow->parameters.value) : UnitResult(),
-            UnitResult(run.last.v[plan.problem.dimension()])};
+            UnitResult(run.last.v[request.problem.dimension()])};
   }
   bool bounds_errors(const UnitInputs&) const override { return false; }  // it is that of a step
 };

@@ -1,5 +1,7 @@
 #include "studies/quantities/icl_parameters.hpp"
 
+#include "largo/icl/training/make_training_plan.hpp"
+
 #include <iterator>
 
 #include "largo/runtime/check.hpp"
@@ -54,7 +56,7 @@ AttentionKind attention_of(const UnitInputs& inputs) {
 
 double flow_tolerance(const UnitInputs& inputs, double otherwise) {
   const double tolerance = inputs.tolerance().value_or(otherwise);
-  if (!(tolerance >= 1e-13 && tolerance <= 1e-2)) {
+  if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
     fail("icl", "tolerance", tolerance, "between 1e-13 and 0.01");
   }
   return tolerance;

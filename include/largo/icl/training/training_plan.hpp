@@ -23,6 +23,8 @@ namespace largo {
 enum class TrainingMethod : std::uint8_t { flow, descent };
 
 inline constexpr std::int64_t kMostSeeds = 4096;  ///< of a plan: all runs are in memory at its end
+/// Descents draw every token of their prompts: these have fewer tokens than this.
+inline constexpr double kLongestDescent = 1e12;
 
 struct TrainingPlan {
   RegressionProblem problem;
@@ -50,6 +52,8 @@ struct TrainingPlan {
   std::filesystem::path checkpoints = {};
   std::function<void(double share)> progress = {};  ///< of descents, which take the time; on the first rank
 };
+
+bool has(const TrainingPlan& plan, TrainingMethod method);
 
 /// Suprema over time up to where the shorter of two paths ends.
 struct PathDistance {

@@ -1,10 +1,14 @@
-#include "icl/training/measured_noise.hpp"
+#include "icl/training/comparison.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include <fmt/core.h>
 
+#include "icl/prediction_distance.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/runtime/check.hpp"
 
@@ -26,8 +30,8 @@ bool has_one_size(const DescentOptions& descent) {
   return true;
 }
 
-}  // namespace
-
+// Mean and deviation over the records of the last fifth of one run, against the flow. Their error is not
+// estimated: records are correlated over the time in which steps forget, and one run sees few rare batches.
 DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                             const Execution& execution) {
   // Over the same nodes for both: differences of neighbours are far more accurate than either.
@@ -46,8 +50,14 @@ DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, co
   return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
 }
 
-namespace {
+struct NoisePrediction {
+  std::optional<DescentNoise> noise;
+  std::string reason;  // why there is none
+};
 
+// Of descent_noise() where the flow is at the end of the run's time. There is none where the sizes of steps
+// differ, where the flow is shorter, has not come to rest or repels steps of that size, and for more than
+// 512 parameters.
 NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                         const Execution& execution) {
   const DescentOptions& descent = plan.descent;
@@ -87,15 +97,40 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
 
 }  // namespace
 
-NoisePrediction predicted_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
-                                const Execution& execution) {
+PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two) {
+  const Eigen::Index d = problem.dimension();
+  // A flow that ended where it is stationary stays there.
+  const double ends[] = {one.path.end(), two.path.end()};
+  const double horizon = one.stationary && two.stationary ? std::max(ends[0], ends[1])
+                         : one.stationary                 ? ends[1]
+                         : two.stationary                 ? ends[0]
+                                                          : std::min(ends[0], ends[1]);
+  const PredictionDistance predictions(problem);
+  PathDistance distance;
+  distance.parameters = largest_distance(one.path, two.path, horizon, [&](const Vector& x, const Vector& y) {
+    const RegressionParameters p = to_parameters(one.map->map(x), d), q = to_parameters(two.map->map(y), d);
+    return std::hypot((p.U - q.U).leftCols(d).norm(), (p.v - q.v).norm());
+  });
+  distance.predictions = largest_distance(one.path, two.path, horizon, [&](const Vector& x, const Vector& y) {
+    return predictions(to_parameters(one.map->map(x), d), to_parameters(two.map->map(y), d));
+  });
+  return distance;
+}
+
+bool is_comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
+
+void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
+                       const Execution& execution) {
+  run.to_flow = path_distance(plan.problem, run, flow);
+  run.noise = measured_noise(plan, run, flow, execution);
   try {
-    return predict(plan, run, flow, execution);
+    NoisePrediction prediction = predict(plan, run, flow, execution);
+    run.predicted_noise = prediction.noise;
+    run.no_prediction = std::move(prediction.reason);
   } catch (const Stopped&) {
     throw;
   } catch (const InputError& error) {  // must not cost the run
-    return {{}, error.what()};
+    run.no_prediction = error.what();
   }
 }
-
 }  // namespace largo

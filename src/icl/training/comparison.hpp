@@ -1,0 +1,20 @@
+// How far runs are apart, and what a descent leaves above the flow that it follows.
+#pragma once
+
+#include "largo/icl/training/training_plan.hpp"
+#include "largo/runtime/execution.hpp"
+
+namespace largo {
+
+/// Whether descents have the clock of the flow: momentum and Adam have another.
+bool is_comparable(const TrainingPlan& plan);
+
+/// Up to where the shorter of two paths ends, or, where it is stationary and stays, the longer. Looked at at
+/// the steps of both.
+PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two);
+
+/// Fills in what a descent says beside the flow at its length: distance, noise, and predicted noise.
+void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
+                       const Execution& execution);
+
+}  // namespace largo

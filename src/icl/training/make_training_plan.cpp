@@ -1,0 +1,241 @@
+#include "largo/icl/training/make_training_plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "largo/icl/named_problem.hpp"
+#include "largo/runtime/check.hpp"
+
+namespace largo {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+bool has_finite(const std::vector<double>& lengths) {
+  return std::any_of(lengths.begin(), lengths.end(), [](double L) { return std::isfinite(L); });
+}
+
+// Of one run, as measured: some factor of two from the truth.
+double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, double L) {
+  const double tokens = kind == AttentionKind::softmax ? L : 0;
+  const auto d = static_cast<double>(plan.problem.dimension());
+  double seconds = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
+                   (0.6e-6 + 3e-9 * tokens);
+  seconds += 0.6e-3 * (1 + d * d / 30);  // the risk at its end, and its path
+  if (has(plan, TrainingMethod::flow)) seconds += 17e-3 * (1 + d * d / 30);  // its noise, and that predicted
+  return seconds;
+}
+
+class PlanMaker {
+ public:
+  explicit PlanMaker(const TrainingRequest& request) : request_(request) {}
+
+  PlannedTraining make() {
+    plan().problem = request_.problem;
+    plan().methods = request_.methods;
+    plan().nodes = {request_.nodes, request_.seed};
+    plan().checkpoints = request_.checkpoints;
+    set_attention_and_lengths();
+    set_start();
+    if (!descends()) refuse_options_of_descents();
+    set_descent();
+    set_flow();
+    if (descends() && !is_plain()) {
+      warn(
+          "momentum and adam have a clock of their own: their paths are not compared with the flow at their "
+          "length");
+    }
+    return std::move(made_);
+  }
+
+ private:
+  TrainingPlan& plan() { return made_.plan; }
+  void warn(std::string text) { made_.warnings.push_back(std::move(text)); }
+  bool descends() const { return has(made_.plan, TrainingMethod::descent); }
+  bool is_plain() const { return request_.optimiser.value_or(Optimiser::plain) == Optimiser::plain; }
+
+  /// The caller's name of an option: "--step-size" or "step_size".
+  std::string name(std::string option) const {
+    if (request_.prefix.empty()) std::replace(option.begin(), option.end(), '-', '_');
+    return request_.prefix + option;
+  }
+  [[noreturn]] void refuse(const char* option, double value, const std::string& requirement) const {
+    fail(request_.function, name(option), value, requirement);
+  }
+
+  void set_attention_and_lengths() {
+    plan().attention = request_.attention;
+    if (plan().attention.empty()) {
+      plan().attention = {AttentionKind::softmax};
+      if (request_.published) plan().attention.push_back(AttentionKind::linear);
+    }
+    std::vector<double> lengths = request_.lengths;
+    if (lengths.empty()) {
+      lengths = request_.published ? published_lengths() : std::vector<double>{10, 100, 1000, kInfinity};
+    }
+    for (const double L : lengths) {
+      if (std::find(plan().lengths.begin(), plan().lengths.end(), L) == plan().lengths.end()) {
+        plan().lengths.push_back(L);
+      }
+    }
+    if (!descends()) return;
+    if (!has_finite(lengths) && !has(plan(), TrainingMethod::flow)) {
+      fail(request_.function, name("L"), "inf",
+           "finite for sgd, which draws prompts; train inf with the method flow");
+    }
+    for (const double L : plan().lengths) {
+      if (std::isinf(L)) warn("sgd draws prompts: L = inf is trained by flow alone");
+      if (std::isfinite(L) && (L != std::floor(L) || L >= kLongestDescent)) {
+        refuse("L", L, fmt::format("whole and below {:g} for sgd, which draws the tokens", kLongestDescent));
+      }
+    }
+  }
+
+  void set_start() {
+    const Eigen::Index d = plan().problem.dimension();
+    plan().parameters = request_.parameters.value_or(request_.published ? Parametrisation::factored
+                                                                        : Parametrisation::invariant);
+    if (plan().parameters == Parametrisation::factored) {
+      if (request_.start) {
+        fail(request_.function,
+             fmt::format("{} and {} start the invariant set; factored parameters start at random ({})",
+                         name("alpha"), name("theta"), name("seed")));
+      }
+      plan().random_start = [d](std::uint64_t seed) { return random_factored_start(d, seed); };
+      plan().start = plan().random_start(request_.seed);
+      return;
+    }
+    const InvariantPoint start =
+        request_.start ? *request_.start : named_start(plan().problem, {}, "identity", request_.prefix);
+    for (std::string& text : start_warnings(plan().problem, start)) warn(std::move(text));
+    Vector values(d * d + 1);
+    values << start.A.reshaped(), start.b;
+    plan().start = plan().parameters == Parametrisation::merged ? invariant_map(d)->map(values) : values;
+  }
+
+  void refuse_options_of_descents() const {
+    // The published flows go as far as its descents do.
+    const bool paced = !request_.published;
+    const std::pair<const char*, bool> given[] = {
+        {"batch", request_.batch.has_value()},
+        {"optimizer", request_.optimiser.has_value()},
+        {"kernel", request_.kernel.has_value()},
+        {"checkpoints", !request_.checkpoints.empty()},
+        {"steps", paced && request_.steps.has_value()},
+        {"step-size", paced && request_.step_size.has_value()},
+        {"schedule", paced && request_.schedule.has_value()},
+        {"quick", paced && request_.quick},
+    };
+    for (const auto& [option, is_given] : given) {
+      if (!is_given) continue;
+      fail(request_.function, fmt::format("{} is for sgd: add sgd to {}", name(option), name("method")));
+    }
+    if (request_.seeds != 1) {
+      refuse("seeds", static_cast<double>(request_.seeds),
+             fmt::format("1 for flows, which draw no prompts; or add sgd to {}", name("method")));
+    }
+  }
+
+  void set_descent() {
+    const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
+    if (request_.seeds > 1 && request_.seed > last - static_cast<std::uint64_t>(request_.seeds - 1)) {
+      fail(request_.function, name("seed"), fmt::format("{}", request_.seed),
+           fmt::format("at most 2^64 - {} with {} {}", request_.seeds, name("seeds"), request_.seeds));
+    }
+    const std::int64_t usual = request_.published ? kPublishedSteps : kDefaultSteps;
+    const std::int64_t steps = request_.steps.value_or(request_.quick ? usual / 100 : usual);
+    const double size =
+        request_.step_size.value_or(request_.published ? kPublishedStepSize : kDefaultStepSize);
+    if (steps < 1) refuse("steps", static_cast<double>(steps), "at least 1");
+    check_positive(request_.function, name("step-size"), size);
+    plan().descent.steps = steps;
+    plan().descent.step_size = make_schedule(request_.schedule.value_or(Schedule::constant), size, steps);
+    plan().descent.record_every = std::max<std::int64_t>(1, steps / kDescentRecords);
+    plan().descent.optimiser = request_.optimiser.value_or(Optimiser::plain);
+    plan().batches.prompts = request_.batch.value_or(kDefaultBatch);
+    plan().batches.seed = request_.seed;
+    plan().batches.kernel = request_.kernel.value_or(PromptKernel::collapsed);
+    plan().batches.loss_factor = request_.published ? 1 : 0.5;  // the publication has no ½
+    plan().seeds = request_.seeds;
+  }
+
+  void set_flow() {
+    FlowPlan& flow = plan().flow;
+    if (request_.time) {
+      flow.end = *request_.time;
+      if (!(flow.end > 0)) refuse("time", flow.end, "positive");
+    } else if ((descends() || request_.published) && is_plain()) {
+      // A flow to compare with goes as far; adaptive and heavy steps have another clock.
+      flow.end = 2 * plan().batches.loss_factor * duration_of(plan().descent.step_size, plan().descent.steps);
+    }
+    if (plan().parameters != Parametrisation::invariant && std::isinf(flow.end)) {
+      flow.end = kDefaultTime;
+      warn(fmt::format("flows off the invariant set end at t = {:g} ({})", kDefaultTime, name("time")));
+    }
+    if (!request_.tolerance) return;
+    const double tolerance = *request_.tolerance;
+    if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
+      refuse("tolerance", tolerance,
+             fmt::format("between {:g} and {:g}", kLeastTolerance, kLargestTolerance));
+    }
+    flow.relative_tolerance = plan().node_tolerance = tolerance;
+    flow.absolute_tolerance = 1e-3 * tolerance;
+  }
+
+  const TrainingRequest& request_;
+  PlannedTraining made_;
+};
+
+}  // namespace
+
+PlannedTraining make_training_plan(const TrainingRequest& request) { return PlanMaker(request).make(); }
+
+TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
+  TrainingCost cost;
+  const bool invariant = plan.parameters == Parametrisation::invariant;
+  const auto seeds = static_cast<double>(plan.seeds);
+  for (const double L : plan.lengths) {
+    const std::int64_t kinds = std::ssize(plan.attention);
+    if (has(plan, TrainingMethod::flow)) cost.flows += kinds * (invariant ? 1 : plan.seeds);
+    if (!has(plan, TrainingMethod::descent) || std::isinf(L)) continue;
+    cost.descents += kinds * plan.seeds;
+    for (const AttentionKind kind : plan.attention) cost.seconds += seeds * seconds_of_descent(plan, kind, L);
+  }
+  const double size =
+      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
+  const double limits = invariant ? 1 : seeds;                            // flows that runs are compared with
+  cost.seconds += 0.3 * size * size * size * (static_cast<double>(cost.flows) + limits);
+  // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each; every thread has its
+  // own.
+  const double nodes = invariant ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
+  const double width = 8.0 * (3 * static_cast<double>(plan.problem.dimension()) + 6);
+  // A record of a descent is kept with its parameters, again in a path, and twice more with its derivatives
+  // there; vectors have heads, and room to grow. A flow of some 500 steps has up to six derivatives.
+  const auto parameters = static_cast<double>(plan.start.size());
+  const auto records = static_cast<double>(plan.descent.steps / plan.descent.record_every + 2);
+  const double bytes = nodes * width * static_cast<double>(threads) +
+                       static_cast<double>(cost.descents) * records * (8.0 * 4 * parameters + 220) +
+                       (static_cast<double>(cost.flows) + limits) * 500 * (8.0 * 7 * parameters + 220);
+  cost.megabytes = 30 + 1e-6 * bytes;
+  return cost;
+}
+
+std::vector<std::string> start_warnings(const RegressionProblem& problem, const InvariantPoint& start) {
+  std::vector<std::string> warnings;
+  const double largest = largest_admissible_alpha(problem);
+  if (start.b >= largest) {
+    warnings.push_back(fmt::format(
+        "alpha = {:g} is not below {:.6g}: the theorem about the limit of training does not apply", start.b,
+        largest));
+  }
+  if (problem.score_scale < 0) {
+    warnings.emplace_back(
+        "the score scale is negative: the start is on the far side of zero, and the theorem does not apply");
+  }
+  return warnings;
+}
+
+}  // namespace largo

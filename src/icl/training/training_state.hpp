@@ -1,0 +1,37 @@
+// The runs of a plan while they are made.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "icl/training/descent_engine.hpp"
+#include "largo/icl/training/training_plan.hpp"
+#include "largo/runtime/execution.hpp"
+
+namespace largo {
+
+struct TrainingState {
+  TrainingMethod method = TrainingMethod::flow;
+  AttentionKind attention = AttentionKind::softmax;
+  double L = 1;
+  std::size_t seed = 0;            ///< its number among those of the plan
+  RegressionDescent descent = {};  ///< of the method descent
+};
+
+/// No seed changes anything of a flow on the invariant set.
+bool flows_have_seeds(const TrainingPlan& plan);
+
+/// One for each run, in the order of train(), before its first step.
+std::vector<TrainingState> states_of(const TrainingPlan& plan);
+
+/// The cost of a step, see cost_of(RegressionBatches); zero for a flow.
+double cost_of(const TrainingState& state);
+
+/// Flows before descents, and the longest prompts first: so cores are idle least at the end.
+std::vector<std::size_t> order_of(const std::vector<TrainingState>& states);
+
+/// The process that makes each run. Flows and descents are spread evenly, each by themselves: what a flow
+/// costs beside a descent is different on every device.
+std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execution& execution);
+
+}  // namespace largo
