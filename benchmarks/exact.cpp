@@ -11,8 +11,8 @@
 #include "largo/exact/query_average.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/random/streams.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace {
 

@@ -5,10 +5,9 @@
 #include <span>
 #include <vector>
 
-#include "largo/numerics/exact_sum.hpp"
-#include "largo/numerics/log_sum_exp.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/random/streams.hpp"
+#include "numerics/log_sum_exp.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace {
 
@@ -50,6 +49,5 @@ BENCHMARK_CAPTURE(each, largo_normal_inverse, [](In x, Out y) { largo::simd::nor
 BENCHMARK_CAPTURE(each, largo_uniforms, [](In, Out y) { largo::Stream(1, 0).uniforms(0, y); });
 BENCHMARK_CAPTURE(each, largo_normals, [](In, Out y) { largo::Stream(1, 0).normals(0, y); });
 BENCHMARK_CAPTURE(each, largo_log_sum_exp, [](In x, Out y) { y[0] = largo::log_sum_exp(x); });
-BENCHMARK_CAPTURE(each, largo_exact_sum, [](In x, Out y) { y[0] = largo::exact_sum(x); });
 
 }  // namespace

@@ -11,10 +11,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "largo/io/parse_numbers.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
-#include "largo/runtime/closest_name.hpp"
+#include "runtime/closest_name.hpp"
 
 namespace largo {
 namespace {

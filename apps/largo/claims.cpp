@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "figure_data.hpp"
-#include "largo/report/shown_number.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -12,8 +12,8 @@
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/factor.hpp"
-#include "largo/report/shown_number.hpp"
+#include "numerics/factor.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -6,12 +6,12 @@
 #include <fmt/core.h>
 
 #include "claims.hpp"
+#include "estimation/simulated_errors.hpp"
 #include "largo/concentration/concentration_grid.hpp"
-#include "largo/estimation/simulated_errors.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "largo/report/shown_number.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

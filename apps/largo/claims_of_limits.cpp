@@ -12,7 +12,7 @@
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/threshold.hpp"
 #include "largo/random/streams.hpp"
-#include "largo/report/shown_number.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

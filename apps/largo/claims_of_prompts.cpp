@@ -7,8 +7,8 @@
 #include <fmt/core.h>
 
 #include "claims.hpp"
+#include "estimation/simulated_errors.hpp"
 #include "largo/attention/lemma.hpp"
-#include "largo/estimation/simulated_errors.hpp"
 
 namespace largo {
 namespace {

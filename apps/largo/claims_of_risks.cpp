@@ -9,8 +9,8 @@
 #include "claims.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/report/shown_number.hpp"
 #include "plain_excess.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -7,17 +7,15 @@
 
 #include "arguments.hpp"
 #include "icl_options.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/ridge_floor.hpp"
-#include "largo/io/parse_numbers.hpp"
-#include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
 #include "progress.hpp"
 
@@ -65,18 +63,10 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
 
 // The task with covariates and queries of another law, which brings its own covariance.
 PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
-  const Eigen::Index d = problem.dimension();
   if (!problem.covariance.isIdentity(0) || !problem.query_covariance.isIdentity(0)) {
     fail(kName, "--covariates brings its own covariance: give neither --cov nor --query-cov, nor a preset");
   }
-  RegressionLaws laws;
-  laws.covariates = named_law(options.covariates, d, options.arithmetic());
-  check_size(kName, "--covariates dimension", laws.covariates->dimension(), d);
-  laws.prior_root = covariance_root(kName, "--prior", problem.prior_covariance).root;
-  if (problem.noise_variance > 0) {
-    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));
-  }
-  return std::make_shared<RegressionTaskSampler>(laws);
+  return with_covariates(problem, named_law(options.covariates, problem.dimension(), options.arithmetic()));
 }
 
 Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }

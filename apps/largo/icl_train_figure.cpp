@@ -9,8 +9,8 @@
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
 #include "icl_train_seeds.hpp"
-#include "largo/report/shown_number.hpp"
 #include "largo/report/svg.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "largo/io/parse_numbers.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

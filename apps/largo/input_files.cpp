@@ -4,8 +4,8 @@
 
 #include <fmt/core.h>
 
-#include "largo/measures/named_files.hpp"
 #include "largo/runtime/check.hpp"
+#include "measures/named_files.hpp"
 #include "output_files.hpp"
 
 namespace largo {

@@ -10,11 +10,11 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "io/atomic_file.hpp"
+#include "io/csv.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/io/csv.hpp"
-#include "largo/io/parse_numbers.hpp"
 #include "largo/runtime/check.hpp"
 #include "output.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "largo/io/atomic_file.hpp"
+#include "io/atomic_file.hpp"
 #include "largo/runtime/check.hpp"
 #include "pdf.hpp"
 #include "processes.hpp"

@@ -11,13 +11,13 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/report/study_report.hpp"
+#include "io/atomic_file.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
 #include "output_files.hpp"
 #include "processes.hpp"
+#include "report/study_report.hpp"
 #include "report_page.hpp"
 #include "signals.hpp"
 

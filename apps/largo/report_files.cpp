@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "figure_data.hpp"
-#include "largo/io/atomic_file.hpp"
+#include "io/atomic_file.hpp"
 #include "largo/report/svg.hpp"
 #include "largo/runtime/check.hpp"
 #include "pdf.hpp"

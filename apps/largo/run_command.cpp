@@ -11,7 +11,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "largo/io/atomic_file.hpp"
+#include "io/atomic_file.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"

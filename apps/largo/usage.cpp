@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "largo/runtime/closest_name.hpp"
+#include "runtime/closest_name.hpp"
 
 namespace largo {
 namespace {

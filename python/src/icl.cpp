@@ -20,8 +20,6 @@
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/ridge_floor.hpp"
 #include "largo/icl/threshold.hpp"
-#include "largo/measures/gaussian.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "scalars.hpp"
@@ -104,15 +102,7 @@ py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covar
                        const std::vector<double>& lengths, const py::object& point, const py::object& U,
                        const py::object& v, const Text<"attention">& attention, Whole<"draws"> draws,
                        Seed seed, Threads threads, const py::object& progress) {
-  RegressionLaws laws;
-  laws.covariates = to_law({"icl.sampled_risk", "covariates"}, covariates);
-  check_size("icl.sampled_risk", "dimension of the covariates", laws.covariates->dimension(),
-             problem.dimension());
-  laws.prior_root = covariance_root("icl.sampled_risk", "prior", problem.prior_covariance).root;
-  if (problem.noise_variance > 0) {
-    laws.noise = std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));
-  }
-  const auto task = std::make_shared<RegressionTaskSampler>(laws);
+  const PromptTaskPtr task = with_covariates(problem, to_law({"icl.sampled_risk", "covariates"}, covariates));
   const Vector parameters = largo::to_vector(parameters_of(problem.dimension(), point, U, v));
   const AttentionKind kind = kind_of("icl.sampled_risk", attention.value);
   return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) -> Estimate {

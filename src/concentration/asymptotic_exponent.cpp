@@ -7,8 +7,8 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "largo/concentration/log_slope.hpp"
+#include "concentration/log_slope.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "largo/concentration/log_slope.hpp"
+#include "concentration/log_slope.hpp"
 
 #include <cmath>
 #include <vector>

@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "estimation/normal_leaves.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 #include "numerics/portable_math.hpp"
 
 namespace largo {

@@ -7,8 +7,8 @@
 
 #include "estimation/rare_queries.hpp"
 #include "estimation/token_kurtosis.hpp"
-#include "largo/numerics/log_sum_exp.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/log_sum_exp.hpp"
 
 namespace largo {
 namespace {

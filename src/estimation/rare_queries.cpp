@@ -6,8 +6,8 @@
 
 #include "estimation/normal_leaves.hpp"
 #include "estimation/query_limit.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -6,9 +6,9 @@
 #include <boost/math/distributions/students_t.hpp>
 
 #include "estimation/central_moments.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/matrix.hpp"
+#include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {

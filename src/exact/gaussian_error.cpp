@@ -4,8 +4,8 @@
 
 #include "exact/attention_forms.hpp"
 #include "largo/exact/domain.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 

@@ -12,8 +12,8 @@
 #include "exact/query_nodes.hpp"
 #include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "largo/numerics/factor.hpp"
+#include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {

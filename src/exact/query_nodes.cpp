@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "exact/sphere_queries.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

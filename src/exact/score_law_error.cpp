@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "exact/score_law_table.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/score_law_nodes.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

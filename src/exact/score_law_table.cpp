@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
-#include "largo/numerics/log_sum_exp.hpp"
 #include "measures/score_law_nodes.hpp"
+#include "numerics/log_sum_exp.hpp"
 
 namespace largo::score_law_error_detail {
 namespace {

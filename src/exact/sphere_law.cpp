@@ -5,7 +5,7 @@
 #include <numbers>
 #include <vector>
 
-#include "largo/numerics/factor.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

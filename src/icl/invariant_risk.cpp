@@ -7,8 +7,8 @@
 #include "icl/natural_units.hpp"
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

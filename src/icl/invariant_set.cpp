@@ -8,8 +8,8 @@
 #include <fmt/core.h>
 
 #include "icl/risk_statistics.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -59,7 +59,8 @@ NaturalUnits::NaturalUnits(const RegressionProblem& problem)
       score_(unit_of(problem.score_scale)),
       largest_alpha_(largest_admissible_alpha(problem)),
       problem_{problem.covariance / token_ / token_, problem.query_covariance / query_ / query_,
-               problem.prior_covariance / task_ / task_, problem.noise_variance / (token_ * task_) / (token_ * task_),
+               problem.prior_covariance / task_ / task_,
+               problem.noise_variance / (token_ * task_) / (token_ * task_),
                problem.score_scale * query_ * query_} {
   check_range("noise", problem.noise_variance, std::isfinite(problem_.noise_variance));
   check_range(

@@ -5,7 +5,7 @@
 
 #include "icl/polynomial_risk.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/numerics/factor.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 

@@ -6,8 +6,8 @@
 
 #include "icl/natural_units.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

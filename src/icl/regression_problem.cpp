@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "largo/measures/affine.hpp"
+#include "largo/measures/gaussian.hpp"
 #include "largo/measures/independent_pair.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {
@@ -49,6 +51,18 @@ PromptDraw RegressionTaskSampler::draw(const Stream& stream) const {
   const double target = w.dot(query.head(d));
   return {std::make_shared<AffineMeasure>(AffineMeasure::linear_image(std::move(map), base_)),
           std::move(query), target};
+}
+
+PromptTaskPtr with_covariates(const RegressionProblem& problem, MeasurePtr covariates) {
+  check_size("icl", "dimension of the covariates", covariates->dimension(), problem.dimension());
+  RegressionLaws laws;
+  laws.covariates = std::move(covariates);
+  laws.prior_root = covariance_root("icl", "prior", problem.prior_covariance).root;
+  if (problem.noise_variance > 0) {
+    laws.noise =
+        std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));
+  }
+  return std::make_shared<RegressionTaskSampler>(laws);
 }
 
 }  // namespace largo

@@ -6,9 +6,9 @@
 #include <memory>
 #include <span>
 
-#include "largo/numerics/factor.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
+#include "numerics/simd_math.hpp"
 #include "prompts/chi_squared.hpp"
 
 namespace largo {

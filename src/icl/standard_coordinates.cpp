@@ -1,7 +1,7 @@
 #include "icl/standard_coordinates.hpp"
 
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 

@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "largo/numerics/factor.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
+#include "numerics/simd_math.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {

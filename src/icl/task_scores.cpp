@@ -6,8 +6,8 @@
 #include <numbers>
 #include <vector>
 
-#include "largo/numerics/factor.hpp"
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/factor.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "largo/io/csv.hpp"
+#include "io/csv.hpp"
 
 #include <charconv>
 #include <cmath>
@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "io/atomic_file.hpp"
+#include "io/mapped_file.hpp"
 #include "io/text.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/io/mapped_file.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

@@ -8,10 +8,10 @@
 
 #include <fmt/format.h>
 
+#include "io/atomic_file.hpp"
 #include "io/bytes.hpp"
+#include "io/mapped_file.hpp"
 #include "io/write_rows.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/io/mapped_file.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "largo/io/read_matrix.hpp"
+#include "io/read_matrix.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "io/csv.hpp"
 #include "io/text.hpp"
-#include "largo/io/csv.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/io/safetensors.hpp"
 #include "largo/runtime/check.hpp"

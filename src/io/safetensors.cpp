@@ -7,12 +7,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "io/atomic_file.hpp"
 #include "io/bytes.hpp"
+#include "io/half.hpp"
+#include "io/mapped_file.hpp"
 #include "io/text.hpp"
 #include "io/write_rows.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/io/half.hpp"
-#include "largo/io/mapped_file.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

@@ -7,8 +7,8 @@
 
 #include <boost/math/tools/minima.hpp>
 
-#include "largo/numerics/sphere_functions.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/sphere_functions.hpp"
 
 namespace largo {
 namespace {

@@ -4,12 +4,12 @@
 #include <utility>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/factor.hpp"
-#include "largo/numerics/log_sum_exp.hpp"
-#include "largo/numerics/sphere_functions.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law_parts.hpp"
+#include "numerics/factor.hpp"
+#include "numerics/log_sum_exp.hpp"
+#include "numerics/sphere_functions.hpp"
 
 namespace largo {
 namespace {

@@ -7,10 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "largo/numerics/log_sum_exp.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/tilt_kernel.hpp"
+#include "numerics/log_sum_exp.hpp"
 #include "runtime/parallel.hpp"
 
 namespace largo {

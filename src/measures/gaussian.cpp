@@ -4,10 +4,10 @@
 #include <utility>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law_parts.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "largo/measures/token_leaf.hpp"
-#include "largo/numerics/log_sum_exp.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/nesting.hpp"
 #include "measures/sampling.hpp"
+#include "numerics/log_sum_exp.hpp"
 
 namespace largo {
 namespace {

@@ -9,20 +9,20 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "io/parse_numbers.hpp"
+#include "io/read_matrix.hpp"
 #include "largo/io/npy.hpp"
-#include "largo/io/parse_numbers.hpp"
-#include "largo/io/read_matrix.hpp"
 #include "largo/measures/affine.hpp"
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/mixture.hpp"
-#include "largo/measures/named_files.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
-#include "largo/runtime/closest_name.hpp"
 #include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
+#include "runtime/closest_name.hpp"
 
 namespace largo {
 namespace {

@@ -9,11 +9,11 @@
 
 #include <fmt/format.h>
 
-#include "largo/io/parse_numbers.hpp"
-#include "largo/io/read_matrix.hpp"
-#include "largo/measures/named_files.hpp"
+#include "io/parse_numbers.hpp"
+#include "io/read_matrix.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "measures/named_files.hpp"
 
 namespace largo {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "largo/numerics/sphere_functions.hpp"
+#include "numerics/sphere_functions.hpp"
 
 namespace largo {
 

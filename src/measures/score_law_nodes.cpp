@@ -5,8 +5,8 @@
 #include <limits>
 #include <numbers>
 
-#include "largo/numerics/log_sum_exp.hpp"
-#include "largo/numerics/sphere_functions.hpp"
+#include "numerics/log_sum_exp.hpp"
+#include "numerics/sphere_functions.hpp"
 
 namespace largo {
 namespace {

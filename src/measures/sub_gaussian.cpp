@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "largo/measures/measure.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -5,9 +5,9 @@
 #include <limits>
 #include <span>
 
-#include "largo/numerics/double_double.hpp"
-#include "largo/numerics/log_sum_exp.hpp"
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/double_double.hpp"
+#include "numerics/log_sum_exp.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

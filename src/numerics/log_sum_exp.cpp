@@ -1,4 +1,4 @@
-#include "largo/numerics/log_sum_exp.hpp"
+#include "numerics/log_sum_exp.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,8 +8,8 @@
 #include <fmt/format.h>
 
 #include "largo/numerics/simd_level.hpp"
-#include "largo/numerics/simd_math.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/simd_math.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "numerics/log_sum_exp.cpp"

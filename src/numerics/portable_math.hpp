@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 

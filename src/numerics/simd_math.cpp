@@ -1,4 +1,4 @@
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 
 #include <cstddef>
 

@@ -1,4 +1,4 @@
-#include "largo/numerics/sphere_functions.hpp"
+#include "numerics/sphere_functions.hpp"
 
 #include <cmath>
 

@@ -107,7 +107,8 @@ class PromptBlock {
       slope_.row(n)[0] = 2 * difference;
       for (std::size_t j = 0; j < d_; ++j) query_.row(n)[j] *= 2 * difference * task_.score_scale;
       for (double* x : {mean_.row(n), gradient_.row(n)}) {
-        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) + task_.noise_deviation * x[d_];  // y of the token
+        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) +
+                task_.noise_deviation * x[d_];  // y of the token
       }
     }
     transposed_product(query_, count, gradient_, d_, row.data());

@@ -10,7 +10,7 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 #include "random/float_draws.hpp"
 
 HWY_BEFORE_NAMESPACE();

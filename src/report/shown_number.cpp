@@ -1,4 +1,4 @@
-#include "largo/report/shown_number.hpp"
+#include "report/shown_number.hpp"
 
 #include <cmath>
 #include <cstdlib>

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/report/shown_number.hpp"
+#include "report/shown_number.hpp"
 
 namespace largo {
 namespace {

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "largo/report/study_report.hpp"
 #include "largo/studies/study_table.hpp"
 #include "report/study_figure.hpp"
+#include "report/study_report.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {

@@ -1,4 +1,4 @@
-#include "largo/runtime/closest_name.hpp"
+#include "runtime/closest_name.hpp"
 
 #include <algorithm>
 #include <cctype>

@@ -9,8 +9,8 @@
 #include "io/parse_toml.hpp"
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
-#include "largo/runtime/closest_name.hpp"
 #include "largo/studies/study.hpp"
+#include "runtime/closest_name.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "largo/io/parse_numbers.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/runtime/execution.hpp"
 #include "largo/studies/study_row.hpp"

@@ -9,8 +9,8 @@
 
 #include <fmt/format.h>
 
-#include "largo/measures/named_files.hpp"
 #include "largo/runtime/check.hpp"
+#include "measures/named_files.hpp"
 #include "runtime/sha256.hpp"
 #include "studies/quantity.hpp"
 #include "studies/study_json.hpp"

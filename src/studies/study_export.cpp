@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "largo/io/parse_numbers.hpp"
+#include "io/parse_numbers.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "runtime/distribute.hpp"

@@ -9,9 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "io/atomic_file.hpp"
+#include "io/mapped_file.hpp"
 #include "io/text.hpp"
-#include "largo/io/atomic_file.hpp"
-#include "largo/io/mapped_file.hpp"
 #include "largo/io/safetensors.hpp"
 #include "runtime/sha256.hpp"
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 #include "training/natural_sizes.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "largo/numerics/factor.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <span>
 
-#include "largo/numerics/simd_math.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

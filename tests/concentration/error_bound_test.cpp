@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "largo/concentration/log_slope.hpp"
+#include "concentration/log_slope.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "largo/concentration/concentration_summary.hpp"
-#include "largo/numerics/factor.hpp"
 #include "layers.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "largo/estimation/simulated_errors.hpp"
+#include "estimation/simulated_errors.hpp"
 
 #include <gtest/gtest.h>
 

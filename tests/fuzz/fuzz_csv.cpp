@@ -1,5 +1,5 @@
 // The input as CSV text, in a buffer of exactly its size.
-#include "largo/io/csv.hpp"
+#include "io/csv.hpp"
 
 #include <cmath>
 #include <vector>

@@ -6,8 +6,8 @@
 #include <numbers>
 #include <random>
 
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -11,9 +11,9 @@
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "largo/io/atomic_file.hpp"
+#include "io/atomic_file.hpp"
 
 #include <csignal>
 

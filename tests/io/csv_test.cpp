@@ -1,4 +1,4 @@
-#include "largo/io/csv.hpp"
+#include "io/csv.hpp"
 
 #include <clocale>
 #include <random>

@@ -1,4 +1,4 @@
-#include "largo/io/mapped_file.hpp"
+#include "io/mapped_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

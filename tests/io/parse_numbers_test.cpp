@@ -1,4 +1,4 @@
-#include "largo/io/parse_numbers.hpp"
+#include "io/parse_numbers.hpp"
 
 #include <limits>
 #include <string>

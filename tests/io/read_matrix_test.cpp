@@ -1,9 +1,9 @@
-#include "largo/io/read_matrix.hpp"
+#include "io/read_matrix.hpp"
 
 #include <cmath>
 
 #include "fixtures.hpp"
-#include "largo/io/csv.hpp"
+#include "io/csv.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/io/safetensors.hpp"
 

@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "largo/measures/named_files.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
+#include "measures/named_files.hpp"
 
 namespace largo {
 namespace {

@@ -1,5 +1,5 @@
 // sphere_tilt() against the power series of the Bessel function in 100 digits.
-#include "largo/numerics/sphere_functions.hpp"
+#include "numerics/sphere_functions.hpp"
 
 #include <cmath>
 #include <limits>

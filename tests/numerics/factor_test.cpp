@@ -1,4 +1,4 @@
-#include "largo/numerics/factor.hpp"
+#include "numerics/factor.hpp"
 
 #include <gtest/gtest.h>
 

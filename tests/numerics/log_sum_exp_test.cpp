@@ -1,4 +1,4 @@
-#include "largo/numerics/log_sum_exp.hpp"
+#include "numerics/log_sum_exp.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "largo/numerics/simd_math.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo {
 namespace {

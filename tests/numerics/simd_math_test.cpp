@@ -1,6 +1,6 @@
 // Accuracy against 50 digits, edge values, equality of the bits at every SIMD level, every remainder and
 // every misalignment. Because all levels give the same bits, the accuracy is measured once.
-#include "largo/numerics/simd_math.hpp"
+#include "numerics/simd_math.hpp"
 
 #include <bit>
 #include <cmath>

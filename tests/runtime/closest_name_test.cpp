@@ -1,5 +1,5 @@
 // What was meant by a misspelt name.
-#include "largo/runtime/closest_name.hpp"
+#include "runtime/closest_name.hpp"
 
 #include <gtest/gtest.h>
 

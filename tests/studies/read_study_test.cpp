@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "largo/runtime/check.hpp"
-#include "largo/runtime/closest_name.hpp"
+#include "runtime/closest_name.hpp"
 #include "studies/studies.hpp"
 
 namespace largo::testing {

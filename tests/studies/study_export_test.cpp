@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "largo/report/study_report.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
+#include "report/study_report.hpp"
 #include "studies/sqlite.hpp"
 #include "studies/studies.hpp"
 

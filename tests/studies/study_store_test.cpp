@@ -8,10 +8,10 @@
 #include <optional>
 #include <thread>
 
-#include "largo/report/study_report.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
+#include "report/study_report.hpp"
 #include "studies/store.hpp"
 #include "studies/studies.hpp"
 

@@ -12,11 +12,11 @@
 namespace largo {
 
 struct RegressionProblem {
-  Matrix covariance;        ///< Σ, d x d
-  Matrix query_covariance;  ///< Σ_q
-  Matrix prior_covariance;  ///< Ω
+  Matrix covariance;          ///< Σ, d x d
+  Matrix query_covariance;    ///< Σ_q
+  Matrix prior_covariance;    ///< Ω
   double noise_variance = 0;  ///< τ²
-  double score_scale = 1;   ///< γ
+  double score_scale = 1;     ///< γ
 
   Eigen::Index dimension() const { return covariance.rows(); }
   /// ½ E y_q² = ½ tr ΩΣ_q: the risk of predicting zero.

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "largo/icl/prompt_task.hpp"
+#include "largo/icl/regression_problem.hpp"
 
 namespace largo {
 
@@ -33,5 +34,9 @@ class RegressionTaskSampler final : public PromptTask {
   RegressionLaws laws_;
   MeasurePtr base_;  // of (x, ε), or of x
 };
+
+/// The tasks and the noise of a problem, with covariates and queries of another law, which brings its own
+/// covariance. InputError where the dimensions differ.
+PromptTaskPtr with_covariates(const RegressionProblem& problem, MeasurePtr covariates);
 
 }  // namespace largo

@@ -16,11 +16,11 @@
 namespace largo {
 
 struct RegressionTask {
-  Matrix token_root;       ///< C, d x d
-  Matrix query_root;       ///< C_q, d x d
-  Matrix prior_root;       ///< P, d x d
+  Matrix token_root;           ///< C, d x d
+  Matrix query_root;           ///< C_q, d x d
+  Matrix prior_root;           ///< P, d x d
   double noise_deviation = 0;  ///< τ
-  double score_scale = 1;  ///< c
+  double score_scale = 1;      ///< c
 };
 
 /// Merged parameters: U is (d+1) x (d+1), v the row of values that makes the prediction.

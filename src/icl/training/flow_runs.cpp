@@ -13,8 +13,8 @@
 #include "largo/icl/invariant_set.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/numerics/factor.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {

@@ -16,8 +16,8 @@
 #include <limits>
 #include <span>
 
-#include "largo/numerics/double_double.hpp"
 #include "largo/runtime/matrix.hpp"
+#include "numerics/double_double.hpp"
 
 namespace largo {
 
