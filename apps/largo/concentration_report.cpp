@@ -34,7 +34,7 @@ Json slopes_json(const Three& slopes) {
 }
 
 Json to_json(const ConcentrationRow& row) {
-  Json json{{"sigma", row.scale}, {"L", length_json(row.L)}, {"method", name_of(row.method)}};
+  Json json{{"sigma", row.scale}, {"L", number_json(row.L)}, {"method", name_of(row.method)}};
   json["output"] = to_json(row.output, row.method);
   json["gradient_V"] = to_json(row.gradient_V, row.method);
   if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
@@ -52,7 +52,7 @@ Json to_json(const BoundReport& bound, double sub_gaussian) {
             {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
   if (bound.verdict.worst_ratio > 0) {
     json["worst"] = {{"sigma", bound.verdict.worst.sigma / sub_gaussian},
-                     {"L", length_json(bound.verdict.worst.L)}};
+                     {"L", number_json(bound.verdict.worst.L)}};
   }
   return json;
 }
@@ -155,7 +155,7 @@ Json to_json(const ConcentrationReport& report) {
   json["fit"] = std::move(fit);
   for (const TolerancePoint& point : report.tolerated) {
     Json answer{{"sigma", point.scale}, {"tolerance", report.tolerance}};
-    answer["L"] = point.length ? length_json(point.length->L) : Json(nullptr);
+    answer["L"] = point.length ? number_json(point.length->L) : Json(nullptr);
     if (point.length) answer["value"] = point.length->value;
     json["tolerance"].push_back(std::move(answer));
   }

@@ -78,7 +78,7 @@ Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
   const auto risk = [&](AttentionKind kind) {
     return regression_risk(problem, kind, L, parameters, nodes, options.execution());
   };
-  Json row{{"L", length_json(L)}};
+  Json row{{"L", number_json(L)}};
   row["softmax"] = to_json(risk(AttentionKind::softmax));
   row["linear"] = {{"value", risk(AttentionKind::linear).value}};
   if (std::isinf(L) || L == std::floor(L)) {
@@ -90,7 +90,7 @@ Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
 
 Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const RegressionProblem& problem,
                  const Vector& parameters, double L) {
-  Json row{{"L", length_json(L)}};
+  Json row{{"L", number_json(L)}};
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, options.seed};
     const RiskPoint point = PromptRisk(setting, options.draws, options.execution()).at(parameters);

@@ -34,13 +34,13 @@ void run_threshold(const ThresholdOptions& options) {
     plan.trained = [&](double, double) { line.show(std::min(0.95, ++tried / 12.0)); };
     found = threshold(problem, options.epsilon, start, plan, options.execution());
   }
-  Json json{{"epsilon", options.epsilon}, {"L", length_json(found.L)}, {"risk", found.risk}};
+  Json json{{"epsilon", options.epsilon}, {"L", number_json(found.L)}, {"risk", found.risk}};
   json["limit"] = found.limit;
   json["attention"] = options.attention;
-  if (found.before.L > 0) json["before"] = {{"L", length_json(found.before.L)}, {"risk", found.before.risk}};
+  if (found.before.L > 0) json["before"] = {{"L", number_json(found.before.L)}, {"risk", found.before.risk}};
   json["tried"] = Json::array();
   for (const TrainedRisk& one : found.tried) {
-    json["tried"].push_back({{"L", length_json(one.L)}, {"risk", one.risk}});
+    json["tried"].push_back({{"L", number_json(one.L)}, {"risk", one.risk}});
   }
   if (!notes.empty()) json["warnings"] = notes;
   if (options.json) return print_json(json);

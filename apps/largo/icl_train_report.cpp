@@ -21,7 +21,7 @@ Json distance_json(const PathDistance& distance) {
 
 Json run_json(const TrainReport& report, const TrainingRun& run) {
   Json json{
-      {"L", length_json(run.L)}, {"attention", name_of(run.attention)}, {"method", name_of(run.method)},
+      {"L", number_json(run.L)}, {"attention", name_of(run.attention)}, {"method", name_of(run.method)},
       {"seed", run.seed},        {"final_risk", run.final_risk.value},  {"risk_error", run.final_risk.error}};
   if (run.record_error) json["record_error"] = *run.record_error;
   const Eigen::Index d = report.plan.problem.dimension();

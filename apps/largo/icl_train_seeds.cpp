@@ -87,7 +87,7 @@ std::vector<SeedSummary> summarise_seeds(const std::vector<TrainingRun>& runs) {
 
 Json to_json(const SeedSummary& summary) {
   Json json{
-      {"L", length_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
+      {"L", number_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
   if (summary.final_risk) json["final_risk"] = to_json(*summary.final_risk);
   if (summary.flow_risk) json["flow_risk"] = *summary.flow_risk;
   if (summary.excess) json["excess"] = to_json(*summary.excess);

@@ -94,7 +94,7 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
 Json to_json(const SoftmaxMoments& moments) {
   Json json;
   json["s"] = moments.s;
-  json["L"] = length_json(moments.L);
+  json["L"] = number_json(moments.L);
   Json errors;
   for (const Field& field : kFields) {
     json[field.name] = (moments.*field.estimate).value;

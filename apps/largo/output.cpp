@@ -1,24 +1,10 @@
 #include "output.hpp"
 
 #include <cmath>
-#include <stdexcept>
 
 #include <fmt/core.h>
 
 namespace largo {
-
-void check_numbers(const Json& json) {
-  if (json.is_number_float() && !std::isfinite(json.get<double>())) {
-    throw std::runtime_error("a result is not finite; nothing was written");
-  }
-  if (json.is_structured()) {
-    for (const Json& item : json) check_numbers(item);
-  }
-}
-
-std::string to_text(const Json& json, int indent) {
-  return json.dump(indent, ' ', false, Json::error_handler_t::replace);
-}
 
 Json to_json(const ConstMatrixRef& matrix) {
   Json rows = Json::array();
@@ -32,14 +18,6 @@ Json to_json(const ConstMatrixRef& matrix) {
 
 Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
   return to_json(Matrix(values.reshaped<Eigen::RowMajor>(rows, columns)));
-}
-
-Json number_json(double value) { return std::isinf(value) ? Json("inf") : Json(value); }
-
-Json length_json(double L) {
-  constexpr double kWholeUpTo = 0x1p53;
-  const bool whole = L < kWholeUpTo && L == std::floor(L);
-  return whole ? Json(static_cast<std::int64_t>(L)) : number_json(L);
 }
 
 void print_json(const Json& json) {

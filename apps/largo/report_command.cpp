@@ -17,8 +17,8 @@
 #include "output.hpp"
 #include "output_files.hpp"
 #include "processes.hpp"
+#include "report/page.hpp"
 #include "report/study_report.hpp"
-#include "report_page.hpp"
 #include "signals.hpp"
 
 namespace largo {
@@ -88,7 +88,7 @@ void run_report(ReportOptions options) {
     extent = {table.units, std::ssize(table.rows)};
     std::string command = fmt::format("largo report {}", options.store);
     if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
-    write_text(kName, options.out, report_page(Json::parse(report_data(table, command, options.x))));
+    write_text(kName, options.out, report_page(study_report(table, command, options.x)));
   }
   if (options.json) return print_rows(options.store, execution);
   for (const std::string& file : {options.csv, options.out}) {

@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "figure_data.hpp"
 #include "io/atomic_file.hpp"
 #include "largo/report/svg.hpp"
 #include "largo/runtime/check.hpp"
@@ -67,16 +66,16 @@ void check_report_folder(const char* command, const std::filesystem::path& folde
   AtomicFile(command, figures / "figure.svg");  // can files be made there?
 }
 
-void write_report(const char* command, const std::filesystem::path& folder, const std::vector<Claim>& claims,
-                  const ReportTexts& texts) {
+void write_report(const char* command, const std::filesystem::path& folder,
+                  const std::vector<ReportSection>& claims, const ReportTexts& texts) {
   make_folder(command, folder / "figures");
   std::deque<AtomicFile> files;
   const auto add = [&](const std::filesystem::path& file, const std::string& text) {
     files.emplace_back(command, file).write(text);
   };
   std::vector<std::string> ids;
-  for (const Claim& claim : claims) {
-    for (const ClaimFigure& figure : claim.figures) {
+  for (const ReportSection& claim : claims) {
+    for (const ReportFigure& figure : claim.figures) {
       // A paper has captions of its own.
       const std::string bare = to_svg({.panels = figure.figure.panels});
       add(figure_file(folder, figure.id, "svg"), to_svg(figure.figure));

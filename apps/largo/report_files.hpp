@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "claims.hpp"
 #include "output.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 
@@ -23,7 +23,7 @@ struct ReportTexts {
 /// there until the last is in place, report.html, there is no report.html; who kills the program then leaves
 /// no page that fits neither its figures nor its data. Figures of an earlier report that this one does not
 /// have are removed.
-void write_report(const char* command, const std::filesystem::path& folder, const std::vector<Claim>& claims,
-                  const ReportTexts& texts);
+void write_report(const char* command, const std::filesystem::path& folder,
+                  const std::vector<ReportSection>& claims, const ReportTexts& texts);
 
 }  // namespace largo

@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "arguments.hpp"
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "command.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
@@ -17,34 +17,15 @@
 #include "pdf.hpp"
 #include "processes.hpp"
 #include "progress.hpp"
+#include "report/page.hpp"
+#include "report/shown_number.hpp"
 #include "report_files.hpp"
-#include "report_page.hpp"
 #include "run_facts.hpp"
 
 namespace largo {
 namespace {
 
 constexpr const char* kName = "reproduce";
-constexpr const char* kTrainedClaim = "published";
-
-constexpr struct {
-  const char* id;
-  Claim (*check)(const ClaimOptions&);
-} kClaims[] = {{"lemma", lemma_claim},
-               {"exact-error", exact_error_claim},
-               {"other-laws", other_laws_claim},
-               {"averaged-exponent", exponent_claim},
-               {"audit", audit_claim},
-               {"bounds", bounds_claim},
-               {"softmax-linear", softmax_linear_claim},
-               {"infinite-limit", infinite_limit_claim},
-               {"transfer", transfer_claim},
-               {"threshold", threshold_claim},
-               {"risk-ratio", risk_ratio_claim},
-               {"slow-limit", slow_limit_claim},
-               {kTrainedClaim, published_claim},
-               {"other-covariates", other_covariates_claim}};
-
 struct ReproduceOptions : CommonOptions {
   bool quick = false;
   bool full = false;
@@ -61,8 +42,7 @@ std::string command_line(const ReproduceOptions& options, const std::vector<std:
   return line;
 }
 
-Json page_data(const ReproduceOptions& options, const Json& report, std::size_t held) {
-  const std::size_t count = report["claims"].size();
+std::string introduction(const ReproduceOptions& options, std::size_t held, std::size_t count) {
   std::string intro = fmt::format(
       "{} of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt Regime: a "
       "Measure-based "
@@ -82,10 +62,54 @@ Json page_data(const ReproduceOptions& options, const Json& report, std::size_t 
       "Errors are squared distances of the two. In training, A and b are the blocks of U and V that matter "
       "for "
       "in-context linear regression, R is its risk and Σ the covariance of its covariates.";
-  return {{"kind", "reproduce"},          {"title", "The large-prompt limit of softmax attention"},
-          {"intro", std::move(intro)},    {"version", report["version"]},
-          {"command", report["command"]}, {"seed", report["seed"]},
-          {"sections", report["claims"]}};
+  return intro;
+}
+
+std::string cell_text(const ReportCell& cell) {
+  if (const double* number = std::get_if<double>(&cell.value)) return shown(*number, 6);
+  const std::string* text = std::get_if<std::string>(&cell.value);
+  return text != nullptr ? *text : "";
+}
+
+// Columns: the names of UTF-8 characters have bytes that are not shown.
+std::size_t shown_width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
+void print_row(const std::vector<std::string>& cells, const std::vector<std::size_t>& widths) {
+  std::string line = " ";
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    line += ' ';
+    line.append(widths[i] - shown_width(cells[i]), ' ');
+    line += cells[i];
+  }
+  fmt::print("{}\n", line);
+}
+
+void print_table(const ReportTable& table) {
+  std::vector<std::vector<std::string>> texts{table.columns};
+  for (const auto& row : table.rows) {
+    texts.emplace_back();
+    for (const ReportCell& cell : row) texts.back().push_back(cell_text(cell));
+  }
+  std::vector<std::size_t> widths(table.columns.size(), 0);
+  for (const auto& row : texts) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], shown_width(row[i]) + 1);
+  }
+  fmt::print("  {}\n", table.title);
+  for (const auto& row : texts) print_row(row, widths);
+}
+
+void print(const ReportSection& claim) {
+  fmt::print("{} ({}): {}\n  {}\n", claim.title, claim.source, claim.statement, claim.computed);
+  for (const ReportNumber& number : claim.numbers) {
+    fmt::print("  {}: {}{}\n", number.label, shown(number.value, 4),
+               number.limit ? fmt::format(" (tolerance {})", shown(*number.limit)) : "");
+  }
+  for (const ReportTable& table : claim.tables) print_table(table);
+  fmt::print("  verdict: {}{}\n\n", name_of(*claim.verdict),
+             claim.reason.empty() ? "" : fmt::format(" ({})", claim.reason));
 }
 
 void run_reproduce(const ReproduceOptions& options) {
@@ -103,38 +127,42 @@ void run_reproduce(const ReproduceOptions& options) {
   const Json run = run_facts(options);                    // the time of the beginning
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kName, folder);
-  std::vector<Claim> claims;
+  std::vector<ReportSection> claims;
   {
     ProgressLine line("claims");
-    const auto count = std::count_if(std::begin(kClaims), std::end(kClaims),
-                                     [&](const auto& claim) { return wanted(claim.id); });
-    for (const auto& claim : kClaims) {
+    const auto count = std::count_if(all_claims().begin(), all_claims().end(),
+                                     [&](const NamedClaim& claim) { return wanted(claim.id); });
+    for (const NamedClaim& claim : all_claims()) {
       if (!wanted(claim.id)) continue;
       claims.push_back(claim.check(settings));
+      claims.back().command = command_line(options, {claim.id});
       line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
     }
   }
-  Json report;
-  report["version"] = kVersion;
-  report["seed"] = options.seed;
   std::vector<std::string> only;  // each once, in our order
-  for (const Claim& claim : claims) only.push_back(claim.id);
-  report["command"] = command_line(options, options.only.empty() ? options.only : only);
-  for (const Claim& claim : claims) {
-    report["claims"].push_back(to_json(claim));
-    report["claims"].back()["command"] = command_line(options, {claim.id});
-  }
-  check_numbers(report);
-  const auto held = static_cast<std::size_t>(std::count_if(
-      claims.begin(), claims.end(), [](const Claim& claim) { return claim.verdict == Verdict::holds; }));
+  for (const ReportSection& claim : claims) only.push_back(claim.id);
+  const auto held =
+      static_cast<std::size_t>(std::count_if(claims.begin(), claims.end(), [](const ReportSection& claim) {
+        return claim.verdict == Verdict::holds;
+      }));
+  const Report report{.kind = "reproduce",
+                      .title = "The large-prompt limit of softmax attention",
+                      .intro = introduction(options, held, claims.size()),
+                      .version = kVersion,
+                      .command = command_line(options, options.only.empty() ? options.only : only),
+                      .seed = options.seed,
+                      .sections = claims};
+  Json json{{"version", report.version}, {"seed", report.seed}, {"command", report.command}};
+  for (const ReportSection& claim : claims) json["claims"].push_back(to_json(claim));
+  check_numbers(json);
   const std::string page = (folder / "report.html").string();
   if (first_process()) {
-    write_report(kName, folder, claims, {report, run, report_page(page_data(options, report, held), run)});
+    write_report(kName, folder, claims, {json, run, report_page(report, run)});
   }
   if (options.json) {
-    print_json(report);
+    print_json(json);
   } else {
-    for (const Claim& claim : claims) print(claim);
+    for (const ReportSection& claim : claims) print(claim);
     fmt::print("{} of {} {}. Report: {} (figures and data beside it)\n", held, claims.size(),
                claims.size() > 1 ? "claims hold" : "claim holds", page);
     if (!has_fonts())
@@ -157,7 +185,7 @@ void add_reproduce_command(CLI::App& app) {
       "cuda a minute)");
   command->add_option("--out", options->out, "folder for the report")->capture_default_str();
   std::vector<std::string> ids;
-  for (const auto& claim : kClaims) ids.emplace_back(claim.id);
+  for (const NamedClaim& claim : all_claims()) ids.emplace_back(claim.id);
   command->add_option("--only", options->only, "some of the claims, by name")
       ->delimiter(',')
       ->check(one_of(ids));

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "report/shown_number.hpp"
+#include "studies/study_json.hpp"
 
 namespace largo {
 namespace {
@@ -22,9 +23,8 @@ constexpr double kSeenError = 1e-3;         // relative: a smaller one is thinne
 constexpr double kLogFrom = 20;             // largest over smallest value
 
 // As many digits as a figure, or its tip, can show.
-StudyJson drawn(double value) {
-  if (!std::isfinite(value)) return number_value_json(value);
-  return number_value_json(std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr));
+double drawn(double value) {
+  return std::isfinite(value) ? std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr) : value;
 }
 
 std::string named(const ReportAxis& axis, const StudyValue& value) {
@@ -41,25 +41,24 @@ class View {
         log_y_(log_y()),
         band_(has_band()) {}
 
-  /// "caption", "panels", "slider" and "x" of the figure.
-  void add_to(StudyJson& json) const {
-    json["caption"] = statement_of(table_, layout_, result_);
-    json["x"] = layout_.x->name;
+  ReportFigure make() const {
+    ReportFigure figure;
+    figure.figure.caption = statement_of(table_, layout_, result_);
+    figure.x = layout_.x->name;
     if (!layout_.slider) {
-      json["panels"] = StudyJson::array({panel(std::nullopt)});
-      return;
+      figure.figure.panels = {panel(std::nullopt)};
+      return figure;
     }
     const std::size_t of_frame = curves() * std::min(layout_.x->values.size(), of_curve());
     const std::vector<StudyValue> settings =
         spread(layout_.slider->values, std::min(kMostSettings, std::max<std::size_t>(1, points_ / of_frame)));
-    json["panels"] = StudyJson::array({panel(settings.front())});
-    StudyJson slider{
-        {"label", layout_.slider->name}, {"values", StudyJson::array()}, {"panels", StudyJson::array()}};
+    figure.figure.panels = {panel(settings.front())};
+    figure.slider = FigureSlider{.label = layout_.slider->name};
     for (const StudyValue& setting : settings) {
-      slider["values"].push_back(value_json(setting));
-      slider["panels"].push_back(StudyJson::array({panel(setting)}));
+      figure.slider->values.push_back(std::get<double>(setting));
+      figure.slider->panels.push_back({panel(setting)});
     }
-    json["slider"] = std::move(slider);
+    return figure;
   }
 
  private:
@@ -94,8 +93,7 @@ class View {
 
   std::size_t of_curve() const { return std::clamp(points_ / curves(), kFewOfCurve, kMostOfCurve); }
 
-  StudyJson curve(const StudyValue& which, const std::optional<StudyValue>& setting,
-                  std::size_t color) const {
+  Curve curve(const StudyValue& which, const std::optional<StudyValue>& setting, std::size_t color) const {
     std::vector<std::pair<double, StudyResult>> points;
     for (const StudyRow& row : table_.rows) {
       if (!shown(row) || (layout_.curves && row.inputs[layout_.curves->parameter] != which)) continue;
@@ -104,37 +102,34 @@ class View {
     }
     std::stable_sort(points.begin(), points.end(),
                      [](const auto& one, const auto& other) { return one.first < other.first; });
-    StudyJson json{{"label", layout_.curves ? named(*layout_.curves, which) : ""},
-                   {"x", StudyJson::array()},
-                   {"y", StudyJson::array()}};
+    Curve curve;
+    if (layout_.curves) curve.label = named(*layout_.curves, which);
+    curve.color = static_cast<int>(color);
     for (const auto& [x, result] : spread(points, of_curve())) {
-      json["x"].push_back(drawn(x));
-      json["y"].push_back(drawn(result.value));
+      curve.x.push_back(drawn(x));
+      curve.y.push_back(drawn(result.value));
       if (!band_) continue;
       const double error = std::isnan(result.error) ? 0 : result.error;
-      json["low"].push_back(drawn(result.value - error));
-      json["high"].push_back(drawn(result.value + error));
+      curve.low.push_back(drawn(result.value - error));
+      curve.high.push_back(drawn(result.value + error));
     }
-    json["style"] = "line";
-    json["color"] = color;
-    return json;
+    return curve;
   }
 
-  StudyJson panel(const std::optional<StudyValue>& setting) const {
-    StudyJson json{{"title", setting ? named(*layout_.slider, *setting) : ""},
-                   {"x_label", layout_.x->name},
-                   {"y_label", table_.results[result_]},
-                   {"log_x", log_spaced(*layout_.x)},
-                   {"log_y", log_y_},
-                   {"curves", StudyJson::array()},
-                   {"notes", StudyJson::array()}};
+  Panel panel(const std::optional<StudyValue>& setting) const {
+    Panel panel;
+    if (setting) panel.title = named(*layout_.slider, *setting);
+    panel.x_label = layout_.x->name;
+    panel.y_label = table_.results[result_];
+    panel.log_x = log_spaced(*layout_.x);
+    panel.log_y = log_y_;
     const std::vector<StudyValue> which =
         layout_.curves ? spread(layout_.curves->values, kMostCurves) : std::vector<StudyValue>(1);
     for (std::size_t i = 0; i < which.size(); ++i) {
-      StudyJson one = curve(which[i], setting, i);
-      if (!one["x"].empty()) json["curves"].push_back(std::move(one));
+      Curve one = curve(which[i], setting, i);
+      if (!one.x.empty()) panel.curves.push_back(std::move(one));
     }
-    return json;
+    return panel;
   }
 
   const StudyTable& table_;
@@ -168,14 +163,13 @@ std::string statement_of(const StudyTable& table, const ReportLayout& layout, st
   return fmt::format("{}.", text);
 }
 
-StudyJson report_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result) {
+ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts,
+                          std::size_t result) {
   const std::size_t points = kMostPoints / (table.results.size() * layouts.size());
-  StudyJson figure{{"id", table.results[result]}};
-  View(table, layouts.front(), result, points).add_to(figure);
+  ReportFigure figure = View(table, layouts.front(), result, points).make();
+  figure.id = table.results[result];
   for (const ReportLayout& layout : layouts.subspan(1)) {
-    StudyJson view;
-    View(table, layout, result, points).add_to(view);
-    figure["views"].push_back(std::move(view));
+    figure.views.push_back(View(table, layout, result, points).make());
   }
   return figure;
 }

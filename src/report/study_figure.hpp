@@ -5,8 +5,8 @@
 #include <span>
 #include <string>
 
+#include "report/report.hpp"
 #include "report/study_layout.hpp"
-#include "studies/study_json.hpp"
 
 namespace largo {
 
@@ -16,8 +16,7 @@ std::string shown_value(const StudyValue& value);
 /// "output against L, a curve for each sigma."
 std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result);
 
-/// The figure as docs/report.md has it, with a view for each of the layouts; they have an x axis, the first
-/// is shown at first.
-StudyJson report_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
+/// With a view for each of the layouts, which have an x axis; the first is shown at first.
+ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
 
 }  // namespace largo

@@ -1,14 +1,14 @@
-// The data of a study's report page: for each result a figure and a table.
+#include "report/study_report.hpp"
+
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
-#include "largo/studies/study_table.hpp"
 #include "report/study_figure.hpp"
-#include "report/study_report.hpp"
 #include "studies/study_json.hpp"
 
 namespace largo {
@@ -16,70 +16,67 @@ namespace {
 
 constexpr std::size_t kMostRows = 500;  // of a table; all are in the CSV
 
-// Those of the parameters that vary.
-StudyJson varying_inputs(const StudyTable& table, const StudyRow& row) {
-  StudyJson cells = StudyJson::array();
+ReportCell number_cell(double value) { return std::isnan(value) ? ReportCell() : ReportCell(value); }
+
+// The values of the parameters that vary.
+std::vector<ReportCell> varying_inputs(const StudyTable& table, const StudyRow& row) {
+  std::vector<ReportCell> cells;
   for (const std::string& name : table.axes) {
     const auto at = std::find(table.parameters.begin(), table.parameters.end(), name);
-    cells.push_back(value_json(row.inputs[static_cast<std::size_t>(at - table.parameters.begin())]));
+    cells.emplace_back(row.inputs[static_cast<std::size_t>(at - table.parameters.begin())]);
   }
   return cells;
 }
 
-// Units about which something was said: which, and what. Null where there are none.
-StudyJson said_of_units(const StudyTable& table, const std::string& command, std::string StudyRow::*what,
-                        StudyJson section) {
-  StudyJson columns = table.axes, rows = StudyJson::array();
-  columns.push_back("message");
+// Fills in the units about which something was said: which, and what. Nothing where there are none.
+std::optional<ReportSection> said_of_units(const StudyTable& table, std::string StudyRow::*what,
+                                           ReportSection section) {
+  ReportTable units;
+  units.columns = table.axes;
+  units.columns.emplace_back("message");
   std::size_t count = 0;
   for (const StudyRow& row : table.rows) {
     if ((row.*what).empty() || ++count > kMostRows) continue;
-    rows.push_back(varying_inputs(table, row));
-    rows.back().push_back(row.*what);
+    units.rows.push_back(varying_inputs(table, row));
+    units.rows.back().emplace_back(row.*what);
   }
-  if (count == 0) return nullptr;
-  const std::string title =
-      count > kMostRows ? fmt::format("The first {} of them", kMostRows) : "All of them";
-  section["computed"] = fmt::format("{} of {} units of {}.", count, table.units, table.quantity);
-  section["numbers"] = StudyJson::array();
-  section["tables"] = StudyJson::array({{{"title", title}, {"columns", columns}, {"rows", rows}}});
-  section["figures"] = StudyJson::array();
-  section["command"] = command;
+  if (count == 0) return std::nullopt;
+  units.title = count > kMostRows ? fmt::format("The first {} of them", kMostRows) : "All of them";
+  section.computed = fmt::format("{} of {} units of {}.", count, table.units, table.quantity);
+  section.tables.push_back(std::move(units));
   return section;
 }
 
-StudyJson failures(const StudyTable& table, const std::string& command) {
-  return said_of_units(table, command, &StudyRow::message,
-                       {{"id", "failures"},
-                        {"title", "Failed units"},
-                        {"statement", "Units that have no results, and what was said about them."}});
+std::optional<ReportSection> failures(const StudyTable& table) {
+  return said_of_units(table, &StudyRow::message,
+                       {.id = "failures",
+                        .title = "Failed units",
+                        .statement = "Units that have no results, and what was said about them."});
 }
 
-StudyJson warnings(const StudyTable& table, const std::string& command) {
-  return said_of_units(table, command, &StudyRow::warning,
-                       {{"id", "warnings"},
-                        {"title", "Units with a warning"},
-                        {"statement", "Sampled units whose errors may be too small, and why."}});
+std::optional<ReportSection> warnings(const StudyTable& table) {
+  return said_of_units(table, &StudyRow::warning,
+                       {.id = "warnings",
+                        .title = "Units with a warning",
+                        .statement = "Sampled units whose errors may be too small, and why."});
 }
 
-class Section {
+// One result of a study as a section.
+class ResultSection {
  public:
-  Section(const StudyTable& table, const std::vector<ReportLayout>& layouts, std::size_t result)
+  ResultSection(const StudyTable& table, const std::vector<ReportLayout>& layouts, std::size_t result)
       : table_(table), layouts_(layouts), result_(result) {}
 
-  StudyJson json(const std::string& command) const {
+  ReportSection make() const {
     const std::string& name = table_.results[result_];
-    StudyJson section{{"id", name}, {"title", name}};
-    section["statement"] = layouts_.size() > 1
-                               ? fmt::format("{} over {}.", name, fmt::join(table_.axes, ", "))
-                               : statement_of(table_, layouts_.front(), result_);
-    section["computed"] =
+    ReportSection section{.id = name, .title = name};
+    section.statement = layouts_.size() > 1 ? fmt::format("{} over {}.", name, fmt::join(table_.axes, ", "))
+                                            : statement_of(table_, layouts_.front(), result_);
+    section.computed =
         fmt::format("{} of {} units of {}{}.", table_.rows.size(), table_.units, table_.quantity, fixed());
-    section["numbers"] = numbers();
-    section["tables"] = StudyJson::array({rows()});
-    section["figures"] = StudyJson::array();
-    if (layouts_.front().x) section["figures"].push_back(report_figure(table_, layouts_, result_));
-    section["command"] = command;
+    section.numbers = numbers();
+    section.tables.push_back(rows());
+    if (layouts_.front().x) section.figures.push_back(study_figure(table_, layouts_, result_));
     return section;
   }
 
@@ -89,7 +86,7 @@ class Section {
   // What is the same everywhere.
   std::string fixed() const {
     std::string text;
-    const StudyJson configuration = StudyJson::parse(table_.configuration);
+    const Json configuration = Json::parse(table_.configuration);
     for (const auto& [key, value] : configuration.at("settings").items()) {
       const std::string said = value.is_boolean() ? to_text(value) : shown_value(value_of(value));
       text += fmt::format("{}{} = {}", text.empty() ? ": " : ", ", key, said);
@@ -97,43 +94,39 @@ class Section {
     return text;
   }
 
-  StudyJson numbers() const {
+  std::vector<ReportNumber> numbers() const {
     double least = HUGE_VAL, most = -HUGE_VAL;
+    double failed = 0, warned = 0;
     for (const StudyRow& row : table_.rows) {
+      failed += row.message.empty() ? 0 : 1;
+      warned += row.warning.empty() ? 0 : 1;
       if (std::isnan(of(row).value)) continue;
       least = std::min(least, of(row).value);
       most = std::max(most, of(row).value);
     }
-    StudyJson list = StudyJson::array();
-    if (least <= most) {
-      list.push_back({{"label", "smallest"}, {"value", number_value_json(least)}});
-      list.push_back({{"label", "largest"}, {"value", number_value_json(most)}});
-    }
-    const auto failed = std::count_if(table_.rows.begin(), table_.rows.end(),
-                                      [](const StudyRow& row) { return !row.message.empty(); });
-    if (failed > 0) list.push_back({{"label", "failed units"}, {"value", failed}});
-    const auto warned = std::count_if(table_.rows.begin(), table_.rows.end(),
-                                      [](const StudyRow& row) { return !row.warning.empty(); });
-    if (warned > 0) list.push_back({{"label", "units with a warning"}, {"value", warned}});
+    std::vector<ReportNumber> list;
+    if (least <= most) list = {{"smallest", least}, {"largest", most}};
+    if (failed > 0) list.push_back({"failed units", failed});
+    if (warned > 0) list.push_back({"units with a warning", warned});
     return list;
   }
 
-  StudyJson rows() const {
-    StudyJson columns = table_.axes;
-    columns.push_back(table_.results[result_]);
-    columns.push_back("error");
-    StudyJson list = StudyJson::array();
+  ReportTable rows() const {
+    ReportTable table;
+    table.title = table_.rows.size() > kMostRows
+                      ? fmt::format("The first {} of {} units", kMostRows, table_.rows.size())
+                      : "All units";
+    table.columns = table_.axes;
+    table.columns.push_back(table_.results[result_]);
+    table.columns.emplace_back("error");
     for (const StudyRow& row : table_.rows) {
-      if (list.size() == kMostRows) break;
-      StudyJson cells = varying_inputs(table_, row);
-      cells.push_back(row.message.empty() ? number_value_json(of(row).value) : StudyJson("failed"));
-      cells.push_back(number_value_json(of(row).error));
-      list.push_back(std::move(cells));
+      if (table.rows.size() == kMostRows) break;
+      std::vector<ReportCell> cells = varying_inputs(table_, row);
+      cells.push_back(row.message.empty() ? number_cell(of(row).value) : ReportCell("failed"));
+      cells.push_back(number_cell(of(row).error));
+      table.rows.push_back(std::move(cells));
     }
-    const std::string title = table_.rows.size() > kMostRows
-                                  ? fmt::format("The first {} of {} units", kMostRows, table_.rows.size())
-                                  : "All units";
-    return {{"title", title}, {"columns", columns}, {"rows", list}};
+    return table;
   }
 
   const StudyTable& table_;
@@ -143,26 +136,26 @@ class Section {
 
 }  // namespace
 
-std::string report_data(const StudyTable& table, const std::string& command, const std::string& x) {
-  StudyJson json{{"kind", "study"}, {"title", table.title}};
-  json["intro"] =
+Report study_report(const StudyTable& table, const std::string& command, const std::string& x) {
+  Report report{.kind = "study", .title = table.title};
+  report.intro =
       fmt::format("{} of {} units of the quantity {}.", table.rows.size(), table.units, table.quantity);
-  json["version"] = table.version;
-  json["command"] = command;
-  json["seed"] = number_value_json(table.seed);
+  report.version = table.version;
+  report.command = command;
+  report.seed = static_cast<std::uint64_t>(table.seed);
   const std::vector<ReportLayout> layouts = layouts_of(table, x);
-  json["sections"] = StudyJson::array();
   for (std::size_t i = 0; i < table.results.size(); ++i) {
     const bool any = std::any_of(table.rows.begin(), table.rows.end(),
                                  [&](const StudyRow& row) { return !std::isnan(row.results[i].value); });
-    if (any) json["sections"].push_back(Section(table, layouts, i).json(command));
+    if (any) report.sections.push_back(ResultSection(table, layouts, i).make());
   }
-  for (StudyJson section : {warnings(table, command), failures(table, command)}) {
-    if (!section.is_null()) json["sections"].push_back(std::move(section));
+  for (std::optional<ReportSection> section : {warnings(table), failures(table)}) {
+    if (section) report.sections.push_back(std::move(*section));
   }
+  for (ReportSection& section : report.sections) section.command = command;
   // A hash of all results: the same for whoever has the same.
-  json["about"] = StudyJson::array({{{"label", "Content"}, {"value", table.content}}});
-  return to_text(json);
+  report.about = {{"Content", table.content}};
+  return report;
 }
 
 }  // namespace largo

@@ -71,8 +71,8 @@ double checked(const Parameter& parameter, double value, const Place& where) {
 std::string checked(const Parameter& parameter, std::string text, const Place& where) {
   if (text.empty()) fail(where.text(), fmt::format("'{}' is an empty text", parameter.name));
   try {
-    StudyJson(text).dump();
-  } catch (const StudyJson::exception&) {  // it would have the name of any other such text
+    Json(text).dump();
+  } catch (const Json::exception&) {  // it would have the name of any other such text
     fail(where.text(), fmt::format("'{}' is not UTF-8", parameter.name));
   }
   if (one_line(text) != text) {

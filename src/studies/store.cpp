@@ -69,7 +69,7 @@ bool is_of(Database& database, const std::filesystem::path& path, const Study& s
   std::string other;
   try {
     other = study_difference(read.text(0), study.configuration());
-  } catch (const StudyJson::exception&) {
+  } catch (const Json::exception&) {
     fail(path.string(), "this store is damaged: what it says about its study cannot be read");
   }
   if (other.empty()) return true;

@@ -45,14 +45,14 @@ std::string store_schema(const Study& study) {
 namespace {
 
 // What is the same at every unit: null where it is not given, absent where it varies.
-std::map<std::string, StudyJson> fixed_of(const StudyJson& configuration) {
-  std::map<std::string, StudyJson> fixed;
+std::map<std::string, Json> fixed_of(const Json& configuration) {
+  std::map<std::string, Json> fixed;
   for (const auto& name : configuration.at("parameters")) {
     const auto key = name.get<std::string>();
     const auto& settings = configuration.at("settings");
     bool varies = configuration.at("grid").contains(key);
     for (const auto& point : configuration.at("points")) varies = varies || point.contains(key);
-    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : StudyJson(nullptr);
+    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : Json(nullptr);
   }
   return fixed;
 }
@@ -60,7 +60,7 @@ std::map<std::string, StudyJson> fixed_of(const StudyJson& configuration) {
 }  // namespace
 
 std::string study_difference(const std::string& stored, const std::string& wanted) {
-  const StudyJson before = StudyJson::parse(stored), here = StudyJson::parse(wanted);
+  const Json before = Json::parse(stored), here = Json::parse(wanted);
   if (before.at("quantity") != here.at("quantity")) {
     return fmt::format("its quantity is {}", to_text(before.at("quantity")));
   }
@@ -71,7 +71,7 @@ std::string study_difference(const std::string& stored, const std::string& wante
   for (const auto& [key, value] : fixed_before) {
     const auto other = fixed_here.find(key);
     if (other == fixed_here.end() || other->second == value) continue;
-    const auto shown = [](const StudyJson& json) { return json.is_null() ? "not given" : to_text(json); };
+    const auto shown = [](const Json& json) { return json.is_null() ? "not given" : to_text(json); };
     return fmt::format("its {} is {}, and here {}", key, shown(value), shown(other->second));
   }
   return {};

@@ -230,23 +230,23 @@ UnitId Study::id_of(const UnitText& text) const {
 }
 
 std::string Study::configuration() const {
-  StudyJson json;
+  Json json;
   json["title"] = plan_.title;
   json["quantity"] = plan_.quantity;
   const auto names = parameters();
-  json["settings"] = StudyJson::object();
+  json["settings"] = Json::object();
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (plan_.settings[i].index() != 0) json["settings"][names[i]] = value_json(plan_.settings[i]);
   }
-  json["grid"] = StudyJson::object();
+  json["grid"] = Json::object();
   for (const StudyAxis& axis : plan_.axes) {
     json["settings"].erase(names[axis.parameter]);
-    StudyJson& values = json["grid"][names[axis.parameter]] = StudyJson::array();
+    Json& values = json["grid"][names[axis.parameter]] = Json::array();
     for (const StudyValue& value : axis.values) values.push_back(value_json(value));
   }
-  json["points"] = StudyJson::array();
+  json["points"] = Json::array();
   for (const auto& point : plan_.points) {
-    StudyJson one = StudyJson::object();
+    Json one = Json::object();
     for (const auto& [parameter, value] : point) one[names[parameter]] = value_json(value);
     json["points"].push_back(std::move(one));
   }

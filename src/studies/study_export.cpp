@@ -60,9 +60,9 @@ std::string csv_row(const StudyRow& row) {
   return text + fmt::format("{},{}\n", text_field(row.message), text_field(row.warning));
 }
 
-StudyJson json_row(const StudyHeader& header, const StudyRow& row) {
-  StudyJson one;
-  one["inputs"] = StudyJson::object();
+Json json_row(const StudyHeader& header, const StudyRow& row) {
+  Json one;
+  one["inputs"] = Json::object();
   for (std::size_t i = 0; i < row.inputs.size(); ++i) {
     if (row.inputs[i].index() != 0) one["inputs"][header.parameters[i]] = value_json(row.inputs[i]);
   }
@@ -70,12 +70,12 @@ StudyJson json_row(const StudyHeader& header, const StudyRow& row) {
     one["message"] = row.message;
     return one;
   }
-  one["results"] = StudyJson::object();
+  one["results"] = Json::object();
   for (std::size_t i = 0; i < row.results.size(); ++i) {
     const auto& [value, error] = row.results[i];
     if (std::isnan(value)) continue;
-    StudyJson& result = one["results"][header.results[i]] = {{"value", number_value_json(value)}};
-    if (!std::isnan(error)) result["error"] = number_value_json(error);
+    Json& result = one["results"][header.results[i]] = {{"value", value_json(value)}};
+    if (!std::isnan(error)) result["error"] = value_json(error);
   }
   if (!row.warning.empty()) one["warning"] = row.warning;
   return one;
@@ -108,12 +108,12 @@ StudyExtent write_study_json(const std::filesystem::path& store, const TextSink&
     before.add(unit);
   });
   const std::string content = before.finish();
-  StudyJson json{{"title", header.title},
-                 {"quantity", header.quantity},
-                 {"version", header.version},
-                 {"content", content},
-                 {"units", header.units}};
-  json["configuration"] = StudyJson::parse(header.configuration);
+  Json json{{"title", header.title},
+            {"quantity", header.quantity},
+            {"version", header.version},
+            {"content", content},
+            {"units", header.units}};
+  json["configuration"] = Json::parse(header.configuration);
   std::string text = to_text(json);
   text.back() = ',';  // where the object ended
   sink(text + "\"rows\":[");

@@ -18,25 +18,15 @@ std::string value_text(const StudyValue& value) {
   return {};
 }
 
-std::string to_text(const StudyJson& json) {
-  return json.dump(-1, ' ', false, StudyJson::error_handler_t::replace);
-}
+Json value_json(double value) { return std::isnan(value) ? Json() : number_json(value); }
 
-StudyJson number_value_json(double value) {
-  constexpr double kWhole = 0x1p53;
-  if (std::isnan(value)) return nullptr;
-  if (std::isinf(value)) return number_text(value);
-  if (value == std::floor(value) && std::abs(value) < kWhole) return static_cast<std::int64_t>(value);
-  return value;
-}
-
-StudyJson value_json(const StudyValue& value) {
-  if (const double* number = std::get_if<double>(&value)) return number_value_json(*number);
+Json value_json(const StudyValue& value) {
+  if (const double* number = std::get_if<double>(&value)) return value_json(*number);
   if (const std::string* text = std::get_if<std::string>(&value)) return *text;
   return nullptr;
 }
 
-StudyValue value_of(const StudyJson& json) {
+StudyValue value_of(const Json& json) {
   if (json.is_number()) return json.get<double>();
   if (!json.is_string()) return {};
   const auto& text = json.get_ref<const std::string&>();
@@ -47,7 +37,7 @@ StudyValue value_of(const StudyJson& json) {
 std::string json_text(const StudyValue& value) {
   const double* number = std::get_if<double>(&value);
   if (number != nullptr && std::isfinite(*number)) return number_text(*number);
-  return to_text(StudyJson(value_text(value)));
+  return to_text(Json(value_text(value)));
 }
 
 }  // namespace largo

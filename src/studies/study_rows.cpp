@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kRowsAtOnce = 1000;
 
-std::vector<std::string> names_of(const StudyJson& list) {
+std::vector<std::string> names_of(const Json& list) {
   auto names = list.get<std::vector<std::string>>();
   for (const std::string& name : names) {
     if (name.find('"') != std::string::npos) throw std::out_of_range(name);  // it would end a name in SQL
@@ -26,17 +26,17 @@ std::vector<std::string> names_of(const StudyJson& list) {
   return names;
 }
 
-std::vector<std::string> axes_of(const StudyJson& configuration, const std::vector<std::string>& parameters) {
+std::vector<std::string> axes_of(const Json& configuration, const std::vector<std::string>& parameters) {
   std::vector<std::string> axes;
-  const auto add = [&](const StudyJson& object) {
-    for (const auto& [key, value] : object.get_ref<const StudyJson::object_t&>()) {
+  const auto add = [&](const Json& object) {
+    for (const auto& [key, value] : object.get_ref<const Json::object_t&>()) {
       if (std::find(parameters.begin(), parameters.end(), key) == parameters.end())
         throw std::out_of_range(key);
       if (std::find(axes.begin(), axes.end(), key) == axes.end()) axes.push_back(key);
     }
   };
   add(configuration.at("grid"));
-  for (const StudyJson& point : configuration.at("points")) add(point);
+  for (const Json& point : configuration.at("points")) add(point);
   return axes;
 }
 
@@ -88,7 +88,7 @@ void StudyRows::read_header() {
   header_.units = read.integer(3);
   header_.version = read.text(4);
   try {
-    const StudyJson json = StudyJson::parse(header_.configuration);
+    const Json json = Json::parse(header_.configuration);
     header_.parameters = names_of(json.at("parameters"));
     header_.results = names_of(json.at("results"));
     header_.axes = axes_of(json, header_.parameters);
@@ -125,7 +125,7 @@ void StudyRows::for_each(const std::function<void(const StoredUnit&)>& see) {
 
 StudyRow StudyRows::row_of(const StoredUnit& unit) const {
   StudyRow row;
-  const StudyJson inputs = StudyJson::parse(unit.inputs, nullptr, false);
+  const Json inputs = Json::parse(unit.inputs, nullptr, false);
   if (!inputs.is_object()) {
     refuse(fmt::format("the inputs of unit {} are not an object of JSON", unit.ordinal + 1));
   }

@@ -56,7 +56,7 @@ TEST_F(StudyExport, WarningsAreKept) {
   EXPECT_FALSE(json.at("rows")[0].contains("warning"));
   EXPECT_EQ(json.at("rows")[1].at("warning"), said);
   EXPECT_TRUE(json.at("rows")[1].contains("results"));
-  const auto sections = nlohmann::json::parse(report_data(table, "largo report")).at("sections");
+  const auto sections = to_json(study_report(table, "largo report")).at("sections");
   EXPECT_EQ(sections.back().at("id"), "warnings");
   EXPECT_EQ(sections.back().at("tables")[0].at("rows")[0].back(), said);
 }

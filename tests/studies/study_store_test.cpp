@@ -218,7 +218,7 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
       "-1\nL = 10\n");
   run_study(one, path("s.sqlite"));
   const StudyTable table = read_study_table(path("s.sqlite"));
-  const auto data = nlohmann::json::parse(report_data(table, "largo report s.sqlite"));
+  const auto data = to_json(study_report(table, "largo report s.sqlite"));
   EXPECT_EQ(data.at("kind"), "study");
   EXPECT_EQ(data.at("title"), "Moments");
   ASSERT_EQ(data.at("sections").size(), 8U);
@@ -237,7 +237,7 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
     EXPECT_EQ(section.at("tables").at(0).at("rows").size(), 25U);
     EXPECT_EQ(section.at("tables").at(0).at("columns").size(), 5U);
   }
-  EXPECT_EQ(report_data(table, "").find("nan"), std::string::npos);
+  EXPECT_EQ(to_text(to_json(study_report(table, ""))).find("nan"), std::string::npos);
 }
 
 TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
@@ -245,7 +245,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
             path("s.sqlite"));
   const StudyTable table = read_study_table(path("s.sqlite"));
   const auto figure_over = [&](const std::string& x) {
-    return nlohmann::json::parse(report_data(table, "", x)).at("sections").at(0).at("figures").at(0);
+    return to_json(study_report(table, "", x)).at("sections").at(0).at("figures").at(0);
   };
   const auto figure = figure_over("");
   EXPECT_EQ(figure.at("x"), "s");
@@ -265,7 +265,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
   }
   EXPECT_EQ(over_L.at("slider").at("label"), "seed");
   try {
-    report_data(table, "", "law");
+    study_report(table, "", "law");
     FAIL() << "there is no such axis";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("'law'"), std::string::npos) << error.what();
@@ -276,7 +276,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
 TEST_F(StudyStoreTest, ReportsSayWhatFailed) {
   run_study(study("quantity = 'moments'\ntolerance = 1e-100\n[grid]\ns = [1, 2]\nL = [10]\n"),
             path("s.sqlite"));
-  const auto data = nlohmann::json::parse(report_data(read_study_table(path("s.sqlite")), ""));
+  const auto data = to_json(study_report(read_study_table(path("s.sqlite")), ""));
   ASSERT_EQ(data.at("sections").size(), 1U);
   const auto& table = data.at("sections").at(0).at("tables").at(0);
   EXPECT_EQ(table.at("columns"), (std::vector<std::string>{"s", "L", "message"}));
@@ -290,7 +290,7 @@ TEST_F(StudyStoreTest, ReportsSayWhatHasNoPlaceInAFigure) {
     const std::string lengths = infinite ? "[10, 100, inf]" : "[10, 100]",
                       store = infinite ? "i.sqlite" : "f.sqlite";
     run_study(study("quantity = 'moments'\n[settings]\ns = 1\n[grid]\nL = " + lengths + "\n"), path(store));
-    const std::string data = report_data(read_study_table(path(store)), "");
+    const std::string data = to_text(to_json(study_report(read_study_table(path(store)), "")));
     EXPECT_EQ(data.find("L = inf has no place on the axis") != std::string::npos, infinite);
   }
 }

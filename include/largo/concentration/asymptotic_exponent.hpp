@@ -9,15 +9,16 @@ namespace largo {
 
 struct AsymptoticExponent {
   double value = 1;
-  /// σ, the largest deviation of the scores over the queries, for Gaussian tokens and queries:
-  /// ‖Γ^{1/2} U Σ_q^{1/2}‖; then value = averaged_exponent(σ).
+  /// σ = ‖Γ^{1/2} U Σ_q^{1/2}‖, the largest standard deviation of the scores over the queries. Set for
+  /// Gaussian tokens and queries; then value = averaged_exponent(σ).
   std::optional<double> spread;
 };
 
-/// For tokens `scale` times those of the law. Bounded queries (one, a prompt of them, spheres, products of
-/// bounded coordinates, images and mixtures of these) and any tokens: 1. Gaussian tokens, and queries that
-/// are Gaussian, of any mean and covariance, or elliptical Gaussian, or images and mixtures of these: that of
-/// the largest σ among the components (an elliptical one at its largest radius). Others: not known.
+/// The exponent for tokens that are `scale` times those of the law. It is 1 for bounded queries and any
+/// tokens. (Bounded queries: one query, a prompt of them, spheres, products of bounded coordinates, and
+/// images and mixtures of these.) It is also known for Gaussian tokens with queries that are Gaussian (any
+/// mean and covariance), elliptical Gaussian, or images and mixtures of these: the component with the largest
+/// σ decides, and an elliptical component counts at its largest radius. For all other layers it is not known.
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double scale = 1);
 
 }  // namespace largo

@@ -1,4 +1,4 @@
-// What a concentration question is about: a layer, the law of its tokens, and the queries it is asked.
+// What every question about concentration refers to: a layer, the law of its tokens, and its queries.
 #pragma once
 
 #include <string_view>
@@ -21,15 +21,15 @@ struct AttentionLayer {
 /// Throws InputError unless the shapes fit and all numbers are finite.
 void check_layer(std::string_view function, const AttentionLayer& layer);
 
-/// Queries in a finite set, with their probabilities: one query, or a prompt as a law of queries. No rows for
-/// any other law.
+/// The queries as a finite set with their probabilities: one query, or a prompt used as a law of queries. For
+/// any other law there are no rows.
 struct FiniteQueries {
   Matrix rows;
   Vector probabilities;
 };
 FiniteQueries finite_queries(const Queries& queries);
 
-/// E[z zᵀ]
+/// E[z zᵀ] over the queries z.
 Matrix second_moment(const Queries& queries);
 
 }  // namespace largo

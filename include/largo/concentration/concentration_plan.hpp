@@ -15,7 +15,7 @@ namespace largo {
 
 enum class ErrorMethod : std::uint8_t { exact, sampled };
 
-/// A number with its error bar: of an exact one, the estimate of its error; of a sampled one, its standard
+/// A number with its error bar. An exact number has an estimate of its error; a sampled one has its standard
 /// error and a 95 % interval.
 struct ErrorBar {
   double value = 0;
@@ -25,7 +25,7 @@ struct ErrorBar {
 
 /// −d ln error / d ln L.
 struct LocalExponents {
-  std::optional<Estimate> output, gradient_V, gradient_U;  ///< none where the error is zero or unknown
+  std::optional<Estimate> output, gradient_V, gradient_U;  ///< empty if the error is zero or unknown
 };
 
 struct ConcentrationRow {
@@ -33,25 +33,25 @@ struct ConcentrationRow {
   double L = 1;
   ErrorMethod method = ErrorMethod::exact;
   ErrorBar output, gradient_V;
-  std::optional<ErrorBar> gradient_U;  ///< exact: for Gaussian tokens only
-  LocalExponents exponents;            ///< of exact rows
-  std::optional<ErrorBar> softmax_linear;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖², exact, centred Gaussian tokens
-  std::optional<double> linear;            ///< E‖T_lin[μ̂_L] − T_lin[μ]‖², exact, Gaussian tokens
-  std::int64_t prompts = 0;                ///< sampled ones
-  std::vector<std::string> warnings;  ///< of the sampling
+  std::optional<ErrorBar> gradient_U;  ///< in exact rows for Gaussian tokens only
+  LocalExponents exponents;            ///< in exact rows only
+  std::optional<ErrorBar> softmax_linear;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖²; exact rows, centred Gaussian tokens
+  std::optional<double> linear;       ///< E‖T_lin[μ̂_L] − T_lin[μ]‖²; exact rows, Gaussian tokens
+  std::int64_t prompts = 0;           ///< number of prompts sampled
+  std::vector<std::string> warnings;  ///< warnings of the sampling
 };
 
 struct ConcentrationPlan {
   std::vector<double> scales = {1};
-  std::vector<double> lengths;  ///< ∞ is one
+  std::vector<double> lengths;  ///< may include ∞
   bool exact = true;
   bool sampled = false;
   bool exponents = true;
-  SamplingPlan sampling;  ///< for each point; `first` and `drawn` are set here
+  SamplingPlan sampling;  ///< used at each point; concentration_grid() sets `first` and `drawn`
   TokenPrecision precision = TokenPrecision::float32;
   std::uint64_t seed = 1;
-  /// Called with the share of its work that this process has done, from 0 to 1, in any order and from any
-  /// thread, one call at a time.
+  /// Called with the share of this process's work that is done, from 0 to 1. Calls may come from any thread
+  /// and in any order, but one at a time.
   std::function<void(double share)> progress;
 };
 

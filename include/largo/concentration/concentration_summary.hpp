@@ -1,4 +1,4 @@
-// What the rows of a grid say together: slopes, exponents, and whether the paper's bounds hold.
+// Summary of the rows of a grid: slopes, exponents, and whether the paper's bounds hold.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace largo {
 
 struct BoundReport {
   BoundConstants constants;
-  bool fitted = true;  ///< or given
+  bool fitted = true;  ///< false if the constants were given
   BoundVerdict verdict;
 };
 
@@ -22,20 +22,20 @@ struct BoundReport {
 struct ScaleSummary {
   double scale = 1;
   ErrorMethod method = ErrorMethod::exact;
-  std::optional<Estimate> output, gradient_V, gradient_U;  ///< log_slope over all lengths
+  std::optional<Estimate> output, gradient_V, gradient_U;  ///< slopes of ln error against ln L
   std::optional<AsymptoticExponent> asymptotic;
 };
 
 struct ConcentrationSummary {
-  double sub_gaussian = 0;  ///< of the tokens at scale 1; times the scale it is σ of the bounds
+  double sub_gaussian = 0;  ///< constant of the tokens at scale 1; σ of the bounds is this times the scale
   SubGaussianKind sub_gaussian_kind = SubGaussianKind::smallest;
-  ErrorMethod method = ErrorMethod::exact;  ///< whose rows the bounds are about: exact ones if there are any
-  std::optional<BoundReport> output, gradient_V, gradient_U;  ///< none where there is nothing to fit
+  ErrorMethod method = ErrorMethod::exact;  ///< rows used for the bounds: exact ones if there are any
+  std::optional<BoundReport> output, gradient_V, gradient_U;  ///< empty if there is nothing to fit
   std::vector<ScaleSummary> scales;                           ///< in the order of the rows
 };
 
-/// `given` are constants to check in place of the fitted ones, for all bounds. Fitted c2 are at most σ² times
-/// the asymptotic exponent, where it is known: with more a bound would fail for longer prompts.
+/// Checks the constants `given`, for all bounds, instead of fitted ones. A fitted c2 is at most σ² times the
+/// asymptotic exponent, if that is known; with a larger c2 the bound would fail for longer prompts.
 ConcentrationSummary summarise(const AttentionLayer& layer, std::span<const ConcentrationRow> rows,
                                const std::optional<BoundConstants>& given = std::nullopt);
 

@@ -3,9 +3,9 @@
 //   output, gradient in V   c1 σ⁶  ln L  / L^{c2/σ²}
 //   gradient in U           c1 σ¹² ln² L / L^{c2/σ²}
 //
-// with constants that depend on the layer, not on σ or L. (At L = 1 they read zero, and the error is not: the
-// bound is about L >= 2.) The paper states them for σ >> 1: for small σ errors are of the order σ²/L, which a
-// bound σ⁶ ln L / L^{c2/σ²} with c2 > σ² does not stay above.
+// with constants that depend on the layer, but not on σ or L. At L = 1 these expressions are zero and the
+// error is not, so the bounds are stated for L >= 2. The paper states them for σ >> 1. For small σ the errors
+// are of the order σ²/L, and a bound σ⁶ ln L / L^{c2/σ²} with c2 > σ² does not stay above them.
 #pragma once
 
 #include <cstddef>
@@ -29,26 +29,26 @@ struct BoundConstants {
 
 struct BoundPoint {
   double sigma = 1, L = 2;
-  double error = 0;        ///< what is to stay below the bound
-  double uncertainty = 0;  ///< of `error`: it is above the bound if it is so by more than this
+  double error = 0;        ///< the error that must stay below the bound
+  double uncertainty = 0;  ///< an error above the bound by no more than this still counts as below
 };
 
 /// Domain: σ > 0, L >= 2.
 double bound_value(const BoundShape& shape, const BoundConstants& constants, double sigma, double L);
 
-/// The smallest bound of this shape above all points with L >= 2 and a positive error: the one with the
-/// smallest mean of ln(bound/error), 0 <= c2 <= largest_c2. In the plane of x = ln L/σ² and
-/// y = ln(error / σ^m ln^k L) it is the edge of the upper hull over the mean of x. None without two different
-/// x, or if c1 is no double. (A larger c2 than σ² times the exponent of the error would fail for prompts
-/// longer than those seen.)
+/// Fits the smallest bound of this shape that lies above all points with L >= 2 and a positive error: the one
+/// with the smallest mean of ln(bound/error), subject to 0 <= c2 <= largest_c2. In the plane of x = ln L/σ²
+/// and y = ln(error / σ^m ln^k L) it is the edge of the upper hull over the mean of x. Returns nothing unless
+/// there are two different x, or if c1 is outside the range of doubles. (A c2 larger than σ² times the
+/// exponent of the error would fail for prompts longer than those seen.)
 std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const BoundPoint> points,
                                         double largest_c2 = std::numeric_limits<double>::infinity());
 
 struct BoundVerdict {
   bool holds = true;
-  std::size_t points = 0;  ///< that were looked at: L >= 2 and finite
+  std::size_t points = 0;  ///< number of points checked: those with L >= 2 and finite
   double worst_ratio = 0;  ///< the largest error/bound
-  BoundPoint worst;        ///< where that is
+  BoundPoint worst;        ///< the point with that ratio
 };
 
 BoundVerdict check_bound(const BoundShape& shape, const BoundConstants& constants,

@@ -1,5 +1,5 @@
-// Errors along a path of parameters (U_t, V_t), as training draws one: the paper's statement that
-// concentration is stable along a trajectory is about their supremum.
+// Errors along a path of parameters (U_t, V_t), such as a training run. The paper states that concentration
+// is stable along a trajectory; that statement is about the supremum of these errors.
 #pragma once
 
 #include <cstddef>
@@ -26,10 +26,11 @@ struct PathErrors {
   std::vector<ConcentrationRow> rows;  ///< one for each point
 };
 
-/// The errors over prompts of L tokens at each point of the path, by one method, and the largest of each. Of
-/// the plan, what is about sampling is looked at. Sampled points use the same prompts (and queries), so that
-/// errors along the path vary as smoothly as the parameters do. Domain and cost: concentration_grid; exact
-/// points in parallel, sampled ones one after the other, each in parallel over its prompts.
+/// Computes the errors over prompts of L tokens at each point of the path, by one method, and the largest of
+/// each. Only the fields of the plan that concern sampling are used. Sampled points use the same prompts (and
+/// queries), so errors along the path vary as smoothly as the parameters do. Domain and cost: those of
+/// concentration_grid. Exact points are computed in parallel; sampled ones one after the other, each in
+/// parallel over its prompts.
 PathErrors errors_along_path(const MeasurePtr& tokens, const Queries& queries,
                              std::span<const PathPoint> path, double L, ErrorMethod method,
                              const ConcentrationPlan& plan = {}, const Execution& execution = {});

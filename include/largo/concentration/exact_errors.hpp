@@ -1,10 +1,10 @@
-// How far attention over L tokens is from its limit, without sampling, wherever a formula is known.
+// The distance of attention over L tokens from its limit, without sampling, wherever a formula is known.
 //
 //   tokens \ queries          one, or a prompt of them        Gaussian, on a sphere
 //   Gaussian                  all three errors                all three errors
 //   with a known score law    output and gradient in V        -
 //
-// (score laws: Measure::score_law). What is missing is sampled: concentration_grid.hpp.
+// (Score laws are those of Measure::score_law.) What is missing here can be sampled: concentration_grid.hpp.
 #pragma once
 
 #include <memory>
@@ -18,26 +18,26 @@
 namespace largo {
 
 struct LayerErrors {
-  Estimate output;                     ///< E‖T[μ̂_L](z) − T[μ](z)‖², over prompts and queries
-  Estimate gradient_V;                 ///< E‖∇_V T[μ̂_L](z) − ∇_V T[μ](z)‖²
-  std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; Gaussian tokens
-  std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; centred Gaussian tokens
+  Estimate output;      ///< E‖T[μ̂_L](z) − T[μ](z)‖², averaged over prompts and queries
+  Estimate gradient_V;  ///< E‖∇_V T[μ̂_L](z) − ∇_V T[μ](z)‖²
+  std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; for Gaussian tokens
+  std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; for centred Gaussian tokens
 };
 
-/// Why the errors of this layer, for tokens `scale` times those of its law, are not known exactly, or nothing
-/// if they are.
+/// Says why the errors of this layer are not known exactly, for tokens `scale` times those of its law.
+/// Returns nothing if they are known.
 std::optional<std::string> missing_formula(const AttentionLayer& layer, double scale = 1);
 
 class ExactErrors {
  public:
-  /// Throws InputError for a layer whose formula is missing at every scale.
+  /// Throws InputError if the formula for this layer is missing at every scale.
   explicit ExactErrors(const AttentionLayer& layer);
   ~ExactErrors();
 
-  /// For tokens `scale` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (zeros), scale 0 or between
-  /// 1e-50 and 1e50, spreads of the scores within the limits of query_average.hpp and score_law_error.hpp;
-  /// otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: theirs; for a score law twice for
-  /// each query. Thread-safe. Throws Stopped.
+  /// The errors for tokens that are `scale` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (then
+  /// zeros); scale 0 or between 1e-50 and 1e50; spreads of the scores within the limits of query_average.hpp
+  /// and score_law_error.hpp; otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: as in
+  /// those two headers; for a score law, twice that for each query. Thread-safe. Throws Stopped.
   LayerErrors operator()(double L, double scale = 1, const Execution& execution = {}) const;
 
  private:

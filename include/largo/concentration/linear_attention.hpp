@@ -1,12 +1,12 @@
-// Linear attention at finite length: its own error, and when it may stand in for softmax attention.
+// Linear attention at finite length: its own error, and when it can replace softmax attention.
 //
 // T_lin[μ̂_L](z) is an average of L independent terms V z' <z', a>, a = Uz. For tokens N(m, Γ), with
 // α = <m, a>, s² = aᵀΓa and t = tr VΓVᵀ,
 //
 //   E‖T_lin[μ̂_L](z) − T_lin[μ](z)‖² = { s² (t + ‖Vm‖²) + ‖VΓa‖² + t α² + 2α <Vm, VΓa> } / L.
 //
-// For m = 0 softmax and linear attention have the same limit, and E‖T[μ̂_L] − T_lin[μ̂_L]‖² falls to zero: that
-// is LayerErrors::softmax_linear.
+// For m = 0 softmax and linear attention have the same limit. Then E‖T[μ̂_L] − T_lin[μ̂_L]‖², which is
+// LayerErrors::softmax_linear, falls to zero.
 #pragma once
 
 #include <optional>
@@ -18,30 +18,30 @@
 
 namespace largo {
 
-/// Averaged over the queries, for tokens `scale` times those of the law. Domain: Gaussian tokens (else
-/// InputError), L >= 1 or ∞ (zero). Exact to rounding.
+/// The error of linear attention, averaged over the queries, for tokens `scale` times those of the law.
+/// Domain: Gaussian tokens (otherwise InputError), L >= 1 or ∞ (then zero). Exact to rounding.
 double linear_attention_error(const AttentionLayer& layer, double L, double scale = 1);
 
 struct ToleratedLength {
-  double L = 1;      ///< whole
-  double value = 0;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖² there
+  double L = 1;      ///< a whole number
+  double value = 0;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖² at this L
 };
 
-/// The shortest prompts over which softmax attention is within `tolerance`, a mean squared distance, of
-/// linear attention over the same tokens; none if that takes more than 1e300 tokens. Domain: centred Gaussian
-/// tokens and queries with an exact formula (ExactErrors), tolerance > 0; otherwise InputError. The length is
-/// exact below 1e9, to 1e-10 beyond. Cost: some 20 lengths of ExactErrors, on the calling thread. Throws
-/// Stopped.
+/// Finds the shortest length at which the mean squared distance between softmax and linear attention over the
+/// same tokens is at most `tolerance`. Returns nothing if that takes more than 1e300 tokens. Domain: centred
+/// Gaussian tokens, queries with an exact formula (ExactErrors), tolerance > 0; otherwise InputError. The
+/// length is exact below 1e9 and accurate to 1e-10 beyond. Cost: about 20 lengths of ExactErrors, on the
+/// calling thread. Throws Stopped.
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
                                                     double scale = 1, const Execution& execution = {});
 
-/// For many scales, in parallel.
+/// The same for many scales, in parallel.
 std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
                                                                   double tolerance,
                                                                   std::span<const double> scales,
                                                                   const Execution& execution = {});
 
-/// Throws the InputError that these would, without the work.
+/// Throws the InputError that the two functions above would throw, but does none of their work.
 void check_tolerance(const AttentionLayer& layer, double tolerance);
 
 }  // namespace largo

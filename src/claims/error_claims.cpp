@@ -5,7 +5,7 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "estimation/simulated_errors.hpp"
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/exact/asymptotics.hpp"
@@ -53,8 +53,8 @@ std::vector<Panel> error_panels(double L) {
   return {panel};
 }
 
-ClaimFigure error_figure(bool quick) {
-  ClaimFigure figure{
+ReportFigure error_figure(bool quick) {
+  ReportFigure figure{
       "error-against-spread",
       {error_panels(1e4),
        "Attention over L Gaussian tokens whose scores have standard deviation s, exactly: the error of "
@@ -101,10 +101,10 @@ std::vector<Panel> averaged_panels(double sigma, const std::vector<double>& leng
            .curves = {exact, rate}}};
 }
 
-ClaimFigure averaged_figure(const ClaimOptions& options) {
-  ClaimFigure figure{"averaged-error",
-                     {{}, "The averaged error in d = 1 and its asymptotic rate, through the last point."},
-                     FigureSlider{.label = "σ"}};
+ReportFigure averaged_figure(const ClaimOptions& options) {
+  ReportFigure figure{"averaged-error",
+                      {{}, "The averaged error in d = 1 and its asymptotic rate, through the last point."},
+                      FigureSlider{.label = "σ"}};
   for (double sigma = 0.25; sigma <= 3; sigma += options.quick ? 0.75 : 0.25)
     figure.slider->values.push_back(sigma);
   const std::vector<double> lengths = log_spaced_lengths(1, 1e12, options.quick ? 9 : 25);
@@ -121,12 +121,12 @@ ClaimFigure averaged_figure(const ClaimOptions& options) {
 
 }  // namespace
 
-Claim exact_error_claim(const ClaimOptions& options) {
+ReportSection exact_error_claim(const ClaimOptions& options) {
   ErrorSimulation settings;
   settings.seed = options.seed;
   if (options.full) settings.prompts = 200000;
   const std::vector<SimulatedErrors> rows = simulate_gaussian_errors(settings, options.execution);
-  Claim claim{
+  ReportSection claim{
       .id = "exact-error",
       .title = "The exact error at every prompt length",
       .source = "ours, behind Propositions 3.1 and 3.4",
@@ -144,8 +144,8 @@ Claim exact_error_claim(const ClaimOptions& options) {
   constexpr const char* kErrors[] = {"output", "gradient in V", "gradient in U"};
   Curve ratios[3];
   Curve one{.style = Curve::Style::dashed, .color = 7};
-  ClaimTable table{"Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
-                   {"L", "s", "error of", "exact", "simulated", "standard error"}};
+  ReportTable table{"Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
+                    {"L", "s", "error of", "exact", "simulated", "standard error"}};
   double worst = 0;
   for (const SimulatedErrors& row : rows) {
     worst = std::max(worst, row.worst_z_score());
@@ -178,8 +178,8 @@ Claim exact_error_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim exponent_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection exponent_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "averaged-exponent",
       .title = "The exponent of the averaged error",
       .source = "ours, sharpening Proposition 3.1",
@@ -193,9 +193,9 @@ Claim exponent_claim(const ClaimOptions& options) {
           fmt::format("The exact averaged output error in d = 1 at L = {} and {}, and minus the slope "
                       "between them; so far out because it approaches c only logarithmically.",
                       shown(kFirstLength), shown(kSecondLength))};
-  ClaimTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
-                   {"σ", fmt::format("error at L = {}", shown(kFirstLength)),
-                    fmt::format("at L = {}", shown(kSecondLength)), "exponent", "c(σ)"}};
+  ReportTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
+                    {"σ", fmt::format("error at L = {}", shown(kFirstLength)),
+                     fmt::format("at L = {}", shown(kSecondLength)), "exponent", "c(σ)"}};
   Panel curves{.x_label = "prompt length L", .y_label = "averaged output error"},
       exponents{.x_label = "σ", .y_label = "exponent", .log_x = false, .log_y = false};
   Curve measured{.label = "between 10¹⁵⁰ and 10³⁰⁰", .style = Curve::Style::points},

@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
+#include "claims/plain_excess.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "plain_excess.hpp"
 #include "report/shown_number.hpp"
 
 namespace largo {
@@ -36,8 +36,8 @@ Head head_of(Eigen::Index d) {
 
 }  // namespace
 
-Claim slow_limit_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection slow_limit_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "slow-limit",
       .title = "Off the invariant set risks approach their limit more and more slowly",
       .source = "ours, beyond Theorem 5.2",
@@ -63,8 +63,8 @@ Claim slow_limit_claim(const ClaimOptions& options) {
           shown(kAlpha), shown(kBeta))};
   std::vector<double> lengths = {1e2, 1e4, 1e8, 1e16, 1e32};
   if (!options.quick) lengths = {1e2, 1e3, 1e4, 1e6, 1e8, 1e12, 1e16, 1e24, 1e32};
-  ClaimTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
-                   {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
+  ReportTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
+                    {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
   Panel panel{.x_label = "prompt length L", .y_label = "limit − risk of L tokens"};
   double worst = 0, worst_error = 0;
   bool falls = true;
@@ -87,7 +87,7 @@ Claim slow_limit_claim(const ClaimOptions& options) {
       const double excess = here.value - limit, other = plain[i][static_cast<std::size_t>(d) - 1];
       worst = std::max(worst, std::abs(other / excess - 1));
       worst_error = std::max(worst_error, here.error / std::abs(excess));
-      Json exponent;
+      ReportCell exponent;
       if (i > 0) {
         const double found = std::log(exact.y.back() / -excess) / std::log(L / lengths[i - 1]);
         if (lengths[i - 1] >= kFirstFalling) falls = falls && found > 0 && found < before;

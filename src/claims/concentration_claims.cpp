@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "largo/concentration/concentration_summary.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/gaussian.hpp"
@@ -41,8 +41,8 @@ std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
 
 }  // namespace
 
-Claim audit_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection audit_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "audit",
       .title = "Errors fall like 1/L",
       .source = "Propositions 3.1 and 3.4, small σ",
@@ -60,7 +60,7 @@ Claim audit_claim(const ClaimOptions& options) {
   } kLaws[] = {{"isotropic", Matrix::Identity(d, d)},
                {"toeplitz:0.5", named_matrix("covariance", "toeplitz:0.5", d, d)},
                {"condition 8", named_matrix("covariance", "0.2666666666666667*diag:1,2,4,8", d, d)}};
-  ClaimTable table{
+  ReportTable table{
       "Output errors at three lengths, and slopes of the three errors.",
       {"covariance", "L = 16", "L = 128", "L = 1024", "slope: output", "gradient in V", "gradient in U"}};
   Panel panels[3] = {{.title = "output"}, {.title = "gradient in V"}, {.title = "gradient in U"}};
@@ -109,8 +109,8 @@ Claim audit_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim bounds_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection bounds_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "bounds",
       .title = "The paper's bounds",
       .source = "Propositions 3.1 and 3.4",
@@ -150,8 +150,8 @@ Claim bounds_claim(const ClaimOptions& options) {
                  {"gradient in V", kGradientVBound,
                   [](const ConcentrationRow& r) { return std::optional(r.gradient_V); }},
                  {"gradient in U", kGradientUBound, [](const ConcentrationRow& r) { return r.gradient_U; }}};
-  ClaimTable constants_table{"Constants, and the largest error over bound where they were not fitted.",
-                             {"error", "c₁", "c₂", "error/bound", "points", "error/bound with c₂ = 1"}};
+  ReportTable constants_table{"Constants, and the largest error over bound where they were not fitted.",
+                              {"error", "c₁", "c₂", "error/bound", "points", "error/bound with c₂ = 1"}};
   Figure figure{
       .caption =
           "Exact errors (lines) and the bounds with one pair of constants for all σ and L (dashed), at "
@@ -186,8 +186,8 @@ Claim bounds_claim(const ClaimOptions& options) {
     }
     figure.panels.push_back(std::move(panel));
   }
-  ClaimTable scales_table{"The output error: its slope, and the largest c₂ that a bound can have at each σ.",
-                          {"σ", "slope over the lengths", "exponent c(σ), L → ∞", "σ² c(σ)"}};
+  ReportTable scales_table{"The output error: its slope, and the largest c₂ that a bound can have at each σ.",
+                           {"σ", "slope over the lengths", "exponent c(σ), L → ∞", "σ² c(σ)"}};
   const ConcentrationSummary summary = summarise(layer, checked);
   for (const ScaleSummary& s : summary.scales) {
     scales_table.rows.push_back(
@@ -199,8 +199,8 @@ Claim bounds_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim softmax_linear_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection softmax_linear_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "softmax-linear",
       .title = "When linear attention will do",
       .source = "ours, on the Lemma at finite L",
@@ -218,8 +218,8 @@ Claim softmax_linear_claim(const ClaimOptions& options) {
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer at_query{gaussian(identity), identity, identity, Vector(Vector::Unit(d, 0))};
   const AttentionLayer averaged{gaussian(identity), identity, identity, gaussian(identity)};
-  ClaimTable table{"The shortest prompts over which softmax and linear attention differ by at most ε.",
-                   {"ε", "L at |z| = 1", "ε L", "L averaged over queries"}};
+  ReportTable table{"The shortest prompts over which softmax and linear attention differ by at most ε.",
+                    {"ε", "L at |z| = 1", "ε L", "L averaged over queries"}};
   // To first order in 1/L the two differ by an average of L independent terms. With g the score of a token
   // and w = exp(g − 1/2), the term is w (g − 1) − (g² − 1) along z, with the second moment 2e − 2, and
   // w − g times a standard normal in each of the d − 1 directions across, with e − 1.
@@ -236,7 +236,7 @@ Claim softmax_linear_claim(const ClaimOptions& options) {
     found = found && here && overall;
     if (!found) break;
     last = tolerance * here->L;
-    table.rows.push_back({tolerance, length_json(here->L), last, length_json(overall->L)});
+    table.rows.push_back({tolerance, number_json(here->L), last, number_json(overall->L)});
     for (Curve* curve : {&one, &mean, &asymptote}) curve->x.push_back(tolerance);
     asymptote.y.push_back(kConstant / tolerance);
     one.y.push_back(here->L);

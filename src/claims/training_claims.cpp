@@ -7,7 +7,7 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/published_experiment.hpp"
@@ -122,8 +122,8 @@ FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, cons
 
 }  // namespace
 
-Claim published_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection published_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "published",
       .title = "The published experiment",
       .source = "Section 5 of the paper, figures",
@@ -154,9 +154,9 @@ Claim published_claim(const ClaimOptions& options) {
       "deviation are predicted from the flow's end alone, by the Hessian there and the covariance of a "
       "batch's "
       "gradient.";
-  ClaimTable table{"Risks after training; excess of the descent over the flow, and what is predicted.",
-                   {"data", "attention", "L", "flow", "descent", "excess", "predicted excess",
-                    "predicted standard deviation"}};
+  ReportTable table{"Risks after training; excess of the descent over the flow, and what is predicted.",
+                    {"data", "attention", "L", "flow", "descent", "excess", "predicted excess",
+                     "predicted standard deviation"}};
   Figure figure{.caption =
                     "Risk after training: lines are gradient flow on the risk averaged over tasks, filled "
                     "marks stochastic descent "
@@ -172,14 +172,14 @@ Claim published_claim(const ClaimOptions& options) {
       for (const TrainingRun* flow : sorted_runs(runs, attention, TrainingMethod::flow)) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
-        std::vector<Json> row{name,
-                              attention == AttentionKind::softmax ? "softmax" : "linear",
-                              length_json(flow->L),
-                              flow->final_risk.value,
-                              nullptr,
-                              nullptr,
-                              nullptr,
-                              nullptr};
+        std::vector<ReportCell> row{name,
+                                    attention == AttentionKind::softmax ? "softmax" : "linear",
+                                    number_json(flow->L),
+                                    flow->final_risk.value,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr};
         for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
           if (run->L != flow->L) continue;
           const double excess = run->final_risk.value - flow->final_risk.value;
@@ -210,8 +210,8 @@ Claim published_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim other_covariates_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection other_covariates_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "other-covariates",
       .title = "Covariates that are not Gaussian",
       .source = "Theorem 4.3, general laws",
@@ -228,8 +228,8 @@ Claim other_covariates_claim(const ClaimOptions& options) {
   Execution execution = options.execution;
   execution.ranks = nullptr;
   double slowest = 0;
-  ClaimTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
-                   {"law", "L", "distance", "standard error"}};
+  ReportTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
+                    {"law", "L", "distance", "standard error"}};
   Panel panel{.x_label = "prompt length L", .y_label = "largest distance from the limit flow"};
   for (const char* name : {"rademacher", "uniform:width=1.7320508", "sphere:radius=1.41421356"}) {
     const auto task = std::make_shared<RegressionTaskSampler>(
@@ -255,7 +255,7 @@ Claim other_covariates_claim(const ClaimOptions& options) {
       for (const double x : distances) mean += x / kSets;
       for (const double x : distances) error += (x - mean) * (x - mean) / (kSets * (kSets - 1));
       error = std::sqrt(error);
-      table.rows.push_back({law, length_json(L), mean, error});
+      table.rows.push_back({law, number_json(L), mean, error});
       curve.x.push_back(L);
       curve.y.push_back(mean);
       curve.low.push_back(mean - 2 * error);

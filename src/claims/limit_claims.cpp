@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
@@ -71,8 +71,8 @@ double trained_constant() {
 
 }  // namespace
 
-Claim infinite_limit_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection infinite_limit_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "infinite-limit",
       .title = "Training on infinite prompts",
       .source = "Theorem 5.1",
@@ -133,8 +133,8 @@ Claim infinite_limit_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim transfer_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection transfer_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "transfer",
       .title = "From infinite to finite prompts",
       .source = "Theorems 4.3 and 5.2",
@@ -150,8 +150,8 @@ Claim transfer_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const RegressionFlow limit = regression_flow(problem, AttentionKind::softmax, kInfinity, start);
-  ClaimTable table{"Risk at the end of training, and largest distances from the limit flow up to t = 5.",
-                   {"L", "trained risk", "parameters", "predictions", "gradients"}};
+  ReportTable table{"Risk at the end of training, and largest distances from the limit flow up to t = 5.",
+                    {"L", "trained risk", "parameters", "predictions", "gradients"}};
   Curve curves[3] = {
       {.label = "parameters"}, {.label = "predictions", .color = 1}, {.label = "gradients", .color = 2}};
   Panel training{.title = "training", .x_label = "time t", .y_label = "risk"};
@@ -195,8 +195,8 @@ Claim transfer_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim threshold_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection threshold_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "threshold",
       .title = "How long must a prompt be: L(ε)",
       .source = "Theorem 5.2, as a number",
@@ -211,7 +211,7 @@ Claim threshold_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double constant = trained_constant();
-  ClaimTable table{
+  ReportTable table{
       "L(ε), the risk after training at that length, and what is left to ε there and with a token less: "
       "positive where the prompt is long enough, negative where it is not.",
       {"ε", "L(ε)", "risk there", "ε − risk", "ε − risk with a token less", "ε L(ε)"}};
@@ -227,8 +227,8 @@ Claim threshold_claim(const ClaimOptions& options) {
     holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
     // As differences: of the risks themselves no table has the digits in which they differ.
     const double most = at.limit + epsilon;
-    table.rows.push_back({epsilon, length_json(at.L), at.risk, most - at.risk,
-                          at.L == 1 ? Json() : Json(most - at.before.risk), epsilon * at.L});
+    table.rows.push_back({epsilon, number_json(at.L), at.risk, most - at.risk,
+                          at.L == 1 ? ReportCell() : ReportCell(most - at.before.risk), epsilon * at.L});
     last = epsilon * at.L;
     found.x.push_back(epsilon);
     found.y.push_back(at.L);
@@ -245,8 +245,8 @@ Claim threshold_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim risk_ratio_claim(const ClaimOptions& options) {
-  Claim claim{
+ReportSection risk_ratio_claim(const ClaimOptions& options) {
+  ReportSection claim{
       .id = "risk-ratio",
       .title = "Trained softmax beside trained linear attention",
       .source = "ours",
@@ -261,8 +261,8 @@ Claim risk_ratio_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double limit = 2 * trained_constant() / (kDimension * (kDimension + 1.0));
-  ClaimTable table{"Risks of the trained softmax head and of the best linear one.",
-                   {"L", "softmax", "linear", "ratio"}};
+  ReportTable table{"Risks of the trained softmax head and of the best linear one.",
+                    {"L", "softmax", "linear", "ratio"}};
   Curve softmax{.label = "softmax"}, linear{.label = "linear", .color = 1},
       ratio{.label = "ratio", .color = 2},
       asymptote{.label = fmt::format("limit {:.2f}", limit), .style = Curve::Style::dashed, .color = 7};

@@ -1,4 +1,4 @@
-#include "report_page.hpp"
+#include "report/page.hpp"
 
 #include <stdexcept>
 #include <string_view>
@@ -36,10 +36,10 @@ void put(std::string& page, std::string_view id, const Json& data) {
 
 }  // namespace
 
-std::string report_page(const Json& data, const Json& run) {
+std::string report_page(const Report& report, const Json& run) {
   std::string page(largo_report_template, largo_report_template_end);
   put(page, "largo-run", run);  // first: the data may be long, and is not searched
-  put(page, "largo-data", data);
+  put(page, "largo-data", to_json(report));
   return page;
 }
 

@@ -1,4 +1,4 @@
-#include "plain_excess.hpp"
+#include "claims/plain_excess.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "claims.hpp"
+#include "claims/claims.hpp"
 #include "estimation/simulated_errors.hpp"
 #include "largo/attention/lemma.hpp"
 
@@ -22,13 +22,13 @@ constexpr double kMostMissed = 4;
 
 }  // namespace
 
-Claim lemma_claim(const ClaimOptions& options) {
+ReportSection lemma_claim(const ClaimOptions& options) {
   LemmaSettings settings;
   settings.seed = options.seed;
   if (options.quick) settings.lengths = {100, 1000, 10000};
   if (options.full) settings.prompts = 512;
   const LemmaReport lemma = check_lemma(settings, options.execution);
-  Claim claim{
+  ReportSection claim{
       .id = "lemma",
       .title = "Gaussian tokens make softmax attention linear",
       .source = "Lemma (Castin et al., 2025)",
@@ -46,8 +46,8 @@ Claim lemma_claim(const ClaimOptions& options) {
       {"|slope + 1| of the distance against L", std::abs(lemma.slope + 1), kSlopeBound},
       {"slope", lemma.slope},
       {"its standard error", lemma.slope_error}};
-  ClaimTable table{"Mean squared distance of attention over L tokens from its limit.",
-                   {"L", "E‖T[prompt] − T[law]‖²", "standard error"}};
+  ReportTable table{"Mean squared distance of attention over L tokens from its limit.",
+                    {"L", "E‖T[prompt] − T[law]‖²", "standard error"}};
   Curve sampled{.label = "prompts of L tokens", .style = Curve::Style::points},
       rate{.label = "slope −1", .style = Curve::Style::dashed, .color = 7};
   for (const auto& at : lemma.distances) {
@@ -69,13 +69,13 @@ Claim lemma_claim(const ClaimOptions& options) {
   return claim;
 }
 
-Claim other_laws_claim(const ClaimOptions& options) {
+ReportSection other_laws_claim(const ClaimOptions& options) {
   ErrorSimulation settings;
   settings.seed = options.seed;
   if (options.full) settings.prompts = 200000;
   settings.lengths = {10, 100, 1000};
   const std::vector<SimulatedLaw> rows = simulate_law_errors(settings, options.execution);
-  Claim claim{
+  ReportSection claim{
       .id = "other-laws",
       .title = "Tokens that are not Gaussian",
       .source = "ours",
@@ -88,8 +88,8 @@ Claim other_laws_claim(const ClaimOptions& options) {
       .computed = fmt::format("Tokens of four laws in d = {}, random U, V and query: the exact output error, "
                               "and the average over {} sampled prompts.",
                               settings.dimension, settings.prompts)};
-  ClaimTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
-                   {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
+  ReportTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
+                    {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
   Panel panel{.title = "error", .x_label = "prompt length L", .y_label = "output error"},
       beside{.title = "sampled less exact",
              .x_label = "prompt length L",

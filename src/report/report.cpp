@@ -1,0 +1,155 @@
+#include "report/report.hpp"
+
+#include <fmt/format.h>
+
+namespace largo {
+namespace {
+
+const char* name_of(Curve::Style style) {
+  switch (style) {
+    case Curve::Style::line:
+      return "line";
+    case Curve::Style::dashed:
+      return "dashed";
+    case Curve::Style::dotted:
+      return "dotted";
+    case Curve::Style::points:
+      return "points";
+  }
+  return "";
+}
+
+// Quoted where the format needs it.
+std::string field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+Json to_json(const std::vector<double>& values) {
+  Json list = Json::array();
+  for (const double value : values) list.push_back(number_json(value));
+  return list;
+}
+
+Json to_json(const std::vector<Panel>& panels) {
+  Json all = Json::array();
+  for (const Panel& panel : panels) {
+    Json one{{"title", panel.title},  {"x_label", panel.x_label}, {"y_label", panel.y_label},
+             {"log_x", panel.log_x},  {"log_y", panel.log_y},     {"curves", Json::array()},
+             {"notes", Json::array()}};
+    for (const Curve& curve : panel.curves) {
+      Json json{{"label", curve.label}, {"x", to_json(curve.x)}, {"y", to_json(curve.y)}};
+      if (!curve.low.empty()) {
+        json["low"] = to_json(curve.low);
+        json["high"] = to_json(curve.high);
+      }
+      json["style"] = name_of(curve.style);
+      json["color"] = curve.color;
+      one["curves"].push_back(std::move(json));
+    }
+    for (const Note& note : panel.notes) {
+      one["notes"].push_back({{"x", number_json(note.x)},
+                              {"y", number_json(note.y)},
+                              {"text", note.text},
+                              {"color", note.color}});
+    }
+    all.push_back(std::move(one));
+  }
+  return all;
+}
+
+Json to_json(const ReportCell& cell) {
+  if (const double* number = std::get_if<double>(&cell.value)) return number_json(*number);
+  if (const std::string* text = std::get_if<std::string>(&cell.value)) return *text;
+  return nullptr;
+}
+
+Json to_json(const ReportTable& table) {
+  Json rows = Json::array();
+  for (const auto& row : table.rows) {
+    Json cells = Json::array();
+    for (const ReportCell& cell : row) cells.push_back(to_json(cell));
+    rows.push_back(std::move(cells));
+  }
+  return {{"title", table.title}, {"columns", table.columns}, {"rows", std::move(rows)}};
+}
+
+Json to_json(const FigureSlider& slider) {
+  Json panels = Json::array();
+  for (const auto& one : slider.panels) panels.push_back(to_json(one));
+  return {{"label", slider.label}, {"values", to_json(slider.values)}, {"panels", std::move(panels)}};
+}
+
+Json to_json(const ReportFigure& figure) {
+  Json json = Json::object();
+  if (!figure.id.empty()) json["id"] = figure.id;
+  json["caption"] = figure.figure.caption;
+  if (!figure.x.empty()) json["x"] = figure.x;
+  json["panels"] = to_json(figure.figure.panels);
+  if (figure.slider) json["slider"] = to_json(*figure.slider);
+  for (const ReportFigure& view : figure.views) json["views"].push_back(to_json(view));
+  return json;
+}
+
+}  // namespace
+
+const char* name_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds:
+      return "holds";
+    case Verdict::fails:
+      return "fails";
+    case Verdict::not_testable:
+      return "not testable";
+  }
+  return "";
+}
+
+Json to_json(const ReportSection& section) {
+  Json json{{"id", section.id}, {"title", section.title}};
+  if (!section.source.empty()) json["source"] = section.source;
+  json["statement"] = section.statement;
+  if (!section.formula.empty()) json["formula"] = section.formula;
+  json["computed"] = section.computed;
+  if (section.verdict) {
+    json["verdict"] = name_of(*section.verdict);
+    json["reason"] = section.reason;
+  }
+  for (const char* list : {"numbers", "tables", "figures"}) json[list] = Json::array();
+  for (const ReportNumber& number : section.numbers) {
+    Json one{{"label", number.label}, {"value", number_json(number.value)}};
+    if (number.limit) one["limit"] = *number.limit;
+    json["numbers"].push_back(std::move(one));
+  }
+  for (const ReportTable& table : section.tables) json["tables"].push_back(to_json(table));
+  for (const ReportFigure& figure : section.figures) json["figures"].push_back(to_json(figure));
+  if (!section.command.empty()) json["command"] = section.command;
+  return json;
+}
+
+Json to_json(const Report& report) {
+  Json json{{"kind", report.kind},       {"title", report.title},     {"intro", report.intro},
+            {"version", report.version}, {"command", report.command}, {"seed", report.seed},
+            {"sections", Json::array()}};
+  for (const ReportSection& section : report.sections) json["sections"].push_back(to_json(section));
+  for (const auto& [label, text] : report.about) json["about"].push_back({{"label", label}, {"value", text}});
+  return json;
+}
+
+std::string to_csv(const Figure& figure) {
+  std::string csv = "panel,label,x,y,low,high\n";
+  for (const Panel& panel : figure.panels) {
+    const std::string name = field(panel.title.empty() ? panel.y_label : panel.title);
+    for (const Curve& curve : panel.curves) {
+      for (std::size_t i = 0; i < curve.x.size(); ++i) {
+        csv += fmt::format("{},{},{},{}", name, field(curve.label), curve.x[i], curve.y[i]);
+        csv += curve.low.empty() ? ",,\n" : fmt::format(",{},{}\n", curve.low[i], curve.high[i]);
+      }
+    }
+  }
+  return csv;
+}
+
+}  // namespace largo

@@ -1,0 +1,89 @@
+// The model of a report: sections with numbers, tables and figures. Claims and studies make reports;
+// docs/report.md has the JSON that they become, page.hpp the page.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "io/json.hpp"
+#include "largo/report/figure.hpp"
+
+namespace largo {
+
+/// Nothing, a number or a text.
+struct ReportCell {
+  std::variant<std::monostate, double, std::string> value;
+
+  ReportCell() = default;
+  template <typename Number>
+  requires std::integral<Number> || std::floating_point<Number> ReportCell(Number number)
+      : value(static_cast<double>(number)) {}
+  ReportCell(const char* text) : value(text) {}
+  ReportCell(std::string text) : value(std::move(text)) {}
+  ReportCell(std::variant<std::monostate, double, std::string> given) : value(std::move(given)) {}
+};
+
+/// A number that a verdict may depend on.
+struct ReportNumber {
+  std::string label;
+  double value = 0;
+  std::optional<double> limit = {};  ///< the most it may be
+};
+
+struct ReportTable {
+  std::string title;
+  std::vector<std::string> columns;
+  std::vector<std::vector<ReportCell>> rows = {};
+};
+
+/// The same panels for other values of a parameter, on the page.
+struct FigureSlider {
+  std::string label;
+  std::vector<double> values = {};
+  std::vector<std::vector<Panel>> panels = {};
+};
+
+struct ReportFigure {
+  std::string id;  ///< names its files
+  Figure figure;
+  std::optional<FigureSlider> slider = {};
+  std::string x = {};                    ///< the parameter on the x axis, where the reader can choose it
+  std::vector<ReportFigure> views = {};  ///< the same with other parameters there; these have no id
+};
+
+enum class Verdict : std::uint8_t { holds, fails, not_testable };
+const char* name_of(Verdict verdict);
+
+struct ReportSection {
+  std::string id, title, source;  ///< no source: not in the JSON; likewise formula and verdict
+  std::string statement;          ///< in plain words
+  std::string formula;            ///< LaTeX
+  std::string computed;           ///< what was done
+  std::optional<Verdict> verdict = {};
+  std::string reason = {};  ///< for the verdict: numbers against thresholds, one line
+  std::vector<ReportNumber> numbers = {};
+  std::vector<ReportTable> tables = {};
+  std::vector<ReportFigure> figures = {};
+  std::string command = {};  ///< that makes this section
+};
+
+struct Report {
+  std::string kind;  ///< "reproduce" or "study"
+  std::string title, intro, version, command;
+  std::uint64_t seed = 1;
+  std::vector<ReportSection> sections = {};
+  std::vector<std::pair<std::string, std::string>> about = {};  ///< labels and texts at the end of the page
+};
+
+Json to_json(const ReportSection& section);
+Json to_json(const Report& report);
+
+/// The curves of a figure, one row for each point.
+std::string to_csv(const Figure& figure);
+
+}  // namespace largo
