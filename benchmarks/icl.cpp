@@ -5,9 +5,9 @@
 
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_batches.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/threshold.hpp"
 
 namespace {

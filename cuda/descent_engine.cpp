@@ -14,7 +14,7 @@
 #include "descent_sharing.hpp"
 #include "descent_staging.hpp"
 #include "icl/training/plan_parts.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 #include "prompts/prompt_layout.hpp"
 #include "prompts/token_source.hpp"

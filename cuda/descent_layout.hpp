@@ -4,20 +4,19 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "largo/attention/attention_kind.hpp"
+#include "largo/icl/parametrisation.hpp"
+#include "largo/training/optimizer.hpp"
 #include "portable.cuh"
 #include "prompts/prompt_layout.hpp"
 
 namespace largo::cuda {
 
-enum class Attention : std::int32_t { softmax, linear };
-enum class Parameters : std::int32_t { invariant, merged, factored };
-enum class Step : std::int32_t { plain, momentum, adam };
-
 /// What all runs share. Matrices are column by column; addresses are the device's.
 struct DescentSetting {
   std::int32_t dimension = 1;  // d, up to kMostDimensions
-  Parameters parameters = Parameters::merged;
-  Step optimiser = Step::plain;
+  Parametrisation parameters = Parametrisation::merged;
+  Optimizer optimizer = Optimizer::plain;
   std::int64_t prompts = 1;  // of a batch
   double noise = 0, score_scale = 1, loss_factor = 1;
   double momentum = 0, squares = 0, epsilon = 0, divergence_factor = 0;
@@ -41,7 +40,7 @@ enum class Ending : std::int32_t {
 struct DescentRun {
   std::int64_t length = 1;
   std::uint64_t seed = 1;
-  Attention attention = Attention::softmax;
+  AttentionKind attention = AttentionKind::softmax;
   Ending ending = Ending::in_order;
   std::int64_t step = 0, until = 0;
   double time = 0, momentum_power = 1, squares_power = 1, first_loss = 0, loss_sum = 0;
@@ -53,10 +52,10 @@ inline constexpr int kMostDimensions = 31;
 inline constexpr int kRecordHead = 3;  // step, time, loss
 
 /// Numbers of one run.
-LARGO_HOST_DEVICE constexpr std::size_t parameter_count(int d, Parameters parameters) {
+LARGO_HOST_DEVICE constexpr std::size_t parameter_count(int d, Parametrisation parameters) {
   const auto n = static_cast<std::size_t>(d + 1);
-  if (parameters == Parameters::invariant) return static_cast<std::size_t>(d * d) + 1;
-  return parameters == Parameters::merged ? n * n + n : 3 * n * n + n;
+  if (parameters == Parametrisation::invariant) return static_cast<std::size_t>(d * d) + 1;
+  return parameters == Parametrisation::merged ? n * n + n : 3 * n * n + n;
 }
 LARGO_HOST_DEVICE constexpr std::size_t row_width(int d) {
   return static_cast<std::size_t>((d + 1) * (d + 1)) + 1;

@@ -22,14 +22,14 @@ struct Shared {
 // The prompts at a time of a block of threads.
 inline constexpr int kPass = kThreads / kLanes;
 
-inline std::size_t shared_numbers(int d, Parameters parameters) {
+inline std::size_t shared_numbers(int d, Parametrisation parameters) {
   const auto n = static_cast<std::size_t>(d + 1), dd = static_cast<std::size_t>(d * d);
   const std::size_t pass = kPass;
   return 3 * dd + 3 * parameter_count(d, parameters) + 2 * (n * n + n) + (n * n + n) + row_width(d) +
          pass * (n + 1 + 2 * n + 1);
 }
 
-__device__ inline Shared lay_out(double* memory, int d, Parameters parameters) {
+__device__ inline Shared lay_out(double* memory, int d, Parametrisation parameters) {
   const int n = d + 1, count = static_cast<int>(parameter_count(d, parameters));
   const auto take = [&](int numbers) {
     double* const begin = memory;
@@ -98,7 +98,7 @@ __device__ void draw_prompt(const DescentSetting& setting, const DescentRun& run
   const Frame<kParts> frame = collapse(team, a, b);
   double output = 0;
   bool refused = false;
-  if (run.attention == Attention::linear) {
+  if (run.attention == AttentionKind::linear) {
     const Address normal_draws{run.seed, id, kMatrixDraws};
     TeamCandidates next{team, normal_draws, {run.seed, id, kMatrixDraws + kUniforms}};
     const CollapsedSums sums = linear_sums(run.length, frame.alpha, frame.beta, next);

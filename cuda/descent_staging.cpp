@@ -12,24 +12,6 @@ namespace {
 constexpr std::int64_t kMostRecords = 256;
 constexpr std::size_t kRecordNumbers = std::size_t{1} << 26;
 
-Parameters kernel_parameters(Parametrisation parameters) {
-  switch (parameters) {
-    case Parametrisation::invariant:
-      return Parameters::invariant;
-    case Parametrisation::merged:
-      return Parameters::merged;
-    case Parametrisation::factored:
-      return Parameters::factored;
-  }
-  return Parameters::merged;
-}
-
-Step kernel_step(Optimiser optimiser) {
-  return optimiser == Optimiser::plain      ? Step::plain
-         : optimiser == Optimiser::momentum ? Step::momentum
-                                            : Step::adam;
-}
-
 }  // namespace
 
 DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameters,
@@ -37,8 +19,8 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
   const auto d = static_cast<int>(task.token_root.rows());
   const RegressionBatches& batches = descents.front().batches;
   setting_.dimension = d;
-  setting_.parameters = kernel_parameters(parameters);
-  setting_.optimiser = kernel_step(options.optimiser);
+  setting_.parameters = parameters;
+  setting_.optimizer = options.optimizer;
   setting_.prompts = batches.prompts;
   setting_.loss_factor = batches.loss_factor;
   setting_.noise = task.noise_deviation;
@@ -93,8 +75,7 @@ DescentRun DescentStage::run_of(std::size_t i, const RegressionDescent& descent,
   DescentRun run;
   run.length = descent.batches.length;
   run.seed = descent.batches.seed;
-  run.attention =
-      descent.batches.attention == AttentionKind::softmax ? Attention::softmax : Attention::linear;
+  run.attention = descent.batches.attention;
   run.step = state.step;
   run.until = until;
   run.time = state.time;

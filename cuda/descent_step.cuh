@@ -26,14 +26,14 @@ __device__ inline void merge_parameters(const DescentSetting& setting, const Sha
     const int i = e % n, j = e / n;  // row and column; column n is v
     double x = 0;
     switch (setting.parameters) {
-      case Parameters::invariant:
+      case Parametrisation::invariant:
         if (j < d && i < d) x = s.parameters[i + j * d];
         if (j == n && i == d) x = s.parameters[d * d];
         break;
-      case Parameters::merged:
+      case Parametrisation::merged:
         x = s.parameters[e];
         break;
-      case Parameters::factored:
+      case Parametrisation::factored:
         LARGO_UNROLL_SOME
         for (int k = 0; k < n; ++k) {
           x = j < n ? fused(Q[k + j * n], K[k + i * n], x) : fused(o[k], V[k + i * n], x);
@@ -116,10 +116,10 @@ __device__ inline double sum_rows(const DescentSetting& setting, const Shared& s
 // Element e of the gradient in the parameters of the descent.
 __device__ inline double pull_back(const DescentSetting& setting, const Shared& s, int e) {
   const int d = setting.dimension, n = d + 1;
-  if (setting.parameters == Parameters::invariant) {
+  if (setting.parameters == Parametrisation::invariant) {
     return e < d * d ? s.gradient[e % d + e / d * n] : s.gradient[n * n + d];
   }
-  if (setting.parameters == Parameters::merged) return s.gradient[e];
+  if (setting.parameters == Parametrisation::merged) return s.gradient[e];
   const double *K = s.parameters, *Q = K + n * n, *V = Q + n * n, *o = V + n * n;
   const double *G = s.gradient, *g = G + n * n;
   const int part = e / (n * n), i = e % n, j = e / n % n;
@@ -137,15 +137,15 @@ __device__ inline double pull_back(const DescentSetting& setting, const Shared& 
 __device__ inline void move(const DescentSetting& setting, const Shared& s, int e, double g, double size,
                             double momentum_power, double squares_power) {
   double &theta = s.parameters[e], &m = s.momentum[e], &q = s.squares[e];
-  switch (setting.optimiser) {
-    case Step::plain:
+  switch (setting.optimizer) {
+    case Optimizer::plain:
       theta = theta - size * g;
       return;
-    case Step::momentum:
+    case Optimizer::momentum:
       m = setting.momentum * m + g;
       theta = theta - size * m;
       return;
-    case Step::adam:
+    case Optimizer::adam:
       m = setting.momentum * m + (1 - setting.momentum) * g;
       q = setting.squares * q + (1 - setting.squares) * (g * g);
       theta = theta - size * (m / (1 - momentum_power)) / (root(q / (1 - squares_power)) + setting.epsilon);
@@ -155,8 +155,8 @@ __device__ inline void move(const DescentSetting& setting, const Shared& s, int 
 
 // Parameters a thread may have to move: those of the largest dimension of a kernel.
 template <int kParts>
-inline constexpr int kMostMoved =
-    static_cast<int>((parameter_count(kParts * kLanes - 1, Parameters::factored) + kThreads - 1) / kThreads);
+inline constexpr int kMostMoved = static_cast<int>(
+    (parameter_count(kParts * kLanes - 1, Parametrisation::factored) + kThreads - 1) / kThreads);
 
 // Where a run stands: what every thread knows. The rest of it is in shared memory, and the first thread's.
 struct Place {
@@ -247,7 +247,7 @@ __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, cons
     run.first_loss = first_loss;
     run.loss_sum = run.loss_sum + value;
     ++run.loss_count;
-    if (setting.optimiser == Step::adam) {
+    if (setting.optimizer == Optimizer::adam) {
       run.momentum_power = momentum_power;
       run.squares_power = squares_power;
     }

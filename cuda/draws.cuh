@@ -46,31 +46,28 @@ struct Pair {
 
 /// -2 ln of the uniform in the upper 31 bits of the word.
 LARGO_HOST_DEVICE float squared_radius(std::uint32_t radius) {
-  constexpr std::int32_t kRootHalf = 0x3f3504f3;
+  using C = PolarConstants;
+  constexpr float c0 = C::kLog[0], c1 = C::kLog[1], c2 = C::kLog[2], c3 = C::kLog[3], c4 = C::kLog[4],
+                  c5 = C::kLog[5], c6 = C::kLog[6], c7 = C::kLog[7];
   const float u = static_cast<float>(static_cast<std::int32_t>(radius >> 1)) + 0.5F;
-  const std::int32_t from_root = bits_as<std::int32_t>(u) - (kRootHalf + (31 << 23));
-  const float f = bits_as<float>((from_root & 0x7fffff) + kRootHalf) - 1.0F;
-  const float e = static_cast<float>(from_root >> 23) * -1.3862943611198906F;
+  const std::int32_t from_root = bits_as<std::int32_t>(u) - (C::kRootHalf + (31 << 23));
+  const float f = bits_as<float>((from_root & 0x7fffff) + C::kRootHalf) - 1.0F;
+  const float e = static_cast<float>(from_root >> 23) * C::kMinusTwoLn2;
   const float ff = f * f;
-  float even = fused(ff, -0x1.4c3d0ap-2F, -0x1.978e2ep-2F);
-  float odd = fused(ff, 0x1.9dfa82p-3F, 0x1.614c06p-2F);
-  even = fused(even, ff, -0x1.5559dcp-1F);
-  odd = fused(odd, ff, 0x1.ff623cp-2F);
-  even = fused(even, ff, -0x1.fffffep0F);
-  odd = fused(odd, ff, 0x1.00007ap0F);
+  const float even = fused(fused(fused(ff, c6, c4), ff, c2), ff, c0);
+  const float odd = fused(fused(fused(ff, c7, c5), ff, c3), ff, c1);
   return fused(f, fused(f, odd, even), e);
 }
 
 /// cos θ and sin θ, in the order that the upper bit of the word says.
 LARGO_HOST_DEVICE Pair<float> direction(std::uint32_t angle) {
+  using C = PolarConstants;
+  constexpr float s0 = C::kSin[0], s1 = C::kSin[1], s2 = C::kSin[2], s3 = C::kSin[3];
+  constexpr float c0 = C::kCos[0], c1 = C::kCos[1], c2 = C::kCos[2], c3 = C::kCos[3];
   const float y = static_cast<float>(static_cast<std::int32_t>(angle << 1)) * 0x1p-31F;
   const float yy = y * y;
-  float sin = fused(yy, -0x1.2a7638p-15F, 0x1.46496cp-9F);
-  float cos = fused(yy, -0x1.4e9b00p-12F, 0x1.03b11ep-6F);
-  sin = fused(sin, yy, -0x1.4abb68p-4F);
-  cos = fused(cos, yy, -0x1.3bd3a0p-2F);
-  sin = y * fused(sin, yy, 0x1.921fb4p-1F);
-  cos = fused(cos, yy, 1.0F);
+  const float sin = y * fused(fused(fused(yy, s3, s2), yy, s1), yy, s0);
+  const float cos = fused(fused(fused(yy, c3, c2), yy, c1), yy, c0);
   const bool exchanged = (angle & 0x80000000u) != 0;
   return {exchanged ? sin : cos, exchanged ? cos : sin};
 }

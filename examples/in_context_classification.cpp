@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "largo/icl/mixture_classification.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
+#include "largo/icl/regression_maps.hpp"
 
 namespace {
 

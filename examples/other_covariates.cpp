@@ -7,8 +7,8 @@
 #include <numbers>
 #include <vector>
 
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"

@@ -94,9 +94,9 @@ TrainingRequest request_of(const TrainOptions& options) {
   request.steps = options.steps;
   request.step_size = options.step_size;
   request.batch = options.batch;
-  request.optimiser = chosen<Optimiser>(
+  request.optimizer = chosen<Optimizer>(
       options.optimizer,
-      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
+      {{"plain", Optimizer::plain}, {"momentum", Optimizer::momentum}, {"adam", Optimizer::adam}});
   request.schedule = chosen<Schedule>(options.schedule, {{"constant", Schedule::constant},
                                                          {"inverse-time", Schedule::inverse_time},
                                                          {"cosine", Schedule::cosine}});

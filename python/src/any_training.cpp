@@ -128,7 +128,7 @@ py::dict descend_(const py::object& batch, const py::object& start, Whole<"steps
   state.parameters = to_vector({kName, "start"}, start);
   const PythonBatches batches(Function(kName, batch), state.parameters.size());
   DescentOptions options;
-  options.optimiser = optimiser_of(kName, optimizer.value);
+  options.optimizer = optimizer_of(kName, optimizer.value);
   check_positive(kName, "step_size", step_size.value);
   if (steps.value < 1) fail(kName, "steps", static_cast<double>(steps.value), "at least 1");
   options.step_size = make_schedule(schedule_of(kName, schedule.value), step_size.value, steps.value);

@@ -123,7 +123,7 @@ TrainingRequest request_of(const RegressionProblem& problem, const py::dict& opt
   request.steps = given(options, "steps", whole);
   request.step_size = given(options, "step_size", real);
   request.batch = given(options, "batch", whole);
-  if (const auto name = given(options, "optimizer", text)) request.optimiser = optimiser_of(kName, *name);
+  if (const auto name = given(options, "optimizer", text)) request.optimizer = optimizer_of(kName, *name);
   if (const auto name = given(options, "schedule", text)) request.schedule = schedule_of(kName, *name);
   if (const auto name = given(options, "kernel", text)) {
     request.kernel = choose<PromptKernel>(

@@ -25,10 +25,10 @@ Value choose(const char* function, const char* argument, const std::string& name
   fail(function, argument, fmt::format("'{}'", name), fmt::format("one of {}", names));
 }
 
-inline Optimiser optimiser_of(const char* function, const std::string& name) {
-  return choose<Optimiser>(
+inline Optimizer optimizer_of(const char* function, const std::string& name) {
+  return choose<Optimizer>(
       function, "optimizer", name,
-      {{"plain", Optimiser::plain}, {"momentum", Optimiser::momentum}, {"adam", Optimiser::adam}});
+      {{"plain", Optimizer::plain}, {"momentum", Optimizer::momentum}, {"adam", Optimizer::adam}});
 }
 
 inline Schedule schedule_of(const char* function, const std::string& name) {

@@ -8,8 +8,8 @@
 
 #include "claims/claims.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/threshold.hpp"
 #include "largo/random/streams.hpp"
 #include "report/shown_number.hpp"

@@ -8,9 +8,9 @@
 #include <fmt/core.h>
 
 #include "claims/claims.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/published_experiment.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/train.hpp"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/random/streams.hpp"
 
 namespace largo {

@@ -5,7 +5,7 @@
 #include "icl/risk_statistics.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

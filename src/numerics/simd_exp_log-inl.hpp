@@ -13,6 +13,7 @@
 #include <limits>
 
 #include "hwy/highway.h"
+#include "numerics/function_constants.hpp"
 #include "numerics/simd_multiply_add-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -38,39 +39,6 @@ HWY_INLINE V Polynomial(D d, V x, const hn::TFromD<D> (&c)[kCount]) {
   const V z = hn::Mul(x, x);
   return Rounding::MulAdd(x, Horner<Rounding, 1, 2>(d, z, c), Horner<Rounding, 0, 2>(d, z, c));
 }
-
-template <class T>
-struct ExpConstants;
-
-template <>
-struct ExpConstants<double> {
-  static constexpr double kRound = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
-  static constexpr double kLog2E = 0x1.71547652b82fep+0;
-  static constexpr double kLn2High = 0x1.62e42fefa3000p-1;  // 41 bits: times n is exact
-  static constexpr double kLn2Low = 0x1.3de6af278ece6p-42;
-  static constexpr double kZeroBelow = -746, kInfinityAbove = 710;  // the scaling rounds what lies between
-  static constexpr int kMantissaBits = 52;
-  static constexpr std::uint64_t kOneBits = 0x3ff0000000000000;
-  // (exp(r) - 1 - r)/r^2 on |r| <= log(2)/2, error of exp 2^-57.6
-  static constexpr double kPolynomial[] = {
-      0x1.000000000000cp-1,  0x1.5555555555516p-3,  0x1.555555554fe59p-5,  0x1.1111111120de0p-7,
-      0x1.6c16c185eeaaap-10, 0x1.a01a014ee5450p-13, 0x1.a01996022775ap-16, 0x1.71ded4c954336p-19,
-      0x1.28b0b47905805p-22, 0x1.adfd93bffe702p-26};
-};
-
-template <>
-struct ExpConstants<float> {
-  static constexpr float kRound = 0x1.8p23F;
-  static constexpr float kLog2E = 1.4426950216293335F;
-  static constexpr float kLn2High = 0.693145751953125F;  // 15 bits
-  static constexpr float kLn2Low = 1.428606765330187e-06F;
-  static constexpr float kZeroBelow = -104, kInfinityAbove = 89;
-  static constexpr int kMantissaBits = 23;
-  static constexpr std::uint32_t kOneBits = 0x3f800000;
-  // as above, error 2^-28.0
-  static constexpr float kPolynomial[] = {0.49999988079071045F, 0.166665181517601F, 0.041669655591249466F,
-                                          0.00836896151304245F, 0.0013744814787060022F};
-};
 
 /// exp(x + tail) = 2^n exp(r), n = round(x / log 2), r = x + tail - n log 2 as an unevaluated sum.
 /// For tails up to an ulp of x; float or double. Error <= 1 ulp, subnormal results included.
@@ -123,17 +91,14 @@ HWY_INLINE V Exp(D d, V x) {
 template <class Rounding, class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2(D d, V x) {
   const hn::RebindToUnsigned<D> du;
-  // (2^r - 1)/r on |r| <= 1/2, error of 2^r 2^-28.1
-  static constexpr float kPolynomial[] = {0.69314718246459961F,   0.24022644758224487F,
-                                          0.055503591895103455F,  0.0096188411116600037F,
-                                          0.0013391136890277267F, 0.00015238006017170846F};
   const V round = hn::Set(d, ExpConstants<float>::kRound);
   const V n_bits = hn::Add(x, round);
   const V r = hn::Sub(x, hn::Sub(n_bits, round));
-  const V mantissa = Rounding::MulAdd(r, Polynomial<Rounding>(d, r, kPolynomial), hn::Set(d, 1.0F));
+  const V mantissa =
+      Rounding::MulAdd(r, Polynomial<Rounding>(d, r, Exp2Constants::kPolynomial), hn::Set(d, 1.0F));
   const auto exponent = hn::ShiftLeft<ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n_bits));
   const V y = hn::BitCast(d, hn::Add(hn::BitCast(du, mantissa), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, -126.0F)), y);
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, Exp2Constants::kZeroBelow)), y);
 }
 
 /// log(x) + exponent_shift log 2 for positive, normal, finite x.
@@ -142,24 +107,17 @@ HWY_INLINE V Exp2(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V LogOfNormal(D d, V x, V exponent_shift) {
   const hn::RebindToUnsigned<D> du;
-  constexpr std::uint64_t kRootHalfBits = 0x3fe6a09e667f3bcd;
-  constexpr std::uint64_t kBias = 0x3ff;  // keeps the shifted exponent non-negative
-  constexpr std::uint64_t kTwo52Bits = 0x4330000000000000;
-  // R(z)/z on z <= 0.0295, relative error of the logarithm 2^-59.4
-  static constexpr double kR[] = {0x1.5555555555594p-1, 0x1.999999997f72dp-2, 0x1.249249423c734p-2,
-                                  0x1.c71c51d50fa2ap-3, 0x1.7466486178ecdp-3, 0x1.39a0ddfa994c2p-3,
-                                  0x1.2f0d5e2c92795p-3};
-
-  const auto offset = hn::Sub(hn::BitCast(du, x), hn::Set(du, kRootHalfBits - (kBias << 52)));
+  using C = LogConstants;
+  const auto offset = hn::Sub(hn::BitCast(du, x), hn::Set(du, C::kRootHalfBits - (C::kBias << 52)));
   const V m =
-      hn::BitCast(d, hn::Add(hn::And(offset, hn::Set(du, 0x000fffffffffffff)), hn::Set(du, kRootHalfBits)));
-  const V k_plus = hn::BitCast(d, hn::Or(hn::ShiftRight<52>(offset), hn::Set(du, kTwo52Bits)));
-  const V k = hn::Add(hn::Sub(k_plus, hn::Set(d, 0x1p52 + kBias)), exponent_shift);
+      hn::BitCast(d, hn::Add(hn::And(offset, hn::Set(du, C::kMantissaMask)), hn::Set(du, C::kRootHalfBits)));
+  const V k_plus = hn::BitCast(d, hn::Or(hn::ShiftRight<52>(offset), hn::Set(du, C::kTwo52Bits)));
+  const V k = hn::Add(hn::Sub(k_plus, hn::Set(d, 0x1p52 + C::kBias)), exponent_shift);
 
   const V f = hn::Sub(m, hn::Set(d, 1.0));
   const V s = hn::Div(f, hn::Add(f, hn::Set(d, 2.0)));
   const V z = hn::Mul(s, s);
-  const V R = hn::Mul(z, Polynomial<Separate>(d, z, kR));
+  const V R = hn::Mul(z, Polynomial<Separate>(d, z, C::kR));
   const V half_square = hn::Mul(hn::Mul(hn::Set(d, 0.5), f), f);
   const V head = hn::Sub(f, half_square);
   const V head_low = hn::Sub(hn::Sub(f, head), half_square);

@@ -1,16 +1,17 @@
 // Standard normals in float32 from 32 + 32 random bits a pair, on Highway vectors. Private: included once per
 // SIMD level through hwy/foreach_target.h. The same bits at every level.
-#if defined(LARGO_SAMPLING_FLOAT_NORMALS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LARGO_SAMPLING_FLOAT_NORMALS_INL_HPP_
-#undef LARGO_SAMPLING_FLOAT_NORMALS_INL_HPP_
+#if defined(LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_
+#undef LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_
 #else
-#define LARGO_SAMPLING_FLOAT_NORMALS_INL_HPP_
+#define LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_
 #endif
 
 #include <cstddef>
 #include <cstdint>
 
 #include "hwy/highway.h"
+#include "numerics/function_constants.hpp"
 #include "numerics/simd_exp_log-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,13 +42,7 @@ template <class DF, class VU, std::size_t kCount>
 HWY_INLINE void FloatPolar(DF df, const VU (&radius)[kCount], const VU (&angle)[kCount],
                            hn::Vec<DF> (&square)[kCount], hn::Vec<DF> (&first)[kCount],
                            hn::Vec<DF> (&second)[kCount]) {
-  // -2 ln(1 + f)/f on √½ - 1 <= f <= √2 - 1, relative error 2^-22.4
-  static constexpr float kLog[] = {-0x1.fffffep0F,  0x1.00007ap0F,  -0x1.5559dcp-1F, 0x1.ff623cp-2F,
-                                   -0x1.978e2ep-2F, 0x1.614c06p-2F, -0x1.4c3d0ap-2F, 0x1.9dfa82p-3F};
-  // sin(πy/4)/y and cos(πy/4) in y², errors 2^-27.5 and 2^-24.8
-  static constexpr float kSin[] = {0x1.921fb4p-1F, -0x1.4abb68p-4F, 0x1.46496cp-9F, -0x1.2a7638p-15F};
-  static constexpr float kCos[] = {1.0F, -0x1.3bd3a0p-2F, 0x1.03b11ep-6F, -0x1.4e9b00p-12F};
-  constexpr std::int32_t kRootHalf = 0x3f3504f3;
+  using C = PolarConstants;
   const hn::RebindToSigned<DF> di;
   hn::Vec<DF> f[kCount], ff[kCount], even[kCount], odd[kCount], e[kCount];
   hn::Vec<DF> y[kCount], yy[kCount], sin[kCount], cos[kCount];
@@ -57,23 +52,23 @@ HWY_INLINE void FloatPolar(DF df, const VU (&radius)[kCount], const VU (&angle)[
   }
   for (std::size_t i = 0; i < kCount; ++i) {
     // u = 2^e (1 + f)
-    const auto from_root = hn::Sub(hn::BitCast(di, f[i]), hn::Set(di, kRootHalf + (31 << 23)));
-    const auto mantissa = hn::Add(hn::And(from_root, hn::Set(di, 0x7fffff)), hn::Set(di, kRootHalf));
+    const auto from_root = hn::Sub(hn::BitCast(di, f[i]), hn::Set(di, C::kRootHalf + (31 << 23)));
+    const auto mantissa = hn::Add(hn::And(from_root, hn::Set(di, 0x7fffff)), hn::Set(di, C::kRootHalf));
     f[i] = hn::Sub(hn::BitCast(df, mantissa), hn::Set(df, 1.0F));
-    e[i] = hn::Mul(hn::ConvertTo(df, hn::ShiftRight<23>(from_root)), hn::Set(df, -1.3862943611198906F));
+    e[i] = hn::Mul(hn::ConvertTo(df, hn::ShiftRight<23>(from_root)), hn::Set(df, C::kMinusTwoLn2));
   }
   for (std::size_t i = 0; i < kCount; ++i) {
     ff[i] = hn::Mul(f[i], f[i]);
-    even[i] = Horner<FusedExact, 4, 2>(df, ff[i], kLog);
-    odd[i] = Horner<FusedExact, 5, 2>(df, ff[i], kLog);
+    even[i] = Horner<FusedExact, 4, 2>(df, ff[i], C::kLog);
+    odd[i] = Horner<FusedExact, 5, 2>(df, ff[i], C::kLog);
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    even[i] = FusedExact::MulAdd(even[i], ff[i], hn::Set(df, kLog[2]));
-    odd[i] = FusedExact::MulAdd(odd[i], ff[i], hn::Set(df, kLog[3]));
+    even[i] = FusedExact::MulAdd(even[i], ff[i], hn::Set(df, C::kLog[2]));
+    odd[i] = FusedExact::MulAdd(odd[i], ff[i], hn::Set(df, C::kLog[3]));
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    even[i] = FusedExact::MulAdd(even[i], ff[i], hn::Set(df, kLog[0]));
-    odd[i] = FusedExact::MulAdd(odd[i], ff[i], hn::Set(df, kLog[1]));
+    even[i] = FusedExact::MulAdd(even[i], ff[i], hn::Set(df, C::kLog[0]));
+    odd[i] = FusedExact::MulAdd(odd[i], ff[i], hn::Set(df, C::kLog[1]));
   }
   for (std::size_t i = 0; i < kCount; ++i) {
     even[i] = FusedExact::MulAdd(f[i], odd[i], even[i]);
@@ -84,16 +79,16 @@ HWY_INLINE void FloatPolar(DF df, const VU (&radius)[kCount], const VU (&angle)[
     yy[i] = hn::Mul(y[i], y[i]);
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    sin[i] = Horner<FusedExact, 2, 1>(df, yy[i], kSin);
-    cos[i] = Horner<FusedExact, 2, 1>(df, yy[i], kCos);
+    sin[i] = Horner<FusedExact, 2, 1>(df, yy[i], C::kSin);
+    cos[i] = Horner<FusedExact, 2, 1>(df, yy[i], C::kCos);
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    sin[i] = FusedExact::MulAdd(sin[i], yy[i], hn::Set(df, kSin[1]));
-    cos[i] = FusedExact::MulAdd(cos[i], yy[i], hn::Set(df, kCos[1]));
+    sin[i] = FusedExact::MulAdd(sin[i], yy[i], hn::Set(df, C::kSin[1]));
+    cos[i] = FusedExact::MulAdd(cos[i], yy[i], hn::Set(df, C::kCos[1]));
   }
   for (std::size_t i = 0; i < kCount; ++i) {
-    sin[i] = hn::Mul(y[i], FusedExact::MulAdd(sin[i], yy[i], hn::Set(df, kSin[0])));
-    cos[i] = FusedExact::MulAdd(cos[i], yy[i], hn::Set(df, kCos[0]));
+    sin[i] = hn::Mul(y[i], FusedExact::MulAdd(sin[i], yy[i], hn::Set(df, C::kSin[0])));
+    cos[i] = FusedExact::MulAdd(cos[i], yy[i], hn::Set(df, C::kCos[0]));
     first[i] = SelectByUpperBit(df, angle[i], sin[i], cos[i]);
     second[i] = SelectByUpperBit(df, angle[i], cos[i], sin[i]);
   }

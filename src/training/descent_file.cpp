@@ -177,7 +177,7 @@ std::string descent_name(const ConstVectorRef& start, const DescentOptions& opti
   Sha256 hash;
   for (const double x : start) hash.add(x);
   for (const std::int64_t n :
-       {static_cast<std::int64_t>(options.optimiser), options.steps, options.record_every}) {
+       {static_cast<std::int64_t>(options.optimizer), options.steps, options.record_every}) {
     hash.add(static_cast<std::uint64_t>(n));
   }
   for (const double x : {options.momentum, options.squares, options.epsilon}) hash.add(x);

@@ -30,8 +30,8 @@ void check_options(const DescentOptions& options) {
   const auto check_rate = [](const char* name, double rate) {
     if (!(rate >= 0 && rate < 1)) fail(kName, name, rate, "at least 0 and below 1");
   };
-  if (options.optimiser != Optimiser::plain) check_rate("momentum", options.momentum);
-  if (options.optimiser == Optimiser::adam) {
+  if (options.optimizer != Optimizer::plain) check_rate("momentum", options.momentum);
+  if (options.optimizer == Optimizer::adam) {
     check_rate("squares", options.squares);
     check_finite(kName, "epsilon", options.epsilon);
     check_positive(kName, "epsilon", options.epsilon);
@@ -41,12 +41,12 @@ void check_options(const DescentOptions& options) {
   }
 }
 
-// The moments of a start; those of a run under way must be the optimiser's.
-void prepare(DescentState& state, Eigen::Index size, Optimiser optimiser) {
+// The moments of a start; those of a run under way must be the optimizer's.
+void prepare(DescentState& state, Eigen::Index size, Optimizer optimizer) {
   check_size(kName, "parameters of the state", state.parameters.size(), size);
   check_finite(kName, "parameters of the state", state.parameters);
-  const Eigen::Index momentum = optimiser == Optimiser::plain ? 0 : size;
-  const Eigen::Index squares = optimiser == Optimiser::adam ? size : 0;
+  const Eigen::Index momentum = optimizer == Optimizer::plain ? 0 : size;
+  const Eigen::Index squares = optimizer == Optimizer::adam ? size : 0;
   if (state.step == 0) {
     state.momentum = Vector::Zero(momentum);
     state.squares = Vector::Zero(squares);
@@ -54,7 +54,7 @@ void prepare(DescentState& state, Eigen::Index size, Optimiser optimiser) {
   }
   if (state.momentum.size() != momentum || state.squares.size() != squares) {
     fail(kName, fmt::format("the state of step {} has {} numbers of momentum and {} of squares, but the "
-                            "optimiser has {} and {}: go on with the one it began with",
+                            "optimizer has {} and {}: go on with the one it began with",
                             state.step, state.momentum.size(), state.squares.size(), momentum, squares));
   }
 }
@@ -122,15 +122,15 @@ class Descent {
   void move(const Vector& g, double size) {
     Vector &theta = state_.parameters, &m = state_.momentum, &q = state_.squares;
     const double beta = options_.momentum, beta2 = options_.squares;
-    switch (options_.optimiser) {
-      case Optimiser::plain:
+    switch (options_.optimizer) {
+      case Optimizer::plain:
         theta -= size * g;
         return;
-      case Optimiser::momentum:
+      case Optimizer::momentum:
         m = beta * m + g;
         theta -= size * m;
         return;
-      case Optimiser::adam:
+      case Optimizer::adam:
         m = beta * m + (1 - beta) * g;
         q = beta2 * q + (1 - beta2) * g.cwiseAbs2();
         state_.momentum_power *= beta;
@@ -154,7 +154,7 @@ Diverged::Diverged(std::int64_t step, const std::string& reason)
 
 DescentState descend(const StochasticRisk& risk, DescentState state, const DescentOptions& options) {
   check_options(options);
-  prepare(state, risk.size(), options.optimiser);
+  prepare(state, risk.size(), options.optimizer);
   Descent descent(risk, state, options);
   const std::int64_t first = state.step, left = options.steps - first;
   const std::int64_t report_every = std::max<std::int64_t>(1, left / kProgressCalls);

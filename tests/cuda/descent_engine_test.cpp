@@ -21,12 +21,12 @@ TEST_F(GpuDescents, AloneUseSeveralBlocksAndHaveTheSameBits) {
 TEST_F(GpuDescents, OfEveryKindHaveTheBitsOfTheCpu) {
   for (const Parametrisation parameters :
        {Parametrisation::invariant, Parametrisation::merged, Parametrisation::factored}) {
-    for (const Optimiser optimiser : {Optimiser::plain, Optimiser::momentum, Optimiser::adam}) {
+    for (const Optimizer optimizer : {Optimizer::plain, Optimizer::momentum, Optimizer::adam}) {
       std::vector<Case> cases;
       for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
         cases.push_back({.parameters = parameters,
                          .attention = kind,
-                         .optimiser = optimiser,
+                         .optimizer = optimizer,
                          .length = 50,
                          .prompts = 24,
                          .steps = 15});
@@ -63,7 +63,7 @@ TEST_F(GpuDescents, OfTheLargestDimensionHaveTheBitsOfTheCpu) {
        {Parametrisation::invariant, Parametrisation::merged, Parametrisation::factored}) {
     expect_all_same(device(), {{.d = 31,
                                 .parameters = parameters,
-                                .optimiser = Optimiser::adam,
+                                .optimizer = Optimizer::adam,
                                 .length = 600,
                                 .prompts = 11,
                                 .steps = 3}});

@@ -51,7 +51,7 @@ DescentState on_the_way(Case c, std::int64_t steps) {
 
 TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
   const std::int64_t end = usual_or_short(300, 24);
-  const Case first{.optimiser = Optimiser::momentum,
+  const Case first{.optimizer = Optimizer::momentum,
                    .length = 30,
                    .prompts = usual_or_short(64, 9),
                    .steps = end,

@@ -9,8 +9,8 @@
 
 #include "gpu.hpp"
 #include "icl/training/descent_engine.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/device.hpp"
 
 namespace largo {
@@ -21,7 +21,7 @@ struct Case {
   Eigen::Index d = 5;
   Parametrisation parameters = Parametrisation::factored;
   AttentionKind attention = AttentionKind::softmax;
-  Optimiser optimiser = Optimiser::plain;
+  Optimizer optimizer = Optimizer::plain;
   std::int64_t length = 100, prompts = 128, steps = 40, record_every = 0;
   double start_scale = 1;
   std::uint64_t seed = 11;
@@ -48,8 +48,8 @@ inline Vector start_of(const Case& c) {
 
 inline DescentOptions options_of(const Case& c) {
   DescentOptions options;
-  options.optimiser = c.optimiser;
-  options.step_size = inverse_time_steps(c.optimiser == Optimiser::plain ? 0.05 : 0.005, 100);
+  options.optimizer = c.optimizer;
+  options.step_size = inverse_time_steps(c.optimizer == Optimizer::plain ? 0.05 : 0.005, 100);
   options.steps = c.steps;
   options.record_every = c.record_every;
   return options;
@@ -107,8 +107,8 @@ inline void expect_same(const DescentState& cpu, const DescentState& gpu, const 
 
 inline std::string describe(const Case& c) {
   return "d " + std::to_string(c.d) + ", parameters " + std::to_string(static_cast<int>(c.parameters)) +
-         ", attention " + std::to_string(static_cast<int>(c.attention)) + ", optimiser " +
-         std::to_string(static_cast<int>(c.optimiser)) + ", L " + std::to_string(c.length) + ", prompts " +
+         ", attention " + std::to_string(static_cast<int>(c.attention)) + ", optimizer " +
+         std::to_string(static_cast<int>(c.optimizer)) + ", L " + std::to_string(c.length) + ", prompts " +
          std::to_string(c.prompts) + ", scale " + std::to_string(c.start_scale);
 }
 

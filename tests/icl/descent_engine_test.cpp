@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "icl/same_runs.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/training/train.hpp"
 #include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"

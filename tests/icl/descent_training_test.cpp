@@ -151,7 +151,7 @@ TEST(DescentTraining, BesideTheFlow) {
   EXPECT_NEAR(run.noise->spread, std::sqrt(squares / 2), 1e-7);
   EXPECT_GT(run.noise->spread, 1e-4);
 
-  plan.descent.optimiser = Optimiser::adam;  // whose clock is another one
+  plan.descent.optimizer = Optimizer::adam;  // whose clock is another one
   const TrainingRun adam = train(plan).front();
   EXPECT_FALSE(adam.to_flow || adam.to_limit_flow || adam.noise);
 }
@@ -196,7 +196,7 @@ class Checkpoints : public ::testing::Test {
              ("largo-checkpoints-" + std::to_string(::getpid())) / "made";
     plan.methods = {TrainingMethod::flow, TrainingMethod::descent};
     plan.attention = {AttentionKind::softmax, AttentionKind::linear};
-    plan.descent.optimiser = Optimiser::momentum;
+    plan.descent.optimizer = Optimizer::momentum;
     plan.descent.step_size = cosine_steps(0.005, 20);
     plan.descent.steps = 20;
     plan.descent.record_every = 7;  // so that a stop is between two records

@@ -13,7 +13,7 @@
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 

@@ -7,8 +7,8 @@
 
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/invariant_set.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/published_experiment.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/training/train.hpp"
 
 namespace largo {

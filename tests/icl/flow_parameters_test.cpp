@@ -7,8 +7,8 @@
 #include "icl/regression_settings.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

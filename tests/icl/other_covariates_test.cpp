@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "icl/prompt_tasks.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/training/gradient_flow.hpp"
 
 namespace largo {

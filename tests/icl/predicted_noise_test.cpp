@@ -86,7 +86,7 @@ TEST(PredictedNoise, OrWhyThereIsNone) {
   other.descent.divergence_factor = 1e300;
   EXPECT_EQ(reason(other), "steps of that size leave the flow's end");
   other = plan;
-  other.descent.optimiser = Optimiser::adam;
+  other.descent.optimizer = Optimizer::adam;
   const TrainingRun adam = train(other)[1];
   EXPECT_FALSE(adam.predicted_noise);
   EXPECT_EQ(adam.no_prediction, "");  // nothing is compared

@@ -10,7 +10,7 @@
 
 #include "icl/prompt_tasks.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/measures/mixture.hpp"
 

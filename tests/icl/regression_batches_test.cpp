@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/training/stochastic_descent.hpp"
 

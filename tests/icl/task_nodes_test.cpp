@@ -9,7 +9,7 @@
 #include "icl/task_points.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/general_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"

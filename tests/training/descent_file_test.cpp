@@ -41,8 +41,8 @@ void expect_same(const DescentState& a, const DescentState& b) {
 
 TEST(DescentFile, TakenUpAgainIsTheSameRun) {
   const std::filesystem::path path = scratch("resume");
-  for (const Optimiser optimiser : {Optimiser::plain, Optimiser::momentum, Optimiser::adam}) {
-    DescentOptions options = options_of(optimiser, 0.01, 100);
+  for (const Optimizer optimizer : {Optimizer::plain, Optimizer::momentum, Optimizer::adam}) {
+    DescentOptions options = options_of(optimizer, 0.01, 100);
     options.record_every = 7;
     const DescentState whole = descend(Quadratic(5), start(5), options);
 
@@ -68,7 +68,7 @@ TEST(DescentFile, RefusesWhatIsNotACheckpoint) {
   const std::filesystem::path path = scratch("bad");
   std::filesystem::remove(path);
   EXPECT_THROW(load_descent(path), InputError);
-  DescentOptions options = options_of(Optimiser::adam, 0.01, 5);
+  DescentOptions options = options_of(Optimizer::adam, 0.01, 5);
   options.checkpoint = path;
   descend(Quadratic(3), start(3), options);
   EXPECT_NO_THROW(load_descent(path));
@@ -121,7 +121,7 @@ class DamagedDescent : public ::testing::Test {
  protected:
   // A file of its own: tests run at the same time.
   DamagedDescent() : path(scratch(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
-    DescentState state = descend(Quadratic(3), start(3), options_of(Optimiser::adam, 0.01, 5));
+    DescentState state = descend(Quadratic(3), start(3), options_of(Optimizer::adam, 0.01, 5));
     state.run = "mine";
     save_descent(path, state);
     whole = bytes_of(path);
@@ -175,7 +175,7 @@ TEST_F(DamagedDescent, FilesOfTheFirstFormatAreSaidToBeOld) {
 
 TEST(DescentName, KnowsStartAndOptions) {
   const Vector from = Vector::LinSpaced(3, 1, 2);
-  const DescentOptions options = options_of(Optimiser::momentum, 0.01, 100);
+  const DescentOptions options = options_of(Optimizer::momentum, 0.01, 100);
   std::set<std::string> names = {descent_name(from, options)};
   EXPECT_EQ(*names.begin(), descent_name(from, options));
   names.insert(descent_name(2 * from, options));
@@ -184,7 +184,7 @@ TEST(DescentName, KnowsStartAndOptions) {
     change(other);
     names.insert(descent_name(from, other));
   };
-  changed([](DescentOptions& o) { o.optimiser = Optimiser::adam; });
+  changed([](DescentOptions& o) { o.optimizer = Optimizer::adam; });
   changed([](DescentOptions& o) { o.steps = 101; });
   changed([](DescentOptions& o) { o.record_every = 3; });
   changed([](DescentOptions& o) { o.momentum = 0.8; });

@@ -47,9 +47,9 @@ inline DescentState start(Eigen::Index size) {
   return state;
 }
 
-inline DescentOptions options_of(Optimiser optimiser, double size, std::int64_t steps) {
+inline DescentOptions options_of(Optimizer optimizer, double size, std::int64_t steps) {
   DescentOptions options;
-  options.optimiser = optimiser;
+  options.optimizer = optimizer;
   options.step_size = constant_steps(size);
   options.steps = steps;
   return options;

@@ -22,8 +22,8 @@ TEST(StochasticDescent, FollowsTheFormulas) {
   constexpr Eigen::Index kSize = 3;
   constexpr int kSteps = 50;
   constexpr double kTolerance = 1e-13;
-  for (const Optimiser optimiser : {Optimiser::plain, Optimiser::momentum, Optimiser::adam}) {
-    DescentOptions options = options_of(optimiser, 1, kSteps);
+  for (const Optimizer optimizer : {Optimizer::plain, Optimizer::momentum, Optimizer::adam}) {
+    DescentOptions options = options_of(optimizer, 1, kSteps);
     options.step_size = [](std::int64_t k) { return 0.05 / (1 + 0.1 * static_cast<double>(k)); };
     options.momentum = 0.8;
     options.squares = 0.95;
@@ -37,9 +37,9 @@ TEST(StochasticDescent, FollowsTheFormulas) {
       for (int k = 0; k < kSteps; ++k) {
         const long double eta = 0.05L / (1 + 0.1L * k);
         const long double g = Quadratic::curvature(i) * (theta - Quadratic::target(i, k));
-        if (optimiser == Optimiser::plain) {
+        if (optimizer == Optimizer::plain) {
           theta -= eta * g;
-        } else if (optimiser == Optimiser::momentum) {  // Polyak: θ' = θ - ηg + β(θ - θ_before), rescaled
+        } else if (optimizer == Optimizer::momentum) {  // Polyak: θ' = θ - ηg + β(θ - θ_before), rescaled
           v = 0.8L * v - g;
           theta += eta * v;
         } else {
@@ -49,13 +49,13 @@ TEST(StochasticDescent, FollowsTheFormulas) {
           theta -= eta * unbiased / (std::sqrt(second / (1 - std::pow(0.95L, k + 1))) + 1e-3L);
         }
       }
-      EXPECT_NEAR(got.parameters[i], static_cast<double>(theta), kTolerance) << static_cast<int>(optimiser);
+      EXPECT_NEAR(got.parameters[i], static_cast<double>(theta), kTolerance) << static_cast<int>(optimizer);
     }
   }
 }
 
 TEST(StochasticDescent, RecordsMeansSinceTheLastRecord) {
-  DescentOptions options = options_of(Optimiser::plain, 0.01, 10);
+  DescentOptions options = options_of(Optimizer::plain, 0.01, 10);
   options.record_every = 4;
   const Quadratic risk(2);
   const DescentState got = descend(risk, start(2), options);
@@ -81,7 +81,7 @@ TEST(StochasticDescent, RecordsMeansSinceTheLastRecord) {
 }
 
 TEST(StochasticDescent, IsAPathInTime) {
-  DescentOptions options = options_of(Optimiser::plain, 0.25, 6);
+  DescentOptions options = options_of(Optimizer::plain, 0.25, 6);
   options.record_every = 2;
   const DescentState got = descend(Quadratic(2), start(2), options);
   const Trajectory path = trajectory_of(got);
@@ -93,7 +93,7 @@ TEST(StochasticDescent, IsAPathInTime) {
 
 TEST(StochasticDescent, NoticesAStop) {
   std::atomic<bool> stop = true;
-  DescentOptions options = options_of(Optimiser::plain, 0.01, 100);
+  DescentOptions options = options_of(Optimizer::plain, 0.01, 100);
   options.execution.stop = &stop;
   EXPECT_THROW(descend(Quadratic(2), start(2), options), Stopped);
 }
@@ -114,7 +114,7 @@ std::int64_t step_of_divergence(const StochasticRisk& risk, const DescentOptions
 }
 
 TEST(StochasticDescent, ReportsTheStepOfDivergence) {
-  const DescentOptions options = options_of(Optimiser::momentum, 0.01, 100);
+  const DescentOptions options = options_of(Optimizer::momentum, 0.01, 100);
   using Failure = Quadratic::Failure;
   EXPECT_EQ(step_of_divergence(Quadratic(2, Failure::value, 17), options, "loss is not finite"), 17);
   EXPECT_EQ(step_of_divergence(Quadratic(2, Failure::gradient, 3), options, "gradient is not finite"), 3);
@@ -134,7 +134,7 @@ TEST(StochasticDescent, ReportsTheStepOfDivergence) {
     Eigen::Index size() const override { return 1; }
     RiskPoint batch(const ConstVectorRef& x, std::int64_t) const override { return {x[0] * x[0] / 2, 0, x}; }
   };
-  DescentOptions steep = options_of(Optimiser::plain, 3, 100);
+  DescentOptions steep = options_of(Optimizer::plain, 3, 100);
   EXPECT_EQ(step_of_divergence(Bowl(), steep, "times the"), 25);
   steep.divergence_factor = 1e3;  // log_4(1e3) = 4.98
   EXPECT_EQ(step_of_divergence(Bowl(), steep, "times the"), 20);
@@ -144,7 +144,7 @@ TEST(StochasticDescent, ReportsTheStepOfDivergence) {
 }
 
 TEST(StochasticDescent, RefusesBadOptionsAndStates) {
-  const DescentOptions good = options_of(Optimiser::adam, 0.01, 5);
+  const DescentOptions good = options_of(Optimizer::adam, 0.01, 5);
   const auto refused = [&](auto change) {
     DescentOptions options = good;
     DescentState state = start(2);
@@ -165,12 +165,12 @@ TEST(StochasticDescent, RefusesBadOptionsAndStates) {
   refused([](DescentOptions&, DescentState& s) { s.parameters = Vector::Zero(3); });
   refused([](DescentOptions&, DescentState& s) { s.parameters[0] = std::nan(""); });
   // Plain descent goes on as it began.
-  const DescentState plain = descend(Quadratic(2), start(2), options_of(Optimiser::plain, 0.01, 3));
+  const DescentState plain = descend(Quadratic(2), start(2), options_of(Optimizer::plain, 0.01, 3));
   EXPECT_THROW(descend(Quadratic(2), plain, good), InputError);
 }
 
 TEST(StochasticDescent, ReportsProgress) {
-  DescentOptions options = options_of(Optimiser::plain, 0.01, 5000);
+  DescentOptions options = options_of(Optimizer::plain, 0.01, 5000);
   double last = 0;
   int calls = 0;
   options.progress = [&](double share) {

@@ -1,24 +1,12 @@
-// The parametrisations of in-context regression; each maps to the vector (U, v) of regression_problem.hpp.
+// The parametrisations of in-context regression; regression_maps.hpp has their maps. A header without Eigen:
+// GPU code reads it, too.
 #pragma once
 
 #include <cstdint>
-#include <memory>
-
-#include "largo/training/parameter_map.hpp"
 
 namespace largo {
 
 /// What is trained: (A, b) on the invariant set, (U, v), or K, Q, V and the output row.
 enum class Parametrisation : std::uint8_t { invariant, merged, factored };
-
-/// The map of a parametrisation to (U, v).
-std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::Index d);
-
-/// K, Q, V (each (d+1) x (d+1), column by column), then the output row o: U = Kᵀ Q, v = Vᵀ o.
-std::shared_ptr<const ParameterMap> factored_map(Eigen::Index d);
-
-/// A (d x d, column by column), then b: U = [[A, 0], [0, 0]], v = (0, b). The set of such (U, v) is invariant
-/// under gradient flow, for every L (change the sign of all labels).
-std::shared_ptr<const ParameterMap> invariant_map(Eigen::Index d);
 
 }  // namespace largo

@@ -29,8 +29,8 @@ struct ArrayView {
   }
 };
 
-/// A view of a matrix that outlives it: not of a temporary, nor of one in another order, which Eigen would
-/// copy.
+/// A view of a matrix. The matrix must outlive the view, so temporaries are refused, and so are matrices in
+/// another order, which Eigen would copy.
 inline ArrayView view_of(const RowMatrix& rows) {
   return {rows.data(), Scalar::float64, rows.rows(), rows.cols(), rows.outerStride(), 1};
 }

@@ -38,14 +38,14 @@ void check_size(std::string_view function, std::string_view argument, std::ptrdi
 void check_shape(std::string_view function, std::string_view argument, std::ptrdiff_t rows,
                  std::ptrdiff_t columns, std::ptrdiff_t expected_rows, std::ptrdiff_t expected_columns);
 
-/// Every entry of a matrix or vector finite; the message names the first one that is not.
+/// Requires every entry of a matrix or vector to be finite; the message names the first one that is not.
 void check_finite(std::string_view function, std::string_view argument, const ConstMatrixRef& values);
 
-/// Square, finite, symmetric to 1e-12 of its largest entry. (Definiteness is checked where the matrix is
-/// factored: see covariance_root in factor.hpp.)
+/// Requires the matrix to be square, finite, and symmetric to 1e-12 of its largest entry. (Definiteness is
+/// checked where the matrix is factored: see covariance_root in factor.hpp.)
 void check_symmetric(std::string_view function, std::string_view argument, const ConstMatrixRef& values);
 
-/// Non-negative and finite, with a positive and finite sum, which need not be one.
+/// Requires non-negative, finite weights with a positive, finite sum. The sum need not be one.
 void check_weights(std::string_view function, std::string_view argument, const ConstVectorRef& weights);
 
 }  // namespace largo

@@ -1,9 +1,10 @@
-// A place to compute other than the threads of this process: a GPU.
+// A place to compute other than the threads of this process, such as a GPU.
 //
-// Functions that take an Execution give to its device the work it is made for: many prompts or many runs at a
-// time. A device draws the same random numbers and does the same arithmetic in the same order, so sampled
-// results are bit-identical with and without it; attention over a given prompt agrees to the precision of
-// float32. Work that a device cannot do is an error with a remedy; it is never done on the CPU instead.
+// Functions that take an Execution hand work to its device if the device is made for it: many prompts or many
+// runs at a time. A device draws the same random numbers and does the same arithmetic in the same order, so
+// sampled results are bit-identical with and without it. Attention over a given prompt agrees to the
+// precision of float32. Work that a device cannot do is an error with a remedy; it is never done on the CPU
+// instead.
 #pragma once
 
 #include <span>
@@ -13,8 +14,8 @@
 
 namespace largo {
 
-/// What a device does for one layer. A layer that has work for devices declares an engine of its own: tilts
-/// in measures, prompts in prompts, descents in icl.
+/// What a device does for one layer of largo. A layer with work for devices declares an engine of its own:
+/// tilts in measures, prompts in prompts, descents in icl.
 class Engine {
  public:
   virtual ~Engine() = default;
@@ -31,7 +32,7 @@ class Device {
 
   /// For example "NVIDIA H200".
   virtual std::string name() const = 0;
-  /// The engines that this device has, in any order. They live as long as the device.
+  /// All engines of this device, in any order. They live as long as the device.
   virtual std::span<const Engine* const> engines() const = 0;
 
  protected:

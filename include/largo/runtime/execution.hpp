@@ -1,4 +1,4 @@
-// How a computation is run, never what it computes: results have the same bits for every Execution.
+// How a computation is run. It never changes what is computed: results are bit-identical for every Execution.
 #pragma once
 
 #include <atomic>
@@ -13,14 +13,14 @@ class Device;  // largo/runtime/device.hpp
 
 struct Execution {
   int threads = 0;                          ///< 0: all cores
-  std::int64_t chunk = 0;                   ///< work handed to a thread at a time; 0: chosen by largo
+  std::int64_t chunk = 0;                   ///< units of work handed to a thread at a time; 0: largo chooses
   const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
   const std::atomic<bool>* stop = nullptr;  ///< once true, long work ends within a second by throwing Stopped
   const Device* device = nullptr;           ///< where prompts are drawn; null: on the threads
 };
 
-/// Thrown where Execution::stop was set. Nothing is returned, and nothing written but the checkpoints that
-/// were asked for, which are complete and of that moment.
+/// Thrown once Execution::stop is set. Nothing is returned. Nothing is written except the checkpoints that
+/// were asked for; these are complete and show the state at that moment.
 class Stopped : public std::runtime_error {
  public:
   Stopped() : std::runtime_error("stopped on request") {}

@@ -12,7 +12,7 @@ using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::R
 
 using ConstVectorRef = Eigen::Ref<const Vector>;
 using ConstMatrixRef = Eigen::Ref<const Matrix>;
-/// Tokens or queries, one per row, in place.
+/// A reference to tokens or queries, one per row, without a copy.
 using ConstRowsRef = Eigen::Ref<const RowMatrix, 0, Eigen::OuterStride<>>;
 
 }  // namespace largo

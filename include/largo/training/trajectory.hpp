@@ -1,4 +1,4 @@
-// A path of parameters in time, known at every time in between, and how far two of them are apart.
+// A path of parameters in time, defined at all times, and the distance between two paths.
 #pragma once
 
 #include <functional>
@@ -15,25 +15,26 @@ struct TrajectoryPoint {
   double gradient_norm = 0;
 };
 
-/// What an integrator leaves behind: its steps, and the polynomial by which it passes each.
+/// The result of an integrator: its steps, and the polynomial on each step.
 class Trajectory {
  public:
-  /// Columns of `values` are the parameters at equal distances in time on the step that leads to the point,
-  /// the first at its beginning, the last at the point; the path between them is their polynomial. (Not its
-  /// derivatives: where steps are very short these leave the range of doubles.) A single column, the
-  /// parameters, makes the path constant since the point before. Points come in order of time.
+  /// Adds a point and the path that leads to it. The columns of `values` are the parameters at equal
+  /// distances in time on the step that leads to the point: the first column at the beginning of the step,
+  /// the last at the point. The path between them is the polynomial through them. (Derivatives are not used:
+  /// on very short steps they leave the range of doubles.) A single column, the parameters, makes the path
+  /// constant since the point before. Points come in order of time.
   void add(TrajectoryPoint point, Matrix values);
 
-  /// Continues `path` by this one, its times shifted by `from`; the first point is left out where `path` has
-  /// one.
+  /// Appends this trajectory to `path`, with its times shifted by `from`. Leaves out its first point if
+  /// `path` already has points.
   void append_to(Trajectory& path, double from) const;
 
   const std::vector<TrajectoryPoint>& points() const { return points_; }
-  const std::vector<Matrix>& values() const { return values_; }  ///< as add() was given them
+  const std::vector<Matrix>& values() const { return values_; }  ///< the `values` given to add()
   double end() const { return points_.back().time; }
 
-  /// Parameters at any time; beyond the end those of the end. The integrator's own interpolation: as accurate
-  /// as its steps. InputError: t < 0 or NaN, or no points.
+  /// The parameters at any time; after the end, those at the end. Uses the integrator's own interpolation, so
+  /// it is as accurate as the steps. InputError: t < 0 or NaN, or no points.
   Vector at(double time) const;
 
  private:
@@ -43,17 +44,17 @@ class Trajectory {
 
 struct TrajectoryDistance {
   double value = 0;  ///< the supremum
-  double time = 0;   ///< where it is
+  double time = 0;   ///< the time at which it is attained
 };
 
-/// sup over t <= horizon of distance(θ_1(t), θ_2(t)), looked for at the steps of both (and at the horizon),
-/// and so a little below it at most: steps of an integrator are short where paths turn. A path that has ended
-/// stays where it is.
+/// The supremum over t <= horizon of distance(θ_1(t), θ_2(t)). It is searched at the steps of both paths and
+/// at the horizon, so the result may be too low, but only a little: an integrator takes short steps where
+/// paths turn. A path that has ended stays at its last point.
 TrajectoryDistance largest_distance(
     const Trajectory& one, const Trajectory& two, double horizon,
     const std::function<double(const Vector& one, const Vector& two)>& distance);
 
-/// With the Euclidean norm of the difference.
+/// The same with the Euclidean norm of the difference.
 TrajectoryDistance largest_distance(const Trajectory& one, const Trajectory& two, double horizon);
 
 }  // namespace largo

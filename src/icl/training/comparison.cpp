@@ -117,7 +117,7 @@ PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& 
   return distance;
 }
 
-bool is_comparable(const TrainingPlan& plan) { return plan.descent.optimiser == Optimiser::plain; }
+bool is_comparable(const TrainingPlan& plan) { return plan.descent.optimizer == Optimizer::plain; }
 
 void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
                        const Execution& execution) {

@@ -7,7 +7,7 @@
 
 #include "icl/training/fingerprint.hpp"
 #include "icl/training/plan_parts.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/device.hpp"

@@ -35,7 +35,7 @@ void add_setting(Hash& hash, const TrainingPlan& plan) {
 void add_descent(Hash& hash, const TrainingPlan& plan) {
   const DescentOptions& descent = plan.descent;
   for (const double x :
-       {static_cast<double>(plan.parameters), static_cast<double>(descent.optimiser), descent.momentum,
+       {static_cast<double>(plan.parameters), static_cast<double>(descent.optimizer), descent.momentum,
         descent.squares, descent.epsilon, static_cast<double>(descent.steps),
         static_cast<double>(descent.record_every), static_cast<double>(plan.batches.prompts),
         static_cast<double>(plan.batches.kernel), plan.batches.loss_factor}) {

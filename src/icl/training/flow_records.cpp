@@ -12,7 +12,7 @@
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/general_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 
 namespace largo {

@@ -11,8 +11,8 @@
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/invariant_set.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_flow.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 

@@ -55,7 +55,7 @@ class PlanMaker {
   TrainingPlan& plan() { return made_.plan; }
   void warn(std::string text) { made_.warnings.push_back(std::move(text)); }
   bool descends() const { return has(made_.plan, TrainingMethod::descent); }
-  bool is_plain() const { return request_.optimiser.value_or(Optimiser::plain) == Optimiser::plain; }
+  bool is_plain() const { return request_.optimizer.value_or(Optimizer::plain) == Optimizer::plain; }
 
   /// The caller's name of an option: "--step-size" or "step_size".
   std::string name(std::string option) const {
@@ -121,7 +121,7 @@ class PlanMaker {
     const bool paced = !request_.published;
     const std::pair<const char*, bool> given[] = {
         {"batch", request_.batch.has_value()},
-        {"optimizer", request_.optimiser.has_value()},
+        {"optimizer", request_.optimizer.has_value()},
         {"kernel", request_.kernel.has_value()},
         {"checkpoints", !request_.checkpoints.empty()},
         {"steps", paced && request_.steps.has_value()},
@@ -154,7 +154,7 @@ class PlanMaker {
     plan().descent.steps = steps;
     plan().descent.step_size = make_schedule(request_.schedule.value_or(Schedule::constant), size, steps);
     plan().descent.record_every = std::max<std::int64_t>(1, steps / kDescentRecords);
-    plan().descent.optimiser = request_.optimiser.value_or(Optimiser::plain);
+    plan().descent.optimizer = request_.optimizer.value_or(Optimizer::plain);
     plan().batches.prompts = request_.batch.value_or(kDefaultBatch);
     plan().batches.seed = request_.seed;
     plan().batches.kernel = request_.kernel.value_or(PromptKernel::collapsed);

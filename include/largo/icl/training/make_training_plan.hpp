@@ -43,7 +43,7 @@ struct TrainingRequest {
   std::optional<std::int64_t> steps;
   std::optional<double> step_size;
   std::optional<std::int64_t> batch;
-  std::optional<Optimiser> optimiser;
+  std::optional<Optimizer> optimizer;
   std::optional<Schedule> schedule;
   std::optional<PromptKernel> kernel;
   std::int64_t seeds = 1;

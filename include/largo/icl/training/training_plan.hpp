@@ -11,8 +11,8 @@
 
 #include "largo/attention/attention_kind.hpp"
 #include "largo/icl/general_risk.hpp"
-#include "largo/icl/parametrisation.hpp"
 #include "largo/icl/regression_batches.hpp"
+#include "largo/icl/regression_maps.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/training/descent_noise.hpp"
 #include "largo/training/flow_plan.hpp"

@@ -1,4 +1,4 @@
-#include "largo/icl/parametrisation.hpp"
+#include "largo/icl/regression_maps.hpp"
 
 #include "largo/icl/regression_problem.hpp"
 #include "largo/runtime/check.hpp"
