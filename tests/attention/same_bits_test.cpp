@@ -6,7 +6,7 @@
 
 #include "largo/attention/attention.hpp"
 #include "largo/measures/empirical.hpp"
-#include "largo/random/streams.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
@@ -24,11 +24,7 @@ std::vector<Execution> executions() {
   return all;
 }
 
-Matrix normals(std::int64_t rows, std::int64_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(3, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(3);
 
 template <typename Values>
 bool same_bits(const Values& x, const Values& y) {

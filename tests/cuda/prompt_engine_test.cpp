@@ -12,8 +12,8 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
-#include "largo/random/streams.hpp"
 #include "support/fake_device.hpp"
+#include "support/random_matrices.hpp"
 #include "token_limit.hpp"
 
 namespace largo {
@@ -21,11 +21,7 @@ namespace {
 
 class GpuPrompts : public GpuTest {};
 
-Matrix normals(Eigen::Index rows, Eigen::Index columns, std::uint64_t id) {
-  Matrix values(rows, columns);
-  Stream(5, id).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(5);
 
 struct NamedLaw {
   const char* name;

@@ -8,19 +8,15 @@
 
 #include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
-#include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream, std::uint64_t first = 0) {
-  Matrix values(rows, columns);
-  Stream(7, stream).normals(first, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(7);
 
 struct Mean {
   double sum = 0;

@@ -10,17 +10,13 @@
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream, std::uint64_t first = 0) {
-  Matrix values(rows, columns);
-  Stream(13, stream).normals(first, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(13);
 
 struct Problem {
   Matrix covariance, U, V;

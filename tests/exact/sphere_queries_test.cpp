@@ -8,7 +8,7 @@
 
 #include "exact/sphere_rules.hpp"
 #include "largo/exact/softmax_table.hpp"
-#include "largo/random/streams.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
@@ -21,11 +21,7 @@ constexpr double kPromised = 1e-11;
 // Against closed forms in dimension 30, where 3,000 nodes add up.
 constexpr double kMoments = 1e-12;
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream, std::uint64_t first = 0) {
-  Matrix values(rows, columns);
-  Stream(17, stream).normals(first, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(17);
 
 Matrix rotation(std::ptrdiff_t size, std::uint64_t stream) {
   return Eigen::HouseholderQR<Matrix>(normals(size, size, stream)).householderQ();

@@ -10,7 +10,7 @@
 
 #include "largo/measures/empirical.hpp"
 #include "largo/numerics/simd_level.hpp"
-#include "largo/random/streams.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
@@ -33,11 +33,7 @@ class LevelGuard {
   std::string level_;
 };
 
-Matrix normals(std::int64_t rows, std::int64_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(5, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(5);
 
 // Representable in float32, so that both types of memory hold the same tokens.
 RowMatrix some_tokens(std::int64_t length, std::int64_t d, std::uint64_t stream) {

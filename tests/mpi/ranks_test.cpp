@@ -15,20 +15,16 @@
 
 #include "largo/mpi/mpi_session.hpp"
 #include "largo/prompts/regression_gradient.hpp"
-#include "largo/random/streams.hpp"
 #include "mpi/mpi_ranks.hpp"
 #include "runtime/distribute.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
 
 const Ranks* ranks = nullptr;  // set by main
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(23, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(23);
 
 std::vector<std::uint64_t> bits(const RegressionGradient& gradient) {
   std::vector<std::uint64_t> result = {std::bit_cast<std::uint64_t>(gradient.loss)};

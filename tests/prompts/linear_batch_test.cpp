@@ -8,9 +8,9 @@
 
 #include "largo/numerics/simd_level.hpp"
 #include "largo/prompts/regression_gradient.hpp"
-#include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
 #include "prompt_draws.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
@@ -18,11 +18,7 @@ namespace {
 // Some 250 z-scores: the largest is beyond 4.5 with probability 0.002 for a new seed, were they normal.
 constexpr double kLargestZ = 4.5;
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(19, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(19);
 
 struct Setting {
   RegressionTask task;

@@ -14,6 +14,7 @@
 #include "largo/random/streams.hpp"
 #include "prompts/chi_squared.hpp"
 #include "prompts/padded_rows.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
@@ -23,11 +24,7 @@ constexpr double kLargestDistance = 2.2;
 // Some 4000 z-scores: the largest is beyond 5 with probability 0.003 for a new seed, were they normal.
 constexpr double kLargestZ = 5;
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(19, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(19);
 
 // √n sup |F_n - F| of values that F was applied to.
 double distance_to_uniform(std::vector<double> u) {

@@ -11,18 +11,14 @@
 
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/numerics/simd_level.hpp"
-#include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
 #include "prompt_draws.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo {
 namespace {
 
-Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(17, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr testing::RandomMatrices normals(17);
 
 struct Setting {
   RegressionTask task;

@@ -14,14 +14,11 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/random/streams.hpp"
+#include "support/random_matrices.hpp"
 
 namespace largo::testing {
 
-inline Matrix normals(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
-  Matrix values(rows, columns);
-  Stream(23, stream).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+inline constexpr testing::RandomMatrices normals(23);
 
 /// N(0, I) that says nothing of itself but its log-partition and samples.
 class PlainGaussian final : public Measure {
