@@ -27,7 +27,7 @@ std::optional<double> number_in(const std::string& text) {
   }
 }
 
-// Digits as they stand, since float64 does not hold every number of 64 bits; else 1e4 and the like.
+// Reads plain digits as an integer, since float64 cannot hold every 64-bit number; else 1e4 and so on.
 std::optional<std::uint64_t> whole_in(const std::string& text) {
   std::uint64_t digits = 0;
   const char* const end = text.data() + text.size();
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> whole_in(const std::string& text) {
   return static_cast<std::uint64_t>(*number);
 }
 
-// 4096, 1e12, 2^64 - 1: as short as it can be said.
+// The short form of a count: 4096, 2^40, 2^64 - 1.
 std::string shown(std::uint64_t count) {
   if (count == std::numeric_limits<std::uint64_t>::max()) return "2^64 - 1";
   if (count < 1'000'000) return fmt::format("{}", count);
@@ -98,9 +98,9 @@ CLI::Validator positive_or_inf() {
 CLI::Validator one_of(const std::vector<std::string>& names) {
   const auto check = [names](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) return "";
-    constexpr std::size_t kFew = 5;  // are seen at a glance
+    constexpr std::size_t kFew = 5;  // few enough to see at a glance
     const auto closest = names.size() > kFew ? closest_name(text, names) : std::nullopt;
-    return fmt::format("'{}' is none of {}{}", text, fmt::join(names, ", "),
+    return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "),
                        closest ? fmt::format("; did you mean {}?", *closest) : "");
   };
   return {check, fmt::format("{{{}}}", fmt::join(names, ","))};

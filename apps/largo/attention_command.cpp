@@ -44,12 +44,12 @@ double read_scale(const std::string& text, std::ptrdiff_t key_dimension) {
 
 Weights read_weights(const AttentionOptions& options, std::ptrdiff_t d) {
   const Matrix V = named_matrix("--V", options.V.empty() ? "identity" : options.V, std::nullopt, d);
-  if (options.K.empty() != options.Q.empty()) fail("attention", "--K and --Q go together");
+  if (options.K.empty() != options.Q.empty()) fail("attention", "--K and --Q must be given together");
   if (options.K.empty()) {
     const Matrix U = named_matrix("--U", options.U.empty() ? "identity" : options.U, d);
     return MergedWeights{U, V, read_scale(options.scale, d)};
   }
-  if (!options.U.empty()) fail("attention", "give either --U or --K and --Q");
+  if (!options.U.empty()) fail("attention", "give either --U, or --K and --Q");
   const Matrix K = named_matrix("--K", options.K, std::nullopt, d);
   const Matrix Q = named_matrix("--Q", options.Q, K.rows());
   return FactoredWeights{K, Q, V, read_scale(options.scale, K.rows())};
@@ -60,7 +60,7 @@ std::ptrdiff_t query_dimension(const Weights& weights) {
   return std::get<FactoredWeights>(weights).Q.cols();
 }
 
-// The law itself for L = inf, else a prompt drawn from it.
+// The law itself for L = inf, otherwise a prompt drawn from it.
 MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
   const std::vector<double> lengths = parse_lengths("--L", options.length);
   if (lengths.size() != 1)
@@ -68,7 +68,7 @@ MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
   if (std::isinf(lengths[0])) return law;
   constexpr double kMostEntries = 1e12;
   if (lengths[0] * static_cast<double>(law->dimension()) > kMostEntries) {
-    fail("attention", "--L", lengths[0], "small enough to draw (L d up to 1e12), or inf");
+    fail("attention", "--L", lengths[0], "small enough to draw (L d at most 1e12), or inf");
   }
   const auto length = static_cast<std::int64_t>(lengths[0]);
   return std::make_shared<EmpiricalMeasure>(
@@ -103,7 +103,7 @@ Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& we
   return json;
 }
 
-// Before the work, which may be long.
+// Called before the work, which may take long.
 void check_out(const AttentionOptions& options) {
   const std::string& file = options.out;
   if (!file.empty() && !file.ends_with(".npy") && !file.ends_with(".csv")) {
@@ -127,13 +127,13 @@ void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& li
                short_list(linear.row(q).transpose()));
   }
   if (json.contains("gradient_U") || json.contains("gradient_K")) {
-    fmt::print("gradients are printed with --json\n");
+    fmt::print("use --json to print the gradients\n");
   }
 }
 
 void run_attention(const AttentionOptions& options) {
   check_out(options);
-  // Law and scores by name take d² numbers each: where that is much, a query of another size is found before.
+  // A named law and named scores take d² numbers each. If d is large, the size of the query is checked first.
   constexpr std::ptrdiff_t kMuch = 4096;
   if (options.dimension > kMuch && options.K.empty() && (options.U.empty() || !has_own_size(options.U))) {
     read_queries("attention", options.query, *options.dimension);
@@ -145,10 +145,10 @@ void run_attention(const AttentionOptions& options) {
   const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(given.get());
   if (options.device != "cpu" && tokens == nullptr) {
     fail("attention", "--device", options.device,
-         "cpu for a law; a GPU takes prompts (--law tokens:FILE, or --L 1e6)");
+         "cpu for a law; cuda needs a prompt (--law tokens:FILE, or --L 1e6)");
   }
   const Execution execution = options.execution();
-  // It goes to the GPU once, for outputs and gradients of both kinds.
+  // The prompt is copied to the GPU once, for outputs and gradients of both kinds of attention.
   const MeasurePtr prompt = execution.device == nullptr
                                 ? given
                                 : std::make_shared<EmpiricalMeasure>(tokens->kept_on(*execution.device));
@@ -185,34 +185,39 @@ void run_attention(const AttentionOptions& options) {
 
 void add_attention_command(CLI::App& app) {
   auto options = std::make_shared<AttentionOptions>();
-  CLI::App* command = app.add_subcommand("attention", "Softmax and linear attention on a law or a prompt");
+  CLI::App* command =
+      app.add_subcommand("attention", "Compute softmax and linear attention on a law or a prompt");
   command
       ->add_option(
           "--law", options->law,
-          "token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
+          "Token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
           "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
       ->required();
-  command->add_option("--d", options->dimension, "dimension, where the law does not say it")
+  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
       ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "score matrix, d x e (identity)")->check(check_given, "");
-  command->add_option("--K", options->K, "key matrix r x d, with --Q instead of --U")->check(check_given, "");
-  command->add_option("--Q", options->Q, "query matrix r x e")->check(check_given, "");
-  command->add_option("--V", options->V, "value matrix, o x d (identity)")->check(check_given, "");
-  command->add_option("--scale", options->scale, "factor of the scores, or auto for 1/sqrt(key dimension)")
+  command->add_option("--U", options->U, "Score matrix, d x e (default: identity)")->check(check_given, "");
+  command->add_option("--K", options->K, "Key matrix, r x d; use --K and --Q instead of --U")
+      ->check(check_given, "");
+  command->add_option("--Q", options->Q, "Query matrix, r x e; needs --K")->check(check_given, "");
+  command->add_option("--V", options->V, "Value matrix, o x d (default: identity)")->check(check_given, "");
+  command->add_option("--scale", options->scale, "Factor of the scores; auto means 1/sqrt(key dimension)")
       ->capture_default_str();
-  command->add_option("--query", options->query, "queries: 1,0,-1 or 1,0,-1;0,1,2 or a file with one per row")
+  command
+      ->add_option("--query", options->query,
+                   "Queries: 1,0,-1 or 1,0,-1;0,1,2, or a file with one query per row")
       ->required();
   command
-      ->add_option("--L", options->length, "draw a prompt of this length from the law; inf is the law itself")
+      ->add_option("--L", options->length,
+                   "Draw a prompt of this length from the law; inf uses the law itself")
       ->capture_default_str();
-  command->add_flag("--gradients", options->gradients, "full Jacobians in (U, V) or (K, Q, V)");
-  command->add_option("--out", options->out, "write the softmax outputs to a .npy or .csv file")
+  command->add_flag("--gradients", options->gradients, "Compute the full Jacobians in (U, V) or (K, Q, V)");
+  command->add_option("--out", options->out, "Write the softmax outputs to this .npy or .csv file")
       ->check(check_given, "");
   add_device_option(*command, options->device);
   add_common_options(*command, *options);
   command->footer(
-      "Matrices: identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, a .npy, .csv or .safetensors file,\n"
-      "each with an optional factor (0.3*identity).\n\n"
+      "A matrix is identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, or a .npy, .csv or .safetensors\n"
+      "file, with an optional factor in front (0.3*identity).\n\n"
       "Examples:\n"
       "  largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --U 0.5*identity --query 1,0,-1\n"
       "  largo attention --law rademacher --d 4 --query random:7 --L 1000 --gradients --json\n"

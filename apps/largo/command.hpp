@@ -21,10 +21,10 @@ struct CommonOptions {
   std::uint64_t seed = 1;
   int threads = 0;
   std::string precision = "auto";
-  std::string device = "cpu";  ///< of commands with --device
+  std::string device = "cpu";  ///< for commands with --device
 
-  /// For the work of a command, which Ctrl-C ends in order from here on. InputError where the threads cannot
-  /// be started.
+  /// How to run the work of a command. From this call on, Ctrl-C ends the work in order. InputError if the
+  /// threads cannot be started.
   Execution execution() const;
   Arithmetic arithmetic() const;
 };

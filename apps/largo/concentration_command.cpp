@@ -49,7 +49,7 @@ std::string check_method(const std::string& text) {
   return fmt::format("'{}' is not auto, exact, sampled or exact,sampled", text);
 }
 
-// In the order of their first appearance.
+// Keeps the order of first appearance.
 std::vector<double> without_repeats(const std::vector<double>& values) {
   std::vector<double> once;
   for (const double value : values) {
@@ -78,7 +78,7 @@ AttentionLayer read_layer(const ConcentrationOptions& options) {
   return layer;
 }
 
-// Which methods, with a note where one that could be expected is missing.
+// Chooses the methods, and adds a note if the exact one is not available.
 void choose_methods(const ConcentrationOptions& options, const AttentionLayer& layer, ConcentrationPlan& plan,
                     std::vector<std::string>& notes) {
   std::optional<std::string> missing;
@@ -107,7 +107,7 @@ ConcentrationPlan read_plan(const ConcentrationOptions& options, const Attention
   plan.seed = options.seed;
   if (!plan.sampled) {
     const auto refuse = [](const char* option) {
-      fail(kName, fmt::format("{} is for sampled errors, and these are exact: add --method sampled", option));
+      fail(kName, fmt::format("{} is for sampled errors, but these are exact: add --method sampled", option));
     };
     if (options.prompts) refuse("--prompts");
     if (options.relative_error > 0) refuse("--relative-error");
@@ -119,7 +119,7 @@ ConcentrationPlan read_plan(const ConcentrationOptions& options, const Attention
 }
 
 std::optional<BoundConstants> read_constants(const ConcentrationOptions& options) {
-  if (options.c1.has_value() != options.c2.has_value()) fail(kName, "--c1 and --c2 go together");
+  if (options.c1.has_value() != options.c2.has_value()) fail(kName, "--c1 and --c2 must be given together");
   if (!options.c1) return std::nullopt;
   check_positive(kName, "--c1", *options.c1);
   check_nonnegative(kName, "--c2", *options.c2);
@@ -127,7 +127,7 @@ std::optional<BoundConstants> read_constants(const ConcentrationOptions& options
 }
 
 void describe(const ConcentrationPlan& plan, bool as_json) {
-  constexpr double kNanoseconds = 4;  // a token, in order of magnitude
+  constexpr double kNanoseconds = 4;  // per token, to an order of magnitude
   double tokens = 0, lengths = 0;
   for (const double L : plan.lengths) {
     if (std::isinf(L)) continue;
@@ -145,7 +145,7 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
   if (as_json) return print_json(json);
   for (const char* method : {"exact", "sampled"}) {
     if (!json.contains(method)) continue;
-    fmt::print("{} {} points, some {:.2g} s on one core", points, method,
+    fmt::print("{} {} points, about {:.2g} s on one core", points, method,
                json[method]["seconds"].get<double>());
     if (json[method].contains("tokens")) fmt::print(" for {:.3g} tokens", tokens);
     fmt::print("\n");
@@ -153,11 +153,11 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
   fmt::print("less than {} MB of memory\n", json["memory_MB"].get<int>());
 }
 
-// Before the work.
+// Called before the work.
 void check_files(const ConcentrationOptions& options, const ConcentrationPlan& plan) {
   if (!options.plot.empty()) {
     if (std::all_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isinf(L); })) {
-      fail(kName, "--plot needs a finite length: errors of the infinite prompt are zero");
+      fail(kName, "--plot needs a finite length in --L: the errors of the infinite prompt are zero");
     }
   }
   const InputNames inputs{.laws = {options.law, options.query_law},
@@ -174,7 +174,8 @@ void run_concentration(const ConcentrationOptions& options) {
   const auto constants = read_constants(options);
   if (options.tolerance) check_tolerance(layer, *options.tolerance);
   if (options.device != "cpu" && !plan.sampled) {
-    fail(kName, "--device", options.device, "cpu for exact errors; a GPU draws prompts (--method sampled)");
+    fail(kName, "--device", options.device,
+         "cpu for exact errors; cuda needs --method sampled, which draws prompts");
   }
   check_files(options, plan);
   if (options.dry_run) return describe(plan, options.json);
@@ -189,7 +190,8 @@ void run_concentration(const ConcentrationOptions& options) {
   report.summary = summarise(layer, report.rows, constants);
   if (plan.exact && !report.rows.front().gradient_U) {
     report.notes.push_back(
-        "the gradient in U has an exact formula for Gaussian tokens only: --method exact,sampled");
+        "the gradient in U has an exact formula for Gaussian tokens only; to sample it, use "
+        "--method exact,sampled");
   }
   if (options.tolerance) {
     report.tolerance = *options.tolerance;
@@ -206,8 +208,8 @@ void run_concentration(const ConcentrationOptions& options) {
     return;
   }
   print_report(report);
-  if (!options.csv.empty()) fmt::print("rows in {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure in {}\n", options.plot);
+  if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
+  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
 }
 
 }  // namespace
@@ -215,60 +217,74 @@ void run_concentration(const ConcentrationOptions& options) {
 void add_concentration_command(CLI::App& app) {
   auto options = std::make_shared<ConcentrationOptions>();
   CLI::App* command = app.add_subcommand(
-      "concentration", "How far attention over L tokens is from its limit: exact or sampled, against bounds");
-  command->add_option("--law", options->law, "token law, as in largo attention")->required();
-  command->add_option("--d", options->dimension, "dimension, where the law does not say it")
+      "concentration",
+      "Measure how far attention over L tokens is from its limit, and check the paper's bounds");
+  command->add_option("--law", options->law, "Token law, as in largo attention")->required();
+  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
       ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "score matrix, d x e")
+  command->add_option("--U", options->U, "Score matrix, d x e")
       ->check(check_given, "")
       ->capture_default_str();
-  command->add_option("--V", options->V, "value matrix, o x d")
+  command->add_option("--V", options->V, "Value matrix, o x d")
       ->check(check_given, "")
       ->capture_default_str();
   command
-      ->add_option("--query", options->query,
-                   "at a query, 1,0,-1, or averaged over several, 1,0,-1;0,1,2 or a file with one per row")
+      ->add_option(
+          "--query", options->query,
+          "One query (1,0,-1), or several to average over (1,0,-1;0,1,2 or a file with one query per row)")
       ->check(check_given, "");
   command
-      ->add_option("--query-law", options->query_law,
-                   "averaged over queries of a law: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …")
+      ->add_option(
+          "--query-law", options->query_law,
+          "Law of the queries to average over: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …")
       ->check(check_given, "");
-  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf: 16,64,256 or 1e1:1e6:11 (log-spaced)")
+  command
+      ->add_option("--L", options->L,
+                   "Prompt lengths, 1 to 1e300 or inf: 16,64,256 or 1e1:1e6:11 (log-spaced)")
       ->required();
   command
-      ->add_option("--sigma", options->sigma, "scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
+      ->add_option("--sigma", options->sigma, "Scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
       ->check(check_given, "")
       ->capture_default_str();
   command
       ->add_option("--method", options->method,
-                   "exact, sampled, exact,sampled for both, or auto: exact where a formula is known")
+                   "How to compute the errors: exact, sampled, exact,sampled (both), or auto (exact if a "
+                   "formula is known)")
       ->check(check_method, "")
       ->capture_default_str();
-  command->add_option("--prompts", options->prompts, "sampled prompts at each point, at most (10000)")
+  command
+      ->add_option("--prompts", options->prompts,
+                   "Largest number of prompts to sample at each point (default: 10000)")
       ->transform(whole_number(2, std::uint64_t{1} << 40));
   command
       ->add_option("--relative-error", options->relative_error,
-                   "stop sampling a point at this relative standard error; 0: do not")
+                   "Stop sampling a point at this relative standard error; 0 means never")
       ->transform(number_between(0, 1))
       ->capture_default_str();
-  command->add_option("--c1", options->c1, "check the bounds with this constant, and not fitted ones")
-      ->transform(finite_number(Sign::positive));
-  command->add_option("--c2", options->c2, "and this one")->transform(finite_number(Sign::non_negative));
   command
-      ->add_option("--tolerance", options->tolerance,
-                   "the length from which E|softmax - linear|^2 over the same prompt is below this")
+      ->add_option("--c1", options->c1,
+                   "Constant c1 of the bounds to check, instead of a fitted one; needs --c2")
       ->transform(finite_number(Sign::positive));
-  command->add_option("--csv", options->csv, "write all rows to this file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
+  command
+      ->add_option("--c2", options->c2,
+                   "Constant c2 of the bounds to check, instead of a fitted one; needs --c1")
+      ->transform(finite_number(Sign::non_negative));
+  command
+      ->add_option(
+          "--tolerance", options->tolerance,
+          "Find the length from which E|softmax - linear|^2 over the same prompt is below this value")
+      ->transform(finite_number(Sign::positive));
+  command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
       ->check(check_given, "");
   add_device_option(*command, options->device);
-  command->add_flag("--quick", options->quick, "sample 1000 prompts at each point");
-  command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
+  command->add_flag("--quick", options->quick, "Sample 1000 prompts at each point");
+  command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
   add_common_options(*command, *options);
   command->footer(
-      "The error is the mean over prompts (and queries) of |T[prompt] - T[law]|^2, and the same for the "
-      "gradients\n"
-      "in V and U. exponent is -d ln(output error) / d ln L, to linear is E|T[prompt] - T_lin[prompt]|^2.\n\n"
+      "The error is the mean over prompts (and queries) of |T[prompt] - T[law]|^2. The errors of the\n"
+      "gradients in V and U are defined in the same way. In the table, exponent is\n"
+      "-d ln(output error) / d ln L, and to linear is E|T[prompt] - T_lin[prompt]|^2.\n\n"
       "Examples:\n"
       "  largo concentration --law gaussian --d 4 --U 0.5*identity --query 1,0,-1,0 --L 16:1024:7\n"
       "  largo concentration --law gaussian --d 8 --query-law gaussian --sigma 0.5,1,2 --L 2:1e12:13 --plot "

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMostScales = 6;
 
-// At most kMostScales of them, evenly chosen: more curves cannot be told apart.
+// At most kMostScales scales, evenly chosen: more curves cannot be told apart.
 std::vector<double> shown_scales(const ConcentrationReport& report) {
   std::vector<double> all;
   for (const ScaleSummary& s : report.summary.scales) {
@@ -26,13 +26,13 @@ std::vector<double> shown_scales(const ConcentrationReport& report) {
   return some;
 }
 
-// A minus sign, which a hyphen is not.
+// Replaces the hyphen by a minus sign.
 std::string minus(std::string text) {
   const auto hyphen = text.find('-');
   return hyphen == std::string::npos ? text : text.replace(hyphen, 1, "−");
 }
 
-// Too narrow to be seen.
+// Whether the error bars are too narrow to see.
 bool is_thin(const Curve& curve) {
   for (std::size_t i = 0; i < curve.y.size(); ++i) {
     if (curve.high[i] - curve.low[i] > 1e-3 * curve.y[i]) return false;
@@ -69,7 +69,7 @@ Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, d
   return curve;
 }
 
-// The errors of one scale by one method, by length.
+// The errors at one scale by one method, against the length.
 Curve error_curve(const ConcentrationReport& report, const Quantity& quantity, double scale,
                   ErrorMethod method) {
   std::map<double, ErrorBar> bars;
@@ -109,7 +109,7 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
       if (s.scale != scales[k] || s.method != report.summary.method || !slope) continue;
       const Curve& curve = only_sampled ? sampled : exact;
       const std::size_t middle = curve.x.size() / 2;
-      // Among many curves there is room for the number alone.
+      // With many curves there is room only for the number.
       const std::string text = fmt::format("{}{:.2f}", scales.size() <= 3 ? "slope " : "", slope->value);
       panel.notes.push_back({curve.x[middle], curve.y[middle], minus(text), static_cast<int>(k)});
     }
@@ -122,16 +122,16 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
   return panel;
 }
 
-// What the marks are.
+// Explains the marks.
 std::string marks_of(const ConcentrationReport& report) {
   const auto any = [&](ErrorMethod method) {
     return std::any_of(report.rows.begin(), report.rows.end(),
                        [&](const ConcentrationRow& row) { return row.method == method; });
   };
-  if (!any(ErrorMethod::sampled)) return " Open marks stand on computed lengths.";
+  if (!any(ErrorMethod::sampled)) return " Open marks show the computed lengths.";
   const bool both = any(ErrorMethod::exact);
   return fmt::format(" {} are sampled, with their intervals.",
-                     both ? "Lines are exact, filled marks" : "Marks");
+                     both ? "Lines are exact; filled marks" : "Marks");
 }
 
 std::string warned_of(const ConcentrationReport& report) {

@@ -105,11 +105,13 @@ void print_summary(const ConcentrationReport& report) {
   }
   if (report.summary.output) {
     const SubGaussianKind kind = report.summary.sub_gaussian_kind;
-    fmt::print("\nthe paper's bounds, L >= 2; tokens are σ-sub-Gaussian, σ {} {:.4g} x sigma\n",
+    fmt::print("\nthe paper's bounds for L >= 2; tokens are σ-sub-Gaussian with σ {} {:.4g} x sigma\n",
                kind == SubGaussianKind::smallest ? "=" : fmt::format("{}", name_of(kind)),
                report.summary.sub_gaussian);
   } else {
-    fmt::print("\nthe paper's bounds need two different lengths L >= 2 to be fitted, or --c1 and --c2\n");
+    fmt::print(
+        "\nto fit the paper's bounds, give two different lengths L >= 2; to check them, give "
+        "--c1 and --c2\n");
   }
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
     if (!bound) continue;
@@ -125,7 +127,7 @@ void print_summary(const ConcentrationReport& report) {
     if (point.length) {
       fmt::print("from L = {:.10g} on ({:.4e} there)\n", point.length->L, point.length->value);
     } else {
-      fmt::print("takes more than 1e300 tokens\n");
+      fmt::print("needs more than 1e300 tokens\n");
     }
   }
 }
@@ -195,7 +197,7 @@ std::string to_csv(const ConcentrationReport& report) {
     value(row.softmax_linear);
     text += row.linear ? fmt::format("{},", *row.linear) : ",";
     text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
-    // Whole sentences without quotes in them, as one field.
+    // Warnings have no quotes in them: one quoted field holds them all.
     text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));
   }
   return text;

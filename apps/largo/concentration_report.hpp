@@ -13,7 +13,7 @@ namespace largo {
 
 struct TolerancePoint {
   double scale = 1;
-  std::optional<ToleratedLength> length;  ///< none: not below 1e300 tokens
+  std::optional<ToleratedLength> length;  ///< none if it needs more than 1e300 tokens
 };
 
 struct ConcentrationReport {
@@ -22,13 +22,13 @@ struct ConcentrationReport {
   std::vector<ConcentrationRow> rows;
   ConcentrationSummary summary;
   double tolerance = 0;
-  std::vector<TolerancePoint> tolerated;  ///< empty: not asked for
+  std::vector<TolerancePoint> tolerated;  ///< empty if not asked for
   std::vector<std::string> notes;         ///< what is missing, and what to do about it
 };
 
 Json to_json(const ConcentrationReport& report);
 void print_report(const ConcentrationReport& report);
-/// One row per point, numbers in full; what is not known is empty.
+/// One row per point, with all digits. A value that is not known is left empty.
 std::string to_csv(const ConcentrationReport& report);
 /// Curves of the three errors against L, with the bounds.
 std::string to_svg(const ConcentrationReport& report);

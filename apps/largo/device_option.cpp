@@ -13,7 +13,7 @@ namespace largo {
 void add_device_option(CLI::App& command, std::string& device) {
   command
       .add_option("--device", device,
-                  "where prompts are drawn: cpu or cuda, a GPU of NVIDIA's; the same numbers")
+                  "Device that draws the prompts: cpu or cuda (an NVIDIA GPU). The numbers are the same.")
       ->check(one_of({"cpu", "cuda"}))
       ->capture_default_str();
 }

@@ -11,10 +11,10 @@ namespace largo {
 
 void add_device_option(CLI::App& command, std::string& device);
 
-/// The device of that name, opened at the first call and kept; null for cpu. InputError where there is none.
+/// The device of that name, opened at the first call and kept; null for cpu. InputError if there is none.
 const Device* named_device(const std::string& name);
 
-/// For doctor: what there is, or why there is nothing.
+/// For doctor: the devices of this machine, or why there are none.
 std::string describe_devices();
 /// Whether this build has the kernels for GPUs.
 bool cuda_in_this_build();

@@ -1,4 +1,4 @@
-// largo doctor: what this build has, and a quick self-check.
+// largo doctor: what this build includes, and a quick self-check.
 #include <chrono>
 #include <memory>
 #include <string>
@@ -78,11 +78,11 @@ void run_doctor(const CommonOptions& options) {
   } else {
     fmt::print("largo {} ({}, assertions {})\n", kVersion, json["compiler"].get<std::string>(),
                json["assertions"].get<bool>() ? "on" : "off");
-    fmt::print("SIMD      {} in use; available: {}; LARGO_SIMD forces one\n", json["simd"].get<std::string>(),
-               json["simd_available"].dump());
+    fmt::print("SIMD      {} in use; available: {}; set LARGO_SIMD to choose one\n",
+               json["simd"].get<std::string>(), json["simd_available"].dump());
     fmt::print("threads   {}\nMPI       {}\nCUDA      {}\nPython    {}\n", json["threads"].get<int>(),
                describe_mpi(mpi, processes), json["cuda_device"].get<std::string>(),
-               json["python"].get<bool>() ? "module built with it; scripts/python ENV installs it"
+               json["python"].get<bool>() ? "module built; scripts/python ENV installs it"
                                           : "not in this build (install pybind11-dev and python3-dev)");
     for (const auto& [name, version] : json["libraries"].items()) {
       fmt::print("{:<9} {}\n", name, version.get<std::string>());
@@ -97,7 +97,8 @@ void run_doctor(const CommonOptions& options) {
 
 void add_doctor_command(CLI::App& app) {
   auto options = std::make_shared<CommonOptions>();
-  CLI::App* command = app.add_subcommand("doctor", "What this build has, and a quick self-check");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Show what this build includes, and run a quick self-check");
   add_common_options(*command, *options, {"--precision"});
   command->footer("Example: largo doctor --json");
   command->callback([options] { run_doctor(*options); });

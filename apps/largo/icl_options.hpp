@@ -13,15 +13,15 @@ namespace largo {
 struct ProblemOptions : CommonOptions {
   std::string preset = "paper";
   std::optional<std::ptrdiff_t> dimension;
-  std::string covariance, query_covariance, prior;  ///< empty: the preset's
+  std::string covariance, query_covariance, prior;  ///< empty means the preset's
   std::optional<double> noise, score_scale;
 
   RegressionProblem problem() const;
   bool published() const { return preset != "paper"; }
 };
 
-/// --preset, --d, --cov, --query-cov, --prior, --noise, --score-scale, and the common ones (some of them
-/// `without_effect`).
+/// Adds --preset, --d, --cov, --query-cov, --prior, --noise, --score-scale, and the common options (some of
+/// them `without_effect`).
 void add_problem_options(CLI::App& command, ProblemOptions& options,
                          std::initializer_list<const char*> without_effect = {});
 

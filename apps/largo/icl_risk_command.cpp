@@ -32,7 +32,7 @@ struct RiskOptions : ProblemOptions {
   std::int64_t nodes = 65536, draws = 2000;
 };
 
-// The parameters, and what to say of them.
+// Reads the parameters. If none are given, `note` says which ones are used.
 RegressionParameters read_parameters(const RiskOptions& options, const RegressionProblem& problem,
                                      std::string& note) {
   const Eigen::Index d = problem.dimension();
@@ -40,19 +40,20 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
   const bool invariant = !options.A.empty() || options.b.has_value();
   if (merged && invariant) fail(kName, "give either --A and --b, or --U and --V");
   if (merged) {
-    if (options.U.empty() || options.V.empty()) fail(kName, "--U and --V go together");
+    if (options.U.empty() || options.V.empty()) fail(kName, "--U and --V must be given together");
     const Matrix V = named_matrix("--V", options.V, std::nullopt, d + 1);
     return {named_matrix("--U", options.U, d + 1, d + 1), V.row(V.rows() - 1).transpose()};
   }
   InvariantPoint point;
   if (invariant) {
-    if (options.A.empty() || !options.b) fail(kName, "--A and --b go together");
+    if (options.A.empty() || !options.b) fail(kName, "--A and --b must be given together");
     check_finite(kName, "--b", *options.b);
     point = {named_matrix("--A", options.A, d, d), *options.b};
   } else {
     point = infinite_limit(problem);
     note = fmt::format(
-        "at the limit of infinite-prompt training{}, since neither --A, --b nor --U, --V is given",
+        "parameters: the limit of infinite-prompt training{} (to choose others, "
+        "give --A and --b, or --U and --V)",
         options.covariates.empty() ? "" : " for standard Gaussian covariates");
   }
   RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
@@ -61,17 +62,18 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
   return parameters;
 }
 
-// The task with covariates and queries of another law, which brings its own covariance.
+// The task with covariates and queries drawn from another law, which has its own covariance.
 PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
   if (!problem.covariance.isIdentity(0) || !problem.query_covariance.isIdentity(0)) {
-    fail(kName, "--covariates brings its own covariance: give neither --cov nor --query-cov, nor a preset");
+    fail(kName, "--covariates sets the covariance itself: remove --cov, --query-cov and --preset");
   }
   return with_covariates(problem, named_law(options.covariates, problem.dimension(), options.arithmetic()));
 }
 
 Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
 
-// Gaussian covariates: exact, or above 32 dimensions off the invariant set a quasi-Monte-Carlo average.
+// The row for Gaussian covariates. The risk is exact, except above 32 dimensions off the invariant set: there
+// it is a quasi-Monte-Carlo average.
 Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
                const RegressionParameters& parameters, double L) {
   const TaskNodes nodes{options.nodes, options.seed};
@@ -114,8 +116,8 @@ void print_rows(const Json& json) {
                number("softmax", "error", "{:.0e}"), number("linear", "value", "{:.8g}"),
                number("ridge", "value", "{:.8g}"), number("ridge", "error", "{:.0e}"));
   }
-  fmt::print("infinite prompt {:.8g}, predicting zero {:.8g}\n", json["limit"]["value"].get<double>(),
-             json["null"]["value"].get<double>());
+  fmt::print("risk of the infinite prompt {:.8g}, risk of predicting zero {:.8g}\n",
+             json["limit"]["value"].get<double>(), json["null"]["value"].get<double>());
   if (json.contains("note")) fmt::print("{}\n", json["note"].get<std::string>());
 }
 
@@ -161,35 +163,38 @@ void run_risk(const RiskOptions& options) {
 void add_icl_risk_command(CLI::App& icl) {
   auto options = std::make_shared<RiskOptions>();
   CLI::App* command = icl.add_subcommand(
-      "risk", "Risks of softmax and linear attention against L, exact, beside the Bayes risk");
+      "risk", "Exact risks of softmax and linear attention at every prompt length L, next to the Bayes risk");
   add_problem_options(*command, *options);
-  command->add_option("--L", options->L, "lengths, 1 to 1e300 or inf, whole or not")
+  command->add_option("--L", options->L, "Prompt lengths, 1 to 1e300 or inf; they need not be whole numbers")
       ->check(check_given, "")
       ->capture_default_str();
-  command->add_option("--A", options->A, "on the invariant set: the score matrix, d x d")
+  command->add_option("--A", options->A, "Score matrix on the invariant set, d x d; needs --b")
       ->check(check_given, "");
-  command->add_option("--b", options->b, "and the value weight")->transform(finite_number());
-  command->add_option("--U", options->U, "or any score matrix, (d+1) x (d+1)")->check(check_given, "");
-  command->add_option("--V", options->V, "and value matrix, whose last row counts")->check(check_given, "");
+  command->add_option("--b", options->b, "Value weight on the invariant set; needs --A")
+      ->transform(finite_number());
+  command->add_option("--U", options->U, "Any score matrix, (d+1) x (d+1); needs --V")
+      ->check(check_given, "");
+  command->add_option("--V", options->V, "Value matrix, of which only the last row matters; needs --U")
+      ->check(check_given, "");
   command
-      ->add_option("--covariates", options->covariates,
-                   "another law of the covariates and queries (rademacher, uniform, sphere, …): sampled")
+      ->add_option(
+          "--covariates", options->covariates,
+          "Another law of the covariates and queries (rademacher, uniform, sphere, …); risks are sampled")
       ->check(check_given, "");
-  command->add_option("--draws", options->draws, "sampled prompts, with --covariates")
+  command->add_option("--draws", options->draws, "Number of prompts to sample with --covariates")
       ->transform(whole_number(2, std::uint64_t{1} << 30))
       ->capture_default_str();
   command
       ->add_option("--nodes", options->nodes,
-                   "tasks to average over, with --U and --V, if d is above 32; rounded up to a power of two, "
-                   "at least 512")
+                   "Number of tasks to average over, with --U and --V, if d is above 32; rounded up to a "
+                   "power of two, at least 512")
       ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
   command->get_option("--draws")->needs("--covariates");
   command->get_option("--nodes")->needs("--U");
   command->footer(
-      "The risk is half the mean squared error. ridge is the Bayes risk: no predictor does better; where it "
-      "has no closed form it is sampled, and its error is a standard "
-      "error.\n\n"
+      "The risk is half the mean squared error. The column ridge is the Bayes risk: no predictor does\n"
+      "better. If it has no closed form, it is sampled, and its error is a standard error.\n\n"
       "Examples:\n"
       "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
       "  largo icl risk --preset published --L 1e1:1e6:6\n"

@@ -15,9 +15,11 @@ void add_start_options(CLI::App& command, StartOptions& options) {
   command
       .add_option(
           "--alpha", options.alpha,
-          "the start A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (half of the admissible range)")
+          "Start at A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (default: half the admissible range)")
       ->transform(finite_number(Sign::positive));
-  command.add_option("--theta", options.theta, "Theta, d x k")->check(check_given, "")->capture_default_str();
+  command.add_option("--theta", options.theta, "Matrix Theta of the start, d x k")
+      ->check(check_given, "")
+      ->capture_default_str();
 }
 
 }  // namespace largo

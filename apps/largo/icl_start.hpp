@@ -12,7 +12,7 @@
 namespace largo {
 
 struct StartOptions {
-  std::optional<double> alpha;  ///< none: half of the largest admissible
+  std::optional<double> alpha;  ///< none means half of the largest admissible one
   std::string theta = "identity";
 
   bool given() const { return alpha.has_value() || theta != "identity"; }

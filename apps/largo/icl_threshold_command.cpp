@@ -56,19 +56,19 @@ void run_threshold(const ThresholdOptions& options) {
 
 void add_icl_threshold_command(CLI::App& icl) {
   auto options = std::make_shared<ThresholdOptions>();
-  CLI::App* command =
-      icl.add_subcommand("threshold", "The smallest L whose trained risk is within epsilon of the limit");
+  CLI::App* command = icl.add_subcommand(
+      "threshold", "Find the smallest prompt length L whose trained risk is within epsilon of the limit");
   add_problem_options(*command, *options, {"--seed", "--precision"});
-  command->add_option("--epsilon", options->epsilon, "the excess risk that is tolerated, > 0")
+  command->add_option("--epsilon", options->epsilon, "Largest excess risk to accept, above 0")
       ->required()
       ->transform(finite_number(Sign::positive));
-  command->add_option("--attention", options->attention, "softmax or linear")
+  command->add_option("--attention", options->attention, "Kind of attention: softmax or linear")
       ->check(one_of({"softmax", "linear"}))
       ->capture_default_str();
   add_start_options(*command, options->start);
   constexpr const char* kFooter =
-      "Training is gradient flow on the exact risk, to its end; both L and L - 1 are trained. An epsilon "
-      "that takes more than {:g} tokens is refused: training is then too slow to be followed.\n\n"
+      "Training is gradient flow on the exact risk, until it ends. Both L and L - 1 are trained. An epsilon\n"
+      "that needs more than {:g} tokens is refused, because training is then too slow to follow.\n\n"
       "Examples:\n"
       "  largo icl threshold --d 5 --epsilon 0.01\n"
       "  largo icl threshold --d 5 --epsilon 0.01 --attention linear --json";

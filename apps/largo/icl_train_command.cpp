@@ -1,5 +1,5 @@
 // largo icl train: training at many lengths, by gradient flow without sampled prompts and by stochastic
-// descent.
+// gradient descent.
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
@@ -32,7 +32,7 @@ void describe(const TrainOptions& options, const TrainingPlan& plan) {
                   {"core_seconds", cost.seconds},
                   {"memory_MB", memory}};
   if (options.json) return print_json(json);
-  fmt::print("{} flows and {} descents, some {:.2g} s on one core, some {} MB\n", cost.flows, cost.descents,
+  fmt::print("{} flows and {} descents, about {:.2g} s on one core, about {} MB\n", cost.flows, cost.descents,
              cost.seconds, memory);
 }
 
@@ -41,12 +41,12 @@ std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const Traini
     return train(plan, options.execution());
   } catch (const Stopped&) {
     if (options.checkpoints.empty() || !has(plan, TrainingMethod::descent)) throw;
-    throw StoppedCommand(
-        fmt::format("stopped; the same command goes on from the states in '{}'", options.checkpoints));
+    throw StoppedCommand(fmt::format("stopped; run the same command again to resume from the states in '{}'",
+                                     options.checkpoints));
   }
 }
 
-// Before the work.
+// Called before the work.
 void check_files(const TrainOptions& options) {
   const InputNames inputs{
       .matrices = {options.covariance, options.query_covariance, options.prior, options.start.theta}};
@@ -77,8 +77,8 @@ void run_train(const TrainOptions& options) {
   if (!options.plot.empty()) write_figure(kName, options.plot, svg);
   if (options.json) return print_json(json);
   print_report(report);
-  if (!options.csv.empty()) fmt::print("paths in {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure in {}\n", options.plot);
+  if (!options.csv.empty()) fmt::print("paths written to {}\n", options.csv);
+  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
 }
 
 }  // namespace
@@ -87,53 +87,62 @@ void add_icl_train_command(CLI::App& icl) {
   auto options = std::make_shared<TrainOptions>();
   CLI::App* command = icl.add_subcommand(
       "train",
-      "Training at every prompt length: gradient flow without sampled prompts, and stochastic descent");
+      "Train at every prompt length, by gradient flow without sampled prompts and by stochastic descent");
   add_problem_options(*command, *options);
   command->get_option("--precision")
-      ->description(
-          "arithmetic over the tokens of sgd, which is float32; flows have none, and are in float64");
-  command->add_option("--L", options->L, "lengths (10,100,1000,inf; the published ones with --preset)")
+      ->description("Arithmetic over the tokens: float32 for sgd; flows have no tokens and use float64");
+  command
+      ->add_option(
+          "--L", options->L,
+          "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published lengths)")
       ->check(check_given, "");
-  command->add_option("--method", options->method, "flow, sgd, or flow,sgd")
+  command
+      ->add_option("--method", options->method,
+                   "Training method: flow (gradient flow), sgd (stochastic gradient descent), or flow,sgd")
       ->check(check_given, "")
       ->capture_default_str();
-  command->add_option("--attention", options->attention, "softmax, linear, or softmax,linear")
+  command
+      ->add_option("--attention", options->attention, "Kind of attention: softmax, linear, or softmax,linear")
       ->check(check_given, "");
   command
       ->add_option("--parameters", options->parameters,
-                   "invariant: A and b; merged: U and v, from the same start; factored: K, Q, V and the "
-                   "output row, from a random one")
+                   "Parameters to train: invariant (A and b), merged (U and v, from the same start) or "
+                   "factored (K, Q, V and the output row, from a random start)")
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
   command
-      ->add_option(
-          "--time", options->time,
-          "end of the flow (until stationary; 1000 for merged and factored; as far as sgd goes beside it)")
+      ->add_option("--time", options->time,
+                   "End time of the flow (default: until stationary; 1000 for merged and factored "
+                   "parameters; the time of sgd, if both are run)")
       ->transform(positive_or_inf());
   command
       ->add_option("--tolerance", options->tolerance,
-                   "relative, of a step of the flow (1e-9; 1e-4 for softmax attention over merged and "
-                   "factored parameters)")
+                   "Relative tolerance of a step of the flow (default: 1e-9; 1e-4 for softmax attention over "
+                   "merged and factored parameters)")
       ->transform(finite_number());
   command
       ->add_option(
           "--nodes", options->nodes,
-          "tasks that flows of merged and factored parameters average over, rounded up to a power of two, at "
-          "least 512; twice as many below 16 tokens, four times as many in the second half of the time")
+          "Number of tasks that flows of merged and factored parameters average over; rounded up to a "
+          "power of two, at least 512; twice as many below 16 tokens, four times as many in the second half "
+          "of the time")
       ->transform(whole_number(1, std::uint64_t{1} << 20))
       ->capture_default_str();
-  command->add_option("--steps", options->steps, fmt::format("Number of steps of sgd ({})", kDefaultSteps))
+  command
+      ->add_option("--steps", options->steps, fmt::format("Number of sgd steps (default: {})", kDefaultSteps))
       ->transform(whole_number(1, std::uint64_t{1} << 40));
   command
       ->add_option("--step-size", options->step_size,
-                   fmt::format("Size of a step of sgd ({:g})", kDefaultStepSize))
+                   fmt::format("Step size of sgd (default: {:g})", kDefaultStepSize))
       ->transform(finite_number(Sign::positive));
   command
       ->add_option("--seeds", options->seeds,
-                   "of sgd: every run is made with so many, SEED (--seed), SEED + 1, and so on")
+                   "Number of seeds per descent: sgd runs with SEED (--seed), SEED + 1, and so on")
       ->transform(whole_number(1, kMostSeeds))
       ->capture_default_str();
-  command->add_option("--batch", options->batch, fmt::format("Prompts in a step of sgd ({})", kDefaultBatch))
+  command
+      ->add_option("--batch", options->batch,
+                   fmt::format("Number of prompts per sgd step (default: {})", kDefaultBatch))
       ->transform(whole_number(1, std::uint64_t{1} << 30));
   command
       ->add_option("--optimizer", options->optimizer, "Optimizer of sgd: plain (default), momentum or adam")
@@ -144,20 +153,20 @@ void add_icl_train_command(CLI::App& icl) {
       ->check(one_of({"constant", "inverse-time", "cosine"}));
   command
       ->add_option("--kernel", options->kernel,
-                   "How sgd draws prompts: collapsed (default) or full; the law is the same")
+                   "How sgd draws prompts: collapsed (default) or full; both draw from the same law")
       ->check(one_of({"collapsed", "full"}));
   command
       ->add_option("--checkpoints", options->checkpoints,
-                   "folder where sgd saves its state, and goes on from after a stop")
+                   "Folder where sgd saves its state, to resume after a stop")
       ->check(check_given, "");
-  command->add_option("--csv", options->csv, "write all paths to this file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "write a figure to this .svg or .pdf file")
+  command->add_option("--csv", options->csv, "Write all paths to this CSV file")->check(check_given, "");
+  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
       ->check(check_given, "");
   add_device_option(*command, options->device);
-  command->add_flag("--quick", options->quick, "a hundredth of the steps of sgd");
-  command->add_flag("--dry-run", options->dry_run, "say what would be computed, and stop");
+  command->add_flag("--quick", options->quick, "Run a hundredth of the sgd steps");
+  command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
   command->footer(
-      "Time is that of the flow on half the mean squared error. sgd runs as long, in steps.\n\n"
+      "Time is that of gradient flow on half the mean squared error. sgd covers the same time in steps.\n\n"
       "Examples:\n"
       "  largo icl train --d 5 --L 10,100,inf --method flow --plot train.svg\n"
       "  largo icl train --d 3 --L 20 --method flow,sgd --steps 2000 --step-size 0.05\n"

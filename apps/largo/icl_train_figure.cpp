@@ -19,7 +19,7 @@ constexpr std::size_t kMostLengths = 5;
 
 std::string label_of(double L) { return fmt::format("L = {}", shown(L)); }
 
-// At most kMostLengths, evenly chosen, the ends among them: more curves cannot be told apart.
+// At most kMostLengths lengths, evenly chosen, with both ends: more curves cannot be told apart.
 std::vector<double> shown_lengths(const TrainReport& report) {
   const std::vector<double>& all = report.plan.lengths;
   if (all.size() <= kMostLengths) return all;
@@ -31,13 +31,13 @@ std::vector<double> shown_lengths(const TrainReport& report) {
 
 bool several_kinds(const TrainReport& report) { return report.plan.attention.size() > 1; }
 
-// "training", or "training, linear" where there are two kinds to tell apart.
+// "training", or "training, linear" if there are two kinds of attention to tell apart.
 std::string title_of(const char* what, const TrainReport& report, AttentionKind attention) {
   return several_kinds(report) ? fmt::format("{}, {}", what, name_of(attention)) : what;
 }
 
-// The smallest risk that has a place in time: that of the infinite prompt falls on for ever, and would leave
-// none for the others.
+// The smallest risk shown against time. The risk of the infinite prompt falls forever, and would leave no
+// room for the others.
 double least_shown(const TrainReport& report) {
   constexpr double kRoom = 100;  // below the risks of finite prompts
   double least = HUGE_VAL;
@@ -47,7 +47,7 @@ double least_shown(const TrainReport& report) {
   return std::isinf(least) ? 1e-14 : least / kRoom;
 }
 
-// Of one kind of attention and the first seed; x and y of each point of the path.
+// The curves of one kind of attention for the first seed; `place` adds x and y of each point of a path.
 template <typename Place>
 std::vector<Curve> path_curves(const TrainReport& report, AttentionKind attention, const Place& place) {
   std::vector<Curve> curves;
@@ -75,7 +75,7 @@ std::vector<Curve> path_curves(const TrainReport& report, AttentionKind attentio
 }
 
 Panel risk_panel(const TrainReport& report, AttentionKind attention) {
-  constexpr double kFirstTime = 1e-2;  // the start has no place on this axis
+  constexpr double kFirstTime = 1e-2;  // time 0 cannot be shown on this axis
   Panel panel;
   panel.title = title_of("training", report, attention);
   panel.x_label = "time t";
@@ -114,8 +114,8 @@ Panel length_panel(const TrainReport& report) {
   int color = 0;
   for (const AttentionKind attention : report.plan.attention) {
     for (const TrainingMethod method : report.plan.methods) {
-      std::map<double, std::vector<double>> risks;  // of all seeds
-      std::map<double, double> spreads;             // in time, of the first one
+      std::map<double, std::vector<double>> risks;  // by length, of all seeds
+      std::map<double, double> spreads;             // by length, over time, of the first seed
       for (const TrainingRun& run : report.runs) {
         if (run.attention != attention || run.method != method || std::isinf(run.L)) continue;
         risks[run.L].push_back(run.final_risk.value);
@@ -147,18 +147,18 @@ std::vector<std::string> lengths_text(const std::vector<double>& lengths) {
   return texts;
 }
 
-// What the marks are, and what the figure leaves out.
+// Explains the marks, and says what the figure leaves out.
 std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   const bool flow = has(report.plan, TrainingMethod::flow);
   const bool descent = has(report.plan, TrainingMethod::descent);
-  std::string text = !descent ? ". Open marks stand on computed points."
-                     : flow   ? ", filled marks stochastic gradient descent."
+  std::string text = !descent ? ". Open marks show the computed points."
+                     : flow   ? ", and filled marks are stochastic gradient descent."
                               : ": marks are stochastic gradient descent.";
   if (descent && lengths_shown) text += " Bars are two standard deviations.";
   const auto finite = [](double L) { return !std::isinf(L); };
   const auto& all = report.plan.lengths;
   if (all.size() > kMostLengths)
-    text += fmt::format(" In time, {} of {} lengths are shown: {}.", kMostLengths, all.size(),
+    text += fmt::format(" Against time, {} of {} lengths are shown: {}.", kMostLengths, all.size(),
                         fmt::join(lengths_text(shown_lengths(report)), ", "));
   const auto least = least_shown(report);
   const bool cut = std::any_of(report.runs.begin(), report.runs.end(), [&](const TrainingRun& run) {
@@ -166,12 +166,12 @@ std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   });
   if (cut) text += fmt::format(" Risks below {} are not shown.", shown(least, 1));
   if (lengths_shown && !std::all_of(all.begin(), all.end(), finite))
-    text += " L = ∞ has no place on a logarithmic axis.";
+    text += " L = ∞ cannot be shown on a logarithmic axis.";
   std::set<std::uint64_t> seeds;
   for (const TrainingRun& run : report.runs) seeds.insert(run.seed);
   if (seeds.size() > 1) {
-    text += fmt::format(" In time, the first of {} seeds is shown{}.", seeds.size(),
-                        lengths_shown ? ", against L their mean" : "");
+    text += fmt::format(" Against time, the first of {} seeds is shown{}.", seeds.size(),
+                        lengths_shown ? ", and against L their mean" : "");
   }
   return text;
 }
@@ -189,7 +189,7 @@ std::string to_svg(const TrainReport& report) {
   const auto& kinds = report.plan.attention;
   const bool phases = report.plan.parameters == Parametrisation::invariant;
   for (const AttentionKind attention : kinds) add(risk_panel(report, attention));
-  // Of two kinds: those in time and the lengths in the first row, portraits in the second.
+  // With two kinds of attention, the first row shows the risks against time and L, the second the portraits.
   if (phases && kinds.size() == 1) add(phase_panel(report, kinds.front()));
   Panel lengths = length_panel(report);
   std::erase_if(lengths.curves, [](const Curve& curve) { return curve.x.size() < 3; });
@@ -204,7 +204,7 @@ std::string to_svg(const TrainReport& report) {
     figure.caption += fmt::format(
         ": lines are gradient flow on the {}",
         phases ? "exact risk"
-               : fmt::format("risk averaged over tasks (error {:.1g} where it was looked at)", error));
+               : fmt::format("risk averaged over tasks (error {:.1g} where it was checked)", error));
   }
   figure.caption += marks_and_omissions(report, lengths_shown);
   return to_svg(figure);

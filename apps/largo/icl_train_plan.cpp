@@ -18,7 +18,7 @@ constexpr const char* kName = "icl train";
 template <typename Value>
 using Names = std::initializer_list<std::pair<const char*, Value>>;
 
-// "a,b" of the names known, each once.
+// Reads a list "a,b" of known names, each at most once.
 template <typename Value>
 std::vector<Value> read_list(const char* option, const std::string& text, Names<Value> known) {
   std::vector<Value> values;
@@ -30,11 +30,12 @@ std::vector<Value> read_list(const char* option, const std::string& text, Names<
     if (found == known.end()) {
       std::string names;
       for (const auto& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.first);
-      fail(kName, option, fmt::format("'{}'", name), fmt::format("a list of some of {}", names));
+      fail(kName, option, fmt::format("'{}'", name),
+           fmt::format("one or more of {}, separated by commas", names));
     }
     if (std::find(values.begin(), values.end(), found->second) != values.end()) {
       fail(kName, option, fmt::format("'{}'", text),
-           fmt::format("each name once: {} stands there twice", name));
+           fmt::format("a list that has each name once: {} is there twice", name));
     }
     values.push_back(found->second);
     from = to + 1;
@@ -42,7 +43,7 @@ std::vector<Value> read_list(const char* option, const std::string& text, Names<
   return values;
 }
 
-// The one that CLI11 has found among the names.
+// The value of the name, which CLI11 has checked.
 template <typename Value>
 std::optional<Value> chosen(const std::optional<std::string>& text, Names<Value> known) {
   for (const auto& [name, value] : known) {
@@ -51,15 +52,14 @@ std::optional<Value> chosen(const std::optional<std::string>& text, Names<Value>
   return std::nullopt;
 }
 
-// The tokens of descents are float32 (sums beyond a chunk of them, gradients and parameters are not); flows
-// have no tokens, and are in float64.
+// Descents draw tokens in float32; sums beyond a chunk of tokens, gradients and parameters are float64. Flows
+// have no tokens and use float64.
 void check_precision(const TrainOptions& options, const TrainingPlan& plan) {
   const bool draws = has(plan, TrainingMethod::descent);
   if (options.precision == "float64" && draws) {
     fail(kName, "--precision", "float64",
-         "auto or float32 for sgd, whose tokens are drawn in float32 on every device; parameters and "
-         "gradients "
-         "are float64");
+         "auto or float32 for sgd, which draws its tokens in float32 on every device; parameters and "
+         "gradients are float64");
   }
   if (options.precision == "float32" && !draws) {
     fail(kName, "--precision", "float32", "auto or float64 for flows, which draw no tokens");
@@ -114,7 +114,7 @@ PlannedTraining read_plan(const TrainOptions& options) {
   PlannedTraining planned = make_training_plan(request_of(options));
   check_precision(options, planned.plan);
   if (options.device != "cpu" && !has(planned.plan, TrainingMethod::descent)) {
-    fail(kName, "--device", options.device, "cpu for flows; a GPU draws prompts (--method sgd)");
+    fail(kName, "--device", options.device, "cpu for flows; cuda needs --method sgd, which draws prompts");
   }
   return planned;
 }

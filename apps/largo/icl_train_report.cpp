@@ -93,7 +93,7 @@ std::string to_csv(const TrainReport& report) {
 
 namespace {
 
-// A line for each run.
+// Prints a line for each run.
 void print_runs(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
   fmt::print("{:>8} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", "attention",
@@ -118,13 +118,14 @@ void print_runs(const TrainReport& report) {
   const auto flat = [](const TrainingRun& run) { return run.flat; };
   if (std::any_of(report.runs.begin(), report.runs.end(), flat)) {
     fmt::print(
-        "flat: the flow stopped where its motion cannot be told from rounding, before its end; the risk "
+        "flat: the flow stopped before its end, because its motion cannot be told from rounding; the risk "
         "could still fall\n");
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.noise) continue;
-    fmt::print("sgd at L = {} ({}): risk {:+.2e} beside the flow's, spread {:.1e}, in the last fifth",
-               length_text(run.L), name_of(run.attention), run.noise->excess, run.noise->spread);
+    fmt::print(
+        "sgd at L = {} ({}): risk minus the flow's {:+.2e}, spread {:.1e}, in the last fifth of the time",
+        length_text(run.L), name_of(run.attention), run.noise->excess, run.noise->spread);
     if (run.predicted_noise) {
       fmt::print("; predicted {:+.2e}, spread {:.1e}", run.predicted_noise->excess,
                  run.predicted_noise->spread);
@@ -145,7 +146,7 @@ void print_report(const TrainReport& report) {
   }
   for (const TrainingRun& run : report.runs) {
     if (!run.to_theorem) continue;
-    fmt::print("the infinite prompt ends {} from the paper's limit (A, b)\n",
+    fmt::print("the flow of the infinite prompt ends at a distance of {} from the paper's limit (A, b)\n",
                *run.to_theorem < 1e-9 ? "less than 1e-9" : fmt::format("{:.3g}", *run.to_theorem));
   }
   for (const std::string& warning : report.warnings) fmt::print("warning: {}\n", warning);

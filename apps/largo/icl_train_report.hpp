@@ -21,7 +21,7 @@ const char* name_of(AttentionKind attention);
 const char* name_of(TrainingMethod method);
 
 Json to_json(const TrainReport& report);
-std::string to_csv(const TrainReport& report);  ///< a row for each point of each path
+std::string to_csv(const TrainReport& report);  ///< one row for each point of each path
 std::string to_svg(const TrainReport& report);
 void print_report(const TrainReport& report);
 

@@ -53,7 +53,7 @@ SeedSummary summarise(const std::vector<const TrainingRun*>& runs) {
   return summary;
 }
 
-// A line for each reason, with the lengths that have it.
+// Prints a line for each reason, with the lengths that it applies to.
 void print_reasons(const std::vector<SeedSummary>& summaries) {
   std::vector<std::pair<std::string, std::string>> reasons;
   for (const SeedSummary& one : summaries) {
@@ -112,9 +112,8 @@ void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
                shown(one.predicted_excess, "{:+.2e}"));
   }
   fmt::print(
-      "over seeds: mean of the risk after training, its standard error and the standard deviation of one "
-      "run; "
-      "excess: over the flow's risk, in the last fifth of the time\n");
+      "mean risk: mean over seeds after training, with its standard error and the standard deviation of one "
+      "run; excess: risk above the flow's, in the last fifth of the time\n");
   print_reasons(summaries);
 }
 

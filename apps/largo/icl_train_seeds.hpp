@@ -1,4 +1,4 @@
-// Runs with several seeds, summed up for each length and kind of attention.
+// Runs with several seeds, summarised for each length and kind of attention.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace largo {
 
-/// Of a number that every seed has: one seed has no deviation.
+/// Statistics over seeds of one number. A single seed has no deviation.
 struct OverSeeds {
   double mean = 0;
-  std::optional<double> deviation;  ///< standard, with n - 1
-  std::optional<double> error;      ///< of the mean, standard
+  std::optional<double> deviation;  ///< standard deviation, with n - 1
+  std::optional<double> error;      ///< standard error of the mean
 };
 
 OverSeeds over_seeds(const std::vector<double>& values);
@@ -23,20 +23,20 @@ OverSeeds over_seeds(const std::vector<double>& values);
 struct SeedSummary {
   double L = 1;
   AttentionKind attention = AttentionKind::softmax;
-  std::int64_t count = 0;                  ///< of descents; none where the flow is alone
-  std::optional<OverSeeds> final_risk;     ///< of descents
-  std::optional<double> flow_risk;         ///< of the flows beside them, the mean
-  std::optional<OverSeeds> excess;         ///< over the flow's risk, in the last fifth of the time
+  std::int64_t count = 0;                  ///< number of descents; 0 if only the flow was run
+  std::optional<OverSeeds> final_risk;     ///< risk of the descents
+  std::optional<double> flow_risk;         ///< mean risk of the flows
+  std::optional<OverSeeds> excess;         ///< risk above the flow's, in the last fifth of the time
   std::optional<double> predicted_excess;  ///< the mean of what the flows predict
-  std::string no_prediction;               ///< why there is none; that of the first seed without
+  std::string no_prediction;               ///< why the first seed without a prediction has none
 };
 
-/// In the order of the runs.
+/// One summary for each length and kind of attention, in the order of the runs.
 std::vector<SeedSummary> summarise_seeds(const std::vector<TrainingRun>& runs);
 
 Json to_json(const SeedSummary& summary);
 
-/// A line for each, below a head, and why predictions are missing.
+/// Prints a header, a line for each summary, and why predictions are missing.
 void print_table(const std::vector<SeedSummary>& summaries, double null_risk);
 
 }  // namespace largo

@@ -30,7 +30,7 @@ void check_not_read(const char* command, const char* option, const std::string& 
   for (const std::string& input : files_of(inputs)) {
     if (!same_file(file, input)) continue;
     fail(command, option, fmt::format("'{}'", file),
-         fmt::format("another file than '{}', which is read", input));
+         fmt::format("a different file from '{}', which the command reads", input));
   }
 }
 

@@ -6,13 +6,13 @@
 
 namespace largo {
 
-/// Laws, and matrices or queries, as options name them; some of the names lead to files.
+/// Laws, and matrices or queries, as the options name them. Some of the names refer to files.
 struct InputNames {
   std::vector<std::string> laws = {}, matrices = {};
 };
 
-/// Before the work. InputError where `file`, the value of `option`, is one of the files that the names lead
-/// to, under whatever name. Empty: not asked for.
+/// Call it before the work. InputError if `file`, the value of `option`, is one of the files that the names
+/// refer to, even under another name. An empty `file` means that none was asked for.
 void check_not_read(const char* command, const char* option, const std::string& file,
                     const InputNames& inputs);
 

@@ -34,18 +34,20 @@ Arithmetic CommonOptions::arithmetic() const {
 void add_common_options(CLI::App& command, CommonOptions& options,
                         std::initializer_list<const char*> without_effect) {
   constexpr std::uint64_t kMostThreads = 4096;
-  command.add_flag("--json", options.json, "print one JSON object and nothing else");
-  command.add_option("--seed", options.seed, "seed of everything random")
+  command.add_flag("--json", options.json, "Print one JSON object and nothing else");
+  command.add_option("--seed", options.seed, "Seed of all random numbers")
       ->transform(whole_number(0, std::numeric_limits<std::uint64_t>::max()))
       ->capture_default_str();
-  command.add_option("--threads", options.threads, "threads to use; 0 means all cores")
+  command.add_option("--threads", options.threads, "Number of threads; 0 means all cores")
       ->transform(whole_number(0, kMostThreads))
       ->capture_default_str();
-  command.add_option("--precision", options.precision, "arithmetic over prompts; auto is that of the tokens")
+  command
+      .add_option("--precision", options.precision,
+                  "Arithmetic over prompts; auto means the precision of the tokens")
       ->check(one_of({"auto", "float32", "float64"}))
       ->capture_default_str();
   for (const char* name : without_effect) {
-    command.get_option(name)->group("Accepted as everywhere, without effect here");
+    command.get_option(name)->group("Accepted by every command, without effect here");
   }
 }
 
@@ -53,7 +55,7 @@ namespace {
 
 constexpr const char* kUnwritten = "standard output could not be written";
 
-// --json=no would be yes.
+// Without this, --json=no would mean yes.
 void refuse_values_of_flags(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     if (option->get_items_expected_max() == 0) option->disable_flag_override();
@@ -64,13 +66,13 @@ void refuse_values_of_flags(CLI::App& app) {
 
 Outcome run(int argc, char** argv) {
   CLI::App app(
-      "The large-prompt limit of softmax attention: attention on measures, finite and infinite prompts.",
+      "The large-prompt limit of softmax attention: attention on measures, for finite and infinite prompts.",
       "largo");
   app.set_version_flag("--version", fmt::format("largo {}", kVersion));
   app.require_subcommand(1);
   app.footer(
       "Example: largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --query 1,0,-1\n"
-      "largo COMMAND --help explains a command.");
+      "For help on a command: largo COMMAND --help");
   add_attention_command(app);
   add_moments_command(app);
   add_concentration_command(app);
@@ -81,7 +83,7 @@ Outcome run(int argc, char** argv) {
   add_report_command(app);
   add_doctor_command(app);
   refuse_values_of_flags(app);
-  // Before any command: a bad LARGO_SIMD is refused even where no vector kernel would be used.
+  // Before any command: a bad LARGO_SIMD is refused even if no vector kernel would be used.
   app.parse_complete_callback([] { ensure_simd_level(); });
   try {
     app.parse(argc, argv);
@@ -101,7 +103,7 @@ Outcome run(int argc, char** argv) {
   return {};
 }
 
-// The library names its arguments; on the command line they are options.
+// Messages of the library name arguments; on the command line these are options.
 std::string with_options(std::string message) {
   if (message.ends_with("give d")) message.insert(message.size() - 1, "--");
   if (message.ends_with("give another store")) message.insert(message.size() - 5, "--");
@@ -138,7 +140,7 @@ int main(int argc, char** argv) {
   try {
     const largo::Processes processes;
     return processes.end(largo::outcome_of(argc, argv));
-  } catch (const std::exception& error) {  // of MPI itself
+  } catch (const std::exception& error) {  // from MPI itself
     largo::print_error(error.what());
     return 1;
   }

@@ -51,13 +51,13 @@ constexpr std::array kFields = {
     Field{"P2P2_slope", &SoftmaxMoments::P2P2_slope, "d E[P_2^2] / ds"},
 };
 
-// Relative; absolute for what is zero to within its error, like E[A] of a prompt of one token.
+// The relative error; the absolute one of a number that is zero to within its error, like E[A] at L = 1.
 double relative_error(const Estimate& estimate) {
   const double size = std::abs(estimate.value);
   return size > estimate.error ? estimate.error / size : estimate.error;
 }
 
-// The largest among the reported numbers.
+// The largest error among the reported numbers.
 double error_estimate(const SoftmaxMoments& moments) {
   double largest = 0;
   for (const Field& field : kFields) largest = std::max(largest, relative_error(moments.*field.estimate));
@@ -66,7 +66,7 @@ double error_estimate(const SoftmaxMoments& moments) {
 
 double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
 
-// Unlike elsewhere a length need not be a whole number: the formulas hold for any.
+// Here a length need not be a whole number, unlike elsewhere: the formulas hold for any length.
 std::vector<double> read_lengths(const std::string& text) {
   return parse_lengths("--L", text, LengthKind::kReal);
 }
@@ -74,7 +74,7 @@ std::vector<double> read_lengths(const std::string& text) {
 std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
   const std::vector<double> spreads = read_values("moments", "--s", options.s);
   const std::vector<double> lengths = read_lengths(options.L);
-  // Before the work, and with the names of the options.
+  // Checked before the work, so that messages name the options.
   for (const double s : spreads) {
     if (!(s >= 0 && s <= kLargestScoreSpread)) {
       fail("moments", "--s", s, fmt::format("between 0 and {:.0e}", kLargestScoreSpread));
@@ -86,7 +86,7 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
     }
   }
   const double points = static_cast<double>(spreads.size()) * static_cast<double>(lengths.size());
-  if (points > kMostPoints) fail("moments", "number of points", points, "at most 1e6");
+  if (points > kMostPoints) fail("moments", "number of points of --s and --L", points, "at most 1e6");
 
   return softmax_moments(spreads, lengths, options.execution());
 }
@@ -142,7 +142,7 @@ void print_point(const SoftmaxMoments& moments) {
   }
   fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  1 / P2\n", "effective_tokens", effective_tokens(moments),
              relative_error(moments.P2));
-  fmt::print("{:<16}  {:>17.10e}  {:>14}  sqrt(2 ln L): beyond, a few tokens carry the weight\n",
+  fmt::print("{:<16}  {:>17.10e}  {:>14}  sqrt(2 ln L): for larger s, a few tokens carry the weight\n",
              "condensation_s", condensation_line(moments.L), "");
 }
 
@@ -157,7 +157,7 @@ void print_grid(const std::vector<SoftmaxMoments>& grid) {
   }
 }
 
-// Row by row: the whole of a large grid as one object would take gigabytes.
+// Prints row by row: a large grid as one object would take gigabytes.
 void print_rows(const std::vector<SoftmaxMoments>& grid) {
   fmt::print("{{\"rows\":[");
   for (std::size_t i = 0; i < grid.size(); ++i)
@@ -167,7 +167,7 @@ void print_rows(const std::vector<SoftmaxMoments>& grid) {
 
 void run_moments(const MomentsOptions& options) {
   const bool writes = !options.csv.empty() && first_process();
-  if (writes) AtomicFile("moments", options.csv);  // can it be written? Before the work.
+  if (writes) AtomicFile("moments", options.csv);  // checks before the work that it can be written
   const std::vector<SoftmaxMoments> grid = compute(options);
   for (const SoftmaxMoments& moments : grid) check_numbers(to_json(moments));
   if (writes) write_table(options.csv, grid);
@@ -175,7 +175,7 @@ void run_moments(const MomentsOptions& options) {
   if (options.json) {
     one ? print_json(to_json(grid[0])) : print_rows(grid);
   } else if (!options.csv.empty()) {
-    fmt::print("{} {} in {}\n", grid.size(), one ? "row" : "rows", options.csv);
+    fmt::print("{} {} written to {}\n", grid.size(), one ? "row" : "rows", options.csv);
   } else {
     one ? print_point(grid[0]) : print_grid(grid);
   }
@@ -189,20 +189,21 @@ void add_moments_command(CLI::App& app) {
       app.add_subcommand("moments", "Exact statistics of softmax attention over L Gaussian tokens");
   command
       ->add_option("--s", options->s,
-                   "standard deviation of the scores: 2, a list 0.5,1,2 or 0:6:13 (evenly spaced)")
+                   "Standard deviation of the scores: 2, a list 0.5,1,2, or 0:6:13 (evenly spaced)")
       ->required();
   command
-      ->add_option(
-          "--L", options->L,
-          "length of the prompt, 1 to 1e300 or inf: 1e4, a list 10,100,inf or 1e2:1e8:7 (log-spaced)")
+      ->add_option("--L", options->L,
+                   "Prompt length, 1 to 1e300 or inf: 1e4, a list 10,100,inf, or 1e2:1e8:7 (log-spaced)")
       ->required();
-  command->add_option("--csv", options->csv, "write all numbers to this file, one row per point, s slowest")
+  command
+      ->add_option("--csv", options->csv,
+                   "Write all numbers to this CSV file, one row per point; L varies fastest")
       ->check(check_given, "");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
-      "Nothing is sampled: each number comes with an estimate of its error. error_estimate is the largest\n"
-      "relative one among the numbers reported (absolute for a number that is zero to within its error).\n"
-      "One s and one L give an object with --json, more give {\"rows\":[...]}.\n\n"
+      "Nothing is sampled. Each number comes with an estimate of its error. error_estimate is the largest\n"
+      "relative error among the numbers (the absolute error for a number that is zero to within its error).\n"
+      "With --json, one s and one L give one object; several give {\"rows\":[...]}.\n\n"
       "Examples:\n"
       "  largo moments --s 2 --L 1e4\n"
       "  largo moments --s 0:6:13 --L 1e2:1e8:7 --csv moments.csv");

@@ -12,10 +12,10 @@ Json to_json(const ConstMatrixRef& matrix);
 /// Entries of a row-major vector as a rows x columns array.
 Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
-/// One object, and nothing else, on standard output, after check_numbers.
+/// Prints one object and nothing else on standard output, after check_numbers.
 void print_json(const Json& json);
 
-/// For people: zero where a risk is nothing but rounding beside that of predicting zero.
+/// For tables: zero if a risk is only rounding error, compared with the risk of predicting zero.
 double shown_risk(double risk, double null_risk);
 
 /// "(1.25, -0.5, …)", six significant digits, at most eight entries.

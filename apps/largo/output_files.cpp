@@ -13,8 +13,8 @@
 namespace largo {
 
 bool same_file(const std::string& one, const std::string& other) {
-  // Where that is not known (a name that is too long, a folder that may not be read) the path is empty, and
-  // the file cannot be written, which is said elsewhere.
+  // If the place is not known (a name that is too long, a folder that may not be read), the path is empty.
+  // Such a file cannot be written either, which another check reports.
   const auto place = [](const std::string& file) {
     std::error_code unknown;
     return std::filesystem::weakly_canonical(std::filesystem::absolute(file, unknown), unknown);
@@ -25,7 +25,7 @@ bool same_file(const std::string& one, const std::string& other) {
 
 void check_output_files(const char* command, const std::string& csv, const std::string& plot) {
   if (csv == "-") {
-    fail(command, "--csv", "'-'", "the name of a file; standard output has --json");
+    fail(command, "--csv", "'-'", "the name of a file; use --json for standard output");
   }
   if (!plot.empty() && !plot.ends_with(".svg") && !plot.ends_with(".pdf")) {
     fail(command, "--plot", fmt::format("'{}'", plot), "a .svg or .pdf file");
@@ -35,13 +35,12 @@ void check_output_files(const char* command, const std::string& csv, const std::
   }
   if (plot.ends_with(".pdf") && !has_fonts()) {
     fail(command, "--plot", fmt::format("'{}'", plot),
-         "a .svg file on this machine: it has no fonts, and a PDF would be without text (fonts-dejavu-core "
-         "is a "
-         "package of some)");
+         "a .svg file on this machine: it has no fonts, so a PDF would have no text (install fonts, such as "
+         "the package fonts-dejavu-core, to write PDF)");
   }
   if (!first_process()) return;
   for (const std::string& file : {csv, plot}) {
-    if (!file.empty()) AtomicFile(command, file);  // can it be written?
+    if (!file.empty()) AtomicFile(command, file);  // checks that it can be written
   }
 }
 

@@ -27,7 +27,7 @@ cairo_status_t append(void* text, const unsigned char* data, unsigned int length
 }  // namespace
 
 bool has_fonts() {
-  // The answer to what librsvg asks for, not the list of all fonts: a font may be excluded.
+  // Asks for what librsvg asks for, not for the list of all fonts: a font may be excluded.
   const std::unique_ptr<FcPattern, Free> wanted(FcNameParse(reinterpret_cast<const FcChar8*>("sans-serif")));
   if (!wanted || FcInit() == FcFalse) return false;
   FcConfigSubstitute(nullptr, wanted.get(), FcMatchPattern);
@@ -46,7 +46,7 @@ std::string to_pdf(const std::string& svg) {
   constexpr double kPixels = 96, kPoints = 72;  // in an inch
   if (handle) rsvg_handle_set_dpi(handle.get(), kPixels);
   if (!handle || !rsvg_handle_get_intrinsic_size_in_pixels(handle.get(), &width, &height)) {
-    throw std::runtime_error("to_pdf: the figure is not SVG with a size");
+    throw std::runtime_error("to_pdf: the figure is not an SVG document with a size");
   }
   width *= kPoints / kPixels;
   height *= kPoints / kPixels;

@@ -5,11 +5,12 @@
 
 namespace largo {
 
-/// Whether there is any font to set text in; without one librsvg leaves all text out, and says nothing.
+/// Whether there is any font to set text in. Without one, librsvg leaves out all text and reports no error.
 bool has_fonts();
 
-/// An SVG document as a PDF of one page and its size, by librsvg and cairo: text stays text, in whatever
-/// sans-serif font the machine has. Without a date: the same bytes for the same figure on one machine.
+/// Converts an SVG document to a PDF with one page of the same size, by librsvg and cairo. Text stays text,
+/// in the sans-serif font of the machine. The PDF has no date, so the same figure gives the same bytes on one
+/// machine.
 std::string to_pdf(const std::string& svg);
 
 }  // namespace largo

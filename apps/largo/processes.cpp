@@ -25,17 +25,17 @@ const Ranks* shared_ranks = nullptr;
 void print_error(std::string_view message) {
   if (message.empty()) return;
   const std::string line = fmt::format("largo: {}\n", shortened_line(message));
-  // Its failure has nobody to be told to.
+  // If this fails, there is nobody to tell.
   [[maybe_unused]] const std::size_t written = std::fwrite(line.data(), 1, line.size(), stderr);
   std::fflush(stderr);
 }
 
 void hold_standard_streams() {
   const struct {
-    int stream, mode;  // the one that it is not used in
+    int stream, mode;  // the mode that the stream is not used in
   } kStreams[] = {{STDIN_FILENO, O_WRONLY}, {STDOUT_FILENO, O_RDONLY}, {STDERR_FILENO, O_RDONLY}};
   for (const auto& [stream, mode] : kStreams) {
-    // The lowest number that is free is this one, as those below are taken.
+    // open() takes the lowest free number, which is this one, since those below are taken.
     if (::fcntl(stream, F_GETFD) == -1 && ::open("/dev/null", mode) < 0) return;
   }
 }
@@ -77,7 +77,7 @@ int Processes::end(const Outcome& outcome) const {
     print_error(outcome.message);
     return outcome.code;
   }
-  // Of several with the same code, the first that failed by itself has the most to say.
+  // Among processes with the same code, the first that failed by itself explains the most.
   const std::vector<int> all = gather_at_end(*shared_ranks, 2 * outcome.code + (outcome.echo ? 0 : 1));
   const auto worst = std::max_element(all.begin(), all.end());
   if (worst - all.begin() == shared_ranks->rank()) print_error(outcome.message);

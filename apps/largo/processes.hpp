@@ -15,16 +15,16 @@ namespace largo {
 struct Outcome {
   int code = 0;         ///< the exit code
   std::string message;  ///< one line for standard error, or empty
-  bool echo = false;    ///< fails because another process did
+  bool echo = false;    ///< failed because another process did
 };
 
-/// "largo: message" on standard error, on one line: control characters are escaped, and words of more than
-/// 100 bytes, as from an argument of 100 kB, lose their middle. Where standard error cannot be written the
-/// exit code must do.
+/// Prints "largo: message" on one line of standard error. Control characters are escaped, and words of more
+/// than 100 bytes (from a long argument) lose their middle. If standard error cannot be written, only the
+/// exit code is left.
 void print_error(std::string_view message);
 
-/// Takes the places of streams that the caller has closed, so that no file that is opened later becomes
-/// standard output; writing to them fails as before. Called first of all.
+/// Takes the places of streams that the caller has closed, so that no file opened later becomes standard
+/// output. Writing to them fails as before. Call it before anything else.
 void hold_standard_streams();
 
 /// Made once, by main, before anything is printed.
@@ -35,7 +35,8 @@ class Processes {
   Processes& operator=(const Processes&) = delete;
   ~Processes();
 
-  /// Waits for all, prints the message of the worst outcome once, and returns its code, the same everywhere.
+  /// Waits for all processes, prints the message of the worst outcome once, and returns its code on every
+  /// process.
   int end(const Outcome& outcome) const;
 
  private:

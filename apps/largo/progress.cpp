@@ -41,7 +41,7 @@ void ProgressLine::show(double share) {
   last_ = now;
   shown_ = true;
   const double rate = share / elapsed;
-  // Not by fmt::print, which throws where it cannot write: a terminal that is gone ends no work.
+  // fmt::print would throw if it cannot write, and a terminal that is gone must not end the work.
   const std::string line = fmt::format("\r\x1b[K{}: {:.0f} %, {:.2g} % a second, {} left", what_, 100 * share,
                                        100 * rate, duration((1 - share) / rate));
   std::fputs(line.c_str(), stderr);

@@ -1,4 +1,4 @@
-// Progress of long work, on one line of standard error that is rewritten, and only where that is a terminal.
+// Progress of long work, on one line of standard error that is rewritten, only if that is a terminal.
 #pragma once
 
 #include <chrono>

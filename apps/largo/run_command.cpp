@@ -48,7 +48,7 @@ std::string store_of(const RunOptions& options) {
   return std::filesystem::path(options.study).replace_extension(".sqlite").string();
 }
 
-// A run begins with a lock beside the store. A dry run writes nothing, but says where that could not be made.
+// A run begins by making a lock next to the store. A dry run writes nothing, but fails if this is impossible.
 void check_folder(const std::string& store) {
   if (!first_process()) return;
   std::error_code missing;
@@ -66,8 +66,8 @@ void describe(const RunOptions& options, const Study& study, const std::string& 
             {"core_seconds", estimate.core_seconds},
             {"memory_MB", std::ceil(estimate.memory / 1e6)}};
   if (options.json) return print_json(json);
-  fmt::print("{} units, {} of them to be run\n", estimate.units, estimate.pending);
-  fmt::print("some {:.2g} s on one core, up to some {:.0f} MB of memory\n", estimate.core_seconds,
+  fmt::print("{} units, {} of them still to run\n", estimate.units, estimate.pending);
+  fmt::print("about {:.2g} s on one core, at most about {:.0f} MB of memory\n", estimate.core_seconds,
              json["memory_MB"].get<double>());
 }
 
@@ -80,10 +80,10 @@ void print_run(const RunOptions& options, const StudyRun& run, const std::string
     return print_json(json);
   }
   fmt::print("{}: {} of {} units done, {} run now\n", store, done, run.units, run.ran);
-  if (run.stopped) fmt::print("stopped; run it again to go on\n");
+  if (run.stopped) fmt::print("stopped; run the same command again to continue\n");
   if (run.failed == 0) return;
   const FailedUnit first = study_status(store).failures.at(0);
-  fmt::print("{} {} failed, the first one:\n  {}\n  {}\n", run.failed, run.failed == 1 ? "unit" : "units",
+  fmt::print("{} {} failed; the first one:\n  {}\n  {}\n", run.failed, run.failed == 1 ? "unit" : "units",
              first.inputs, first.message);
 }
 
@@ -96,7 +96,7 @@ void run_run(const RunOptions& options) {
   {
     ProgressLine line(study.plan().title);
     StudyRunPlan plan{.retry = options.retry};
-    std::optional<std::int64_t> before;  // what this run has found says nothing about its speed
+    std::optional<std::int64_t> before;  // units found in the store say nothing about speed
     plan.progress = [&](std::int64_t finished, std::int64_t units) {
       if (!before) before = finished;
       if (finished > *before) {
@@ -115,23 +115,24 @@ void run_run(const RunOptions& options) {
 
 void add_run_command(CLI::App& app) {
   auto options = std::make_shared<RunOptions>();
-  CLI::App* command = app.add_subcommand("run", "A study: one quantity at many points, declared in a file");
-  command->add_option("study", options->study, "the study's TOML file")->required()->check(check_given, "");
+  CLI::App* command =
+      app.add_subcommand("run", "Run a study: one quantity at many points, declared in a file");
+  command->add_option("study", options->study, "TOML file of the study")->required()->check(check_given, "");
   command
       ->add_option("--store", options->store,
-                   "where its results are kept, a SQLite file (beside the study: STUDY.sqlite)")
+                   "SQLite file for the results (default: STUDY.sqlite, next to the study)")
       ->check(check_given, "");
   command
       ->add_option(
           "--set", options->changes,
-          "KEY=VALUE: another value of a parameter, or a list or range for the grid; may be repeated")
+          "Change a parameter: KEY=VALUE, where VALUE may be a list or a range for the grid; may be repeated")
       ->take_all();
   add_device_option(*command, options->device);
-  command->add_flag("--retry", options->retry, "run units that failed before, too");
+  command->add_flag("--retry", options->retry, "Also run the units that failed before");
   command->add_flag("--dry-run", options->dry_run,
-                    "say how many units there are, how long and how much, and stop");
+                    "Print the number of units and the time and memory that they need, and stop");
   add_common_options(*command, *options);
-  // The study has both; given here, they are parameters like those of --set.
+  // The study file sets both. Given here, they change the study as --set does.
   for (const char* name : {"--seed", "--precision"}) {
     CLI::Option* option = command->get_option(name);
     option->each([options, key = std::string(name + 2)](const std::string& value) {
@@ -139,9 +140,9 @@ void add_run_command(CLI::App& app) {
     });
   }
   command->footer(
-      "Stop it at any moment, and run it again: it goes on. With more points only the new ones are run. Exit "
-      "code:\n"
-      "0 all units done, 1 some failed, 130 stopped by Ctrl-C.\n\n"
+      "A study can be stopped at any time; run the same command again to continue. If points are added,\n"
+      "only the new ones are run.\n"
+      "Exit codes: 0 if all units are done, 1 if some failed, 130 if stopped by Ctrl-C.\n\n"
       "Examples:\n"
       "  largo run examples/studies/errors.toml\n"
       "  largo run errors.toml --set L=1e1:1e8:15 --store wide.sqlite\n"

@@ -23,7 +23,7 @@
 namespace largo {
 namespace {
 
-// As https://reproducible-builds.org/specs/source-date-epoch says: seconds since 1970, in decimal.
+// See https://reproducible-builds.org/specs/source-date-epoch: seconds since 1970, in decimal.
 std::optional<std::time_t> source_date_epoch() {
   const char* text = std::getenv("SOURCE_DATE_EPOCH");
   if (text == nullptr || *text == '\0') return std::nullopt;
@@ -40,7 +40,7 @@ std::optional<std::time_t> source_date_epoch() {
 
 std::string utc(std::time_t time) { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(time)); }
 
-// "Intel(R) Xeon(R) Processor", as Linux has it; empty where it does not say.
+// The name that Linux gives, such as "Intel(R) Xeon(R) Processor"; empty if it gives none.
 std::string processor_name() {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);) {

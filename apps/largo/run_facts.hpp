@@ -12,9 +12,10 @@ namespace largo {
 std::string compiler_of_this_build();
 
 /// {"version", "commit", "modified", "compiler", "date", "machine", "simd", "threads", "processes",
-/// "device"}: the commit that largo was built from and whether the sources differed from it (neither, where
-/// it was not built from a repository), the time in UTC. Where SOURCE_DATE_EPOCH is set that is the time, and
-/// what describes the machine is left out: the report shall then be the same bytes wherever it is made.
+/// "device"}. "commit" is the commit that largo was built from, and "modified" says whether the sources
+/// differed from it; both are missing if it was not built from a repository. "date" is in UTC. If
+/// SOURCE_DATE_EPOCH is set it is the date, and everything about the machine is left out, so that the report
+/// has the same bytes wherever it is made.
 Json run_facts(const CommonOptions& options);
 
 }  // namespace largo

@@ -11,7 +11,7 @@ namespace {
 constexpr std::size_t kLongestWord = 100, kWordHead = 60, kWordTail = 20;
 constexpr std::size_t kLongestLine = 1000, kLineHead = 700, kLineTail = 250;
 
-// Of the character at the beginning; 0 where it is none.
+// The length in bytes of the first character; 0 if it is not valid UTF-8.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const std::size_t length = byte(0) < 0x80                      ? 1
@@ -54,7 +54,7 @@ std::string escaped(std::string_view text) {
 
 bool inside_a_character(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// The first `head` and the last `tail` bytes of it, or a little less, in whole characters.
+// The first `head` and the last `tail` bytes of the text, or a little less, in whole characters.
 std::string without_middle(std::string_view text, std::size_t head, std::size_t tail) {
   std::size_t end = head, begin = text.size() - tail;
   while (end > 0 && inside_a_character(text[end])) --end;

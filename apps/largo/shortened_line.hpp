@@ -1,4 +1,4 @@
-// Messages that repeat what the user gave, fit for a terminal.
+// Makes messages that repeat the user's input fit for a terminal.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace largo {
 
-/// The text on one line: control characters as \n or \x1b, and what is no UTF-8 as \xff; of words of more
-/// than 100 bytes the first 60 and the last 20, … between them, and of the whole no more than 1000 bytes
-/// likewise.
+/// The text on one line. Control characters become \n or \x1b, and bytes that are not UTF-8 become \xff.
+/// Words of more than 100 bytes keep the first 60 and the last 20, with … between them. The whole is
+/// shortened in the same way to at most 1000 bytes.
 std::string shortened_line(std::string_view text);
 
 }  // namespace largo

@@ -1,4 +1,4 @@
-// Ctrl-C, and how a command ends after it; and ends that nobody asked for.
+// How a command ends after Ctrl-C, and after errors that nothing catches.
 #pragma once
 
 #include <atomic>
@@ -6,20 +6,20 @@
 
 namespace largo {
 
-/// Of a command that was stopped, by any signal; as the shell has it for Ctrl-C.
+/// Exit code of a command that any signal stopped; the same as the shell's for Ctrl-C.
 constexpr int kStoppedCode = 130;
 
-/// For Execution::stop: set by the first SIGINT, SIGTERM or SIGHUP from the first call on, so that work ends
-/// in order. The next one of the same kind ends the program at once. Signals that are ignored (nohup) stay
-/// so.
+/// For Execution::stop. After the first call, the first SIGINT, SIGTERM or SIGHUP sets it, so that work ends
+/// in order. The next signal of the same kind ends the program at once. Signals that are ignored (nohup) stay
+/// ignored.
 const std::atomic<bool>* stop_signal();
 
-/// From here on, one line on standard error and exit code 1 instead of a silent death or an abort: where a
-/// file that is mapped into memory is cut short under us (SIGBUS), and where an exception has nobody to catch
-/// it, as on a thread of oneTBB's.
+/// After this call, two sudden ends print one line on standard error and give exit code 1, instead of a
+/// silent death or an abort: a file mapped into memory is cut short (SIGBUS), or nobody catches an exception,
+/// as on a thread of oneTBB.
 void report_sudden_ends();
 
-/// A command was stopped, and says more than that nothing was written.
+/// A command was stopped, and has more to say than that nothing was written.
 class StoppedCommand : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };

@@ -1,4 +1,4 @@
-// largo status: how far a study is, also while it is running.
+// largo status: the progress of a study, also while it is running.
 #include <memory>
 #include <string>
 
@@ -36,17 +36,18 @@ void run_status(const StatusOptions& options) {
   if (options.json) return print_json(to_json(status));
   const std::int64_t left = status.units - status.done - status.failed;
   fmt::print("{}: {} of {} units done{}\n", shortened_line(status.title), status.done, status.units,
-             status.running ? ", and running" : "");
+             status.running ? ", still running" : "");
   if (status.failed > 0) fmt::print("{} failed:\n", status.failed);
   for (const FailedUnit& one : status.failures) {
     fmt::print("  {}\n    {}\n", shortened_line(one.inputs), shortened_line(one.message));
   }
-  if (status.others > 0) fmt::print("{} more, that the study no longer has\n", status.others);
+  if (status.others > 0)
+    fmt::print("{} more in the store, which are no longer in the study\n", status.others);
   if (status.running && status.rate > 0 && left > 0) {
-    fmt::print("{:.3g} units a second, some {:.2g} s left\n", status.rate,
+    fmt::print("{:.3g} units a second, about {:.2g} s left\n", status.rate,
                static_cast<double>(left) / status.rate);
   } else if (left > 0) {
-    fmt::print("{} to be run\n", left);
+    fmt::print("{} still to run\n", left);
   }
 }
 
@@ -54,14 +55,14 @@ void run_status(const StatusOptions& options) {
 
 void add_status_command(CLI::App& app) {
   auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand("status", "How far a study is, also while it is running");
-  command->add_option("store", options->store, "the study's store, a SQLite file")
+  CLI::App* command = app.add_subcommand("status", "Show the progress of a study, also while it is running");
+  command->add_option("store", options->store, "Store of the study, a SQLite file")
       ->required()
       ->check(check_given, "");
   add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer(
-      "content is a hash of the units and their results in the study's order: the same however they were "
-      "run.\n\n"
+      "content is a hash of the units and their results in the study's order. It does not depend on\n"
+      "how they were run.\n\n"
       "Example: largo status errors.sqlite");
   command->callback([options] { run_status(*options); });
 }

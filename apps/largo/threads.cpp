@@ -15,14 +15,14 @@
 namespace largo {
 namespace {
 
-constexpr int kOfFonts = 4;  // that Pango starts, to look for fonts
+constexpr int kOfFonts = 4;  // threads that Pango starts to look for fonts
 
 struct Trial {
   int started = 0;
-  std::string refusal;  // why there are no more; empty: all were started
+  std::string refusal;  // why no more could be started; empty if all were
 };
 
-// So many threads, all there at once.
+// Starts `count` threads, all alive at the same time.
 Trial try_threads(int count) {
   std::latch all_tried(1);
   std::vector<std::thread> started;
@@ -47,17 +47,16 @@ void check_threads(int threads) {
   const Trial trial = try_threads(pool - 1 + 1 + kOfFonts);
   if (trial.refusal.empty()) return;
   fail("--threads",
-       fmt::format(
-           "{} threads and some that watch them cannot be started, only {} in all ({}): raise the limit "
-           "on processes (ulimit -u), or use --threads 1, which gives the same results",
-           pool, trial.started + 1, trial.refusal));
+       fmt::format("cannot start {} threads and a few helper threads, only {} in all ({}): raise the limit "
+                   "on processes (ulimit -u), or use --threads 1, which gives the same results",
+                   pool, trial.started + 1, trial.refusal));
 }
 
 void check_threads_of_fonts(const char* function) {
   const Trial trial = try_threads(kOfFonts);
   if (trial.refusal.empty()) return;
   fail(function,
-       fmt::format("looking for fonts takes {} threads, and {} can be started ({}): raise the limit on "
+       fmt::format("looking for fonts needs {} threads, but only {} can be started ({}): raise the limit on "
                    "processes (ulimit -u), or write a .svg file",
                    kOfFonts, trial.started, trial.refusal));
 }

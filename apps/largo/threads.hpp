@@ -1,14 +1,14 @@
-// Whether the threads that are asked for can be had.
+// Checks that the threads asked for can be started.
 #pragma once
 
 namespace largo {
 
-/// InputError unless this process can start so many threads, its own included; 0 means one per core. A limit
-/// (ulimit -u) would otherwise be met in the middle of the work, by oneTBB, which ends the program. Cost:
-/// some 20 µs a thread.
+/// InputError unless this process can run this many threads, including its own; 0 means one per core.
+/// Otherwise oneTBB would meet a limit (ulimit -u) in the middle of the work, and end the program. Cost:
+/// about 20 µs per thread.
 void check_threads(int threads);
 
-/// InputError where the threads cannot be started on which Pango looks for fonts: it would end the program.
+/// InputError if the threads that Pango needs to look for fonts cannot be started: it would end the program.
 void check_threads_of_fonts(const char* function);
 
 }  // namespace largo

@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-// The command that was reached: `largo icl train` of `largo icl train --setps 3`.
+// The last command given: `largo icl train` in `largo icl train --setps 3`.
 const CLI::App& reached(const CLI::App& app) {
   const CLI::App* at = &app;
   while (!at->get_subcommands().empty()) at = at->get_subcommands().back();
@@ -37,18 +37,18 @@ std::vector<std::string> names_of_options(const CLI::App& command) {
   return names;
 }
 
-// And no negative number.
+// Whether the argument is an option, and not a negative number.
 bool is_option(const std::string& argument) {
   return argument.size() > 1 && argument[0] == '-' && argument.find_first_of("0123456789.") != 1;
 }
 
-// Where "--dim 3" is unknown, 3 is the value of --dim; "--dim=3" has its own.
+// If --dim is unknown, the 3 in "--dim 3" is its value; "--dim=3" contains its value.
 bool may_take_the_next(const std::string& argument) {
   return is_option(argument) && argument.find('=') == std::string::npos;
 }
 
-// The first word that the command itself could do nothing with. A word behind an unknown option may be the
-// value of that option, and is none then; where a command is still missing, it is that command's name.
+// The first word that the command has no use for. A word after an unknown option may be its value and does
+// not count, unless a command is still missing: then the word is taken for the name of that command.
 std::optional<std::string> stray_word(const CLI::App& command) {
   const std::vector<std::string> extras = command.remaining();
   const bool lacks_command = command.get_subcommands().empty() && !names_of_commands(command).empty();
@@ -82,12 +82,12 @@ std::string about_extras(const CLI::App& app, const std::vector<std::string>& ex
   const std::string name = option_name(*option);
   const std::vector<std::string> known = names_of_options(command);
   if (std::find(known.begin(), known.end(), name) != known.end()) {  // before the command, or between two
-    return fmt::format("{} must stand after {}", name, full_name(command));
+    return fmt::format("{} must come after {}", name, full_name(command));
   }
   return fmt::format("'{}' is not an option of {}{}", name, full_name(command), did_you_mean(name, known));
 }
 
-// CLI11's own words, where they say what is to be done.
+// The message of CLI11, reworded if it does not say what to do.
 std::string in_other_words(const CLI::App& command, const CLI::ParseError& error) {
   const std::string text = error.what();
   const auto option_of = [&] { return text.substr(0, text.find(':')); };

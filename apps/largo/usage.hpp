@@ -8,14 +8,14 @@
 
 namespace largo {
 
-/// The first name where a command should stand and none is known by that name, with the command that was
-/// probably meant; nothing where there is no such name.
+/// A message about the first word that should be a command but is not, with the command that was probably
+/// meant; nothing if there is no such word.
 std::optional<std::string> unknown_command(const CLI::App& app);
 
-/// The same, or an argument that the command has no place for: mistakes with --help, too.
+/// The same, or a message about an argument too many. These are mistakes even with --help.
 std::optional<std::string> wrong_word(const CLI::App& app);
 
-/// What CLI11 refused: which option or argument, what is accepted, and which help says more.
+/// A message about what CLI11 refused: the option or argument, what is accepted, and which help says more.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace largo

@@ -1,26 +1,26 @@
 """largo: the large-prompt limit of softmax attention.
 
-Softmax attention over a prompt of L tokens converges, as L grows, to an operator on the law of the tokens; for Gaussian
-tokens, a linear one. largo computes both ends by the same calls, how far apart they are at any L, and how a head trains
-on prompts of any length. Finite and infinite prompts differ by an argument: a matrix of tokens or a law, L = 100 or
-L = math.inf.
+Softmax attention over a prompt of L tokens converges, as L grows, to an operator on the law of the tokens. For Gaussian
+tokens this operator is linear. largo computes attention at finite L and in the limit by the same calls. It also computes
+how far the two are apart at any L, and how a head trains on prompts of any length. Finite and infinite prompts differ only
+in an argument: a matrix of tokens or a law, L = 100 or L = math.inf.
 
 LAWS  infinite prompts. Each has log_partition(a), tilt(a), mean(), covariance() and sample(L, seed).
     Gaussian, Sphere, Ball, Product, Mixture, Affine, Elliptical, Pair
     rademacher, uniform, three_point, bernoulli, laplace    independent coordinates
-    law("gaussian:cov=toeplitz:0.5", d=3)                   by the names of the command line
-    Prompt(tokens, weights)                                 a finite prompt is a law, too
-    Law                                                     subclass it: a law of your own is its log_partition(a)
-    check_law                                               whether its methods and its tokens fit together
+    law("gaussian:cov=toeplitz:0.5", d=3)                   by the names that the command line uses
+    Prompt(tokens, weights)                                 a finite prompt, which is a law, too
+    Law                                                     subclass it to define your own law by its log_partition(a)
+    check_law                                               checks that the methods and the tokens of a law are consistent
 
 ATTENTION  on a law or on a matrix of tokens
     attention, attention_vjp, attention_jacobian
-    check_lemma                                             that over Gaussian prompts it is affine
+    check_lemma                                             checks that attention over Gaussian prompts is affine
 
-STATISTICS  of softmax over L Gaussian scores of spread s, exact, for any real L up to 1e300 and ∞
+STATISTICS  of softmax over L Gaussian scores of spread s; exact, for any real L up to 1e300 and for ∞
     moments(s, L), SoftmaxTable(L)(s), power_sum_moment
     condensation_line, concentration_exponent, averaged_exponent
-    largo.parts                                             the identities behind them, as an algebra
+    largo.parts                                             an algebra of the identities behind them
 
 CONCENTRATION  how far attention over L tokens is from its limit
     concentration, length_for_tolerance, errors_along_path
@@ -29,18 +29,18 @@ IN-CONTEXT LEARNING  largo.icl
     regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
     any other task and loss: risks and gradients over drawn prompts
 
-TRAINING  of anything, largo.training: gradient flow and stochastic descent on a function of yours
+TRAINING  largo.training: gradient flow and stochastic descent on any function of yours
 
-STUDIES  one quantity at many points, in a file that can be resumed
+STUDIES  one quantity at many points, stored in a file; a stopped study can be resumed
     run_study, study_status, read_study
 
 FIGURES  largo.plot, with Matplotlib
 
-Arrays are NumPy's, or anything with DLPack (PyTorch, JAX), a buffer, or nested lists. C-contiguous float64 and float32
+Arrays may be NumPy arrays, anything with DLPack (PyTorch, JAX), a buffer, or nested lists. C-contiguous float64 and float32
 prompts and float64 queries are not copied. Matrices may be given by name ("0.5*identity", "toeplitz:0.5", "file.npy").
-Mistakes are ValueErrors (TypeErrors for what is no array of real numbers) whose message says what, where, and what was
-expected. Calls release the interpreter's lock and stop on Ctrl-C; `threads` is 0 for all cores, and never changes a
-bit of a result; long calls take `progress`, a function of the share done, or True for a bar of tqdm.
+Mistakes raise ValueError (or TypeError for something that is not an array of real numbers); the message says what is wrong,
+where, and what was expected. Calls release the interpreter's lock and stop on Ctrl-C. `threads` is 0 for all cores; it
+never changes a bit of a result. Long calls take `progress`: a function of the share done, or True for a tqdm bar.
 
 >>> import math, largo
 >>> law = largo.law("gaussian", d=3)
@@ -85,7 +85,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """largo.plot, once it is asked for: it loads Matplotlib, which need not be installed."""
+    """Loads largo.plot on first use, because it needs Matplotlib, which may not be installed."""
     if name == "plot":
         from importlib import import_module
         return import_module("largo.plot")
@@ -97,7 +97,7 @@ def __dir__() -> List[str]:
     return sorted(set(globals()) | ({"plot"} if find_spec("matplotlib") else set()))
 
 
-# What the compiled part defines is largo's, for help() and tracebacks.
+# Objects of the compiled part appear as largo's own in help() and tracebacks.
 for _one in (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable, Sphere,
              Statistics):
     _one.__module__ = "largo"

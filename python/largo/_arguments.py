@@ -1,4 +1,4 @@
-"""What arguments of the package may be: arrays of anyone, matrices by name, lengths, progress."""
+"""Types and conversions of arguments: arrays of any library, matrices by name, lengths, progress."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._results import Array
 
 
 class SupportsDLPack(Protocol):
-    """Arrays of PyTorch, JAX and others, on the CPU."""
+    """Arrays of PyTorch, JAX and other libraries, on the CPU."""
 
     def __dlpack__(self) -> Any: ...
 
@@ -22,19 +22,19 @@ ArrayInput = Union[npt.ArrayLike, SupportsDLPack]
 MatrixInput = Union[ArrayInput, str]
 #: A law, or a matrix whose rows are the tokens of a prompt.
 LawInput = Union[_largo.Law, ArrayInput]
-#: Called with the share done, from 0 to 1; True is a bar of tqdm.
+#: Called with the share done, from 0 to 1. True shows a tqdm bar.
 Progress = Union[None, bool, Callable[[float], object]]
 
 
 def as_numbers(name: str, value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
-    """Numbers in one list, and the shape they had."""
+    """The numbers in one list, and their original shape."""
     array = _largo.numbers(name, value)
     numbers: List[float] = array.ravel().tolist()
     return numbers, array.shape
 
 
 def as_lengths(value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
-    """Prompt lengths: at least one token, ∞ allowed."""
+    """Prompt lengths, each at least one token; ∞ is allowed."""
     lengths, shape = as_numbers("L", value)
     for L in lengths:
         if not L >= 1:
@@ -43,7 +43,7 @@ def as_lengths(value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
 
 
 def as_whole(name: str, value: Any) -> int:
-    """A count: 1000 or 1e3."""
+    """A whole number, such as 1000 or 1e3."""
     return _largo.whole(name, value)
 
 
@@ -56,14 +56,14 @@ def as_number(name: str, value: Any) -> float:
 
 
 def as_list(name: str, value: Any) -> List[Any]:
-    """What can be gone through; a TypeError for one number and the like."""
+    """The value as a list; a TypeError if it is a single number or the like."""
     if isinstance(value, (str, bytes, dict)) or not hasattr(value, "__iter__"):
         raise TypeError(f"{name} is {type(value).__name__}, must be a list")
     return list(value)
 
 
 def choice(function: str, argument: str, value: object, known: Iterable[str]) -> str:
-    """One of the names, or a ValueError that lists them."""
+    """The value, if it is one of the names; otherwise a ValueError that lists them."""
     names = list(known)
     if value not in names:
         raise ValueError(f"{function}: {argument} is {value!r}, must be one of {', '.join(names)}")
@@ -71,17 +71,17 @@ def choice(function: str, argument: str, value: object, known: Iterable[str]) ->
 
 
 def shaped(values: Array, shape: Tuple[int, ...]) -> Union[float, Array]:
-    """One number as a number, others in the shape that was asked for."""
+    """A float for one number, otherwise an array of the given shape."""
     return float(values[0]) if shape == () else values.reshape(shape)
 
 
 def without_repeats(values: Iterable[float]) -> List[float]:
-    """In the order of their first appearance."""
+    """The values in the order of their first appearance."""
     return list(dict.fromkeys(values))
 
 
 def as_frame(rows: Any) -> Any:
-    """A data frame of pandas."""
+    """The rows as a pandas data frame."""
     try:
         import pandas  # type: ignore[import]
     except ImportError:
@@ -90,7 +90,7 @@ def as_frame(rows: Any) -> Any:
 
 
 class _Bar:
-    """A bar of tqdm as a function of the share done."""
+    """A tqdm bar as a function of the share done."""
 
     def __init__(self, tqdm: Any, name: str) -> None:
         self._bar = tqdm(total=100, desc=name, unit="%", leave=False)
@@ -102,7 +102,7 @@ class _Bar:
 
 
 def as_progress(progress: Progress, name: str) -> Optional[Callable[[float], object]]:
-    """The function to call, if any."""
+    """The function to call with the share done, or None."""
     if progress is None or progress is False:
         return None
     if progress is not True:

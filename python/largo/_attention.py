@@ -26,9 +26,9 @@ def attention(
         softmax   T[μ](z)     = V ∫ e^<z',a> z' dμ(z') / ∫ e^<z',a> dμ(z'),     a = scale · U z
         linear    T_lin[μ](z) = V ∫ <z',a> z' dμ(z')
 
-    `prompt` is a law (an infinite prompt) or a matrix with a token in each row (a finite one): C-contiguous float64 and
-    float32 are read in place. `queries` are (e,) or (n, e), the outputs (o,) or (n, o). U is d x e and V is o x d, both
-    the identity where they are not given; K (r x d) and Q (r x e) stand for U = KᵀQ; scale="auto" is 1/√r.
+    `prompt` is a law (an infinite prompt) or a matrix with a token in each row (a finite one); C-contiguous float64 and
+    float32 are read in place. `queries` are (e,) or (n, e), and the outputs are (o,) or (n, o). U is d x e and V is o x d;
+    both default to the identity. K (r x d) and Q (r x e) stand for U = KᵀQ; scale="auto" is 1/√r.
 
     Over Gaussian tokens N(m, Γ) the infinite prompt is an affine map, z -> V m + V Γ U z:
 
@@ -58,8 +58,8 @@ def attention_vjp(
 ) -> Dict[str, Array]:
     """The gradient of Σ_q <cotangent_q, T(z_q)> in U and V, or in K, Q and V.
 
-    `cotangents` are (o,) or (n, o), as the outputs of `attention`; the gradients have the shapes of the weights. For a
-    prompt it costs twice as much as `attention`.
+    `cotangents` are (o,) or (n, o), like the outputs of `attention`; the gradients have the shapes of the weights. For a
+    prompt this costs twice as much as `attention`.
 
     >>> import largo
     >>> largo.attention_vjp(largo.law("gaussian", d=2), [1.0, 2.0], [1.0, 0.0])["V"]

@@ -1,4 +1,4 @@
-"""Whether what a law says of itself fits together."""
+"""Checks that a law is consistent with itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from . import _largo
 from ._arguments import as_whole
 from ._results import Array
 
-# Central differences at h, 2h, 3h of order six, and of order four for the fourth derivative.
+# Central differences at h, 2h, 3h: of order six, and of order four for the fourth derivative.
 _FIRST = (3 / 4, -3 / 20, 1 / 60)
 _SECOND = (3 / 2, -3 / 20, 1 / 90)
 _FOURTH = (-13 / 2, 2.0, -1 / 6)
@@ -24,8 +24,9 @@ _LARGEST_Z = 6.0  # two-sided false alarms: 2e-9 a number
 
 @dataclass(frozen=True)
 class LawReport:
-    """What check_law found. Errors are relative to the spread of the law (its square for the covariance); `worst_z` is the
-    largest distance of the samples' moments from the law's, in standard errors; `methods` are those of your own."""
+    """The result of check_law. Errors are relative to the spread of the law (to its square for the covariance). `worst_z`
+    is the largest distance of the samples' moments from those of the law, in standard errors. `methods` are the methods
+    that the law defines itself."""
 
     dimension: int
     directions: int
@@ -38,15 +39,15 @@ class LawReport:
 
 
 def check_law(law: _largo.Law, *, samples: int = 10000, seed: int = 1) -> LawReport:
-    """Checks a law of your own before you trust what is computed from it; a ValueError says in a sentence what is wrong.
+    """Checks your own law before you trust what is computed from it; a ValueError says in a sentence what is wrong.
 
     In 13 directions a, up to 8 standard deviations long, it compares the mean and the covariance of the tilted law with
-    differences of Λ (to 1e-4 and 1e-3 of the spread), and looks whether Λ(0) = 0, whether Λ is convex, and whether the
+    differences of Λ (to 1e-4 and 1e-3 of the spread). It also checks that Λ(0) = 0, that Λ is convex, and that the
     covariance is symmetric and positive. If the law has `tokens`, it draws `samples` of them and compares their mean, and
-    their variance along the axes and along as many other directions, with those of the law: z-scores up to 6 are allowed
-    (false alarms: 2e-9 each). Tokens must come row by row, so that a shorter prompt is the beginning of a longer one.
+    their variance along the axes and along as many other directions, with those of the law; z-scores up to 6 are allowed
+    (false alarms: 2e-9 each). Tokens must be drawn row by row, so that a shorter prompt is the beginning of a longer one.
 
-    It sees what is wrong near these directions alone, and rare tokens only if there are enough samples.
+    It only sees mistakes near these directions, and sees rare tokens only if there are enough samples.
 
     >>> import numpy as np, largo
     >>> class Coin(largo.Law):
@@ -94,7 +95,7 @@ def _show(a: Array) -> str:
 
 
 def _along(law: _largo.Law, a: Array, u: Array, h: float) -> Tuple[float, float, float]:
-    """First, second and fourth derivative of Λ(a + tu) at t = 0."""
+    """The first, second and fourth derivatives of Λ(a + tu) at t = 0."""
     value: Callable[[float], float] = lambda t: float(law.log_partition(a + t * u))
     centre, sides = value(0.0), [(value(k * h), value(-k * h)) for k in (1, 2, 3)]
     first = sum(c * (up - down) for c, (up, down) in zip(_FIRST, sides)) / h
@@ -110,7 +111,7 @@ def _check_zero(law: _largo.Law, name: str) -> None:
 
 
 def _variance(law: _largo.Law, name: str, a: Array, axes: Array) -> float:
-    """The mean variance along the axes, found with a step that suits it; 1 where there is none, as of a point mass."""
+    """The mean variance along the axes, by differences with a suitable step; 1 if there is none, as for a point mass."""
     h = _STEP
     for _ in range(100):
         if not 1e-60 < h < 1e60:
@@ -182,7 +183,7 @@ def _check_tokens(law: _largo.Law, name: str, number: int, seed: int, spread: fl
         mean, variance, fourth = _along(law, zero, u, _STEP / spread)
         variance = max(variance, 0.0)
         scores = tokens @ u - mean
-        # Var x² = κ_4 + 2 κ_2², from Λ: that of the samples would miss what is rare. The floor is for the rounding of κ_4.
+        # Var x² = κ_4 + 2 κ_2² is taken from Λ: the samples may miss rare values. The floor allows for rounding of κ_4.
         errors = (math.sqrt(variance / number), math.sqrt(max(fourth + 2 * variance**2, 1e-3 * variance**2) / number))
         found = ((float(scores.mean()), 0.0, "mean"), (float((scores**2).mean()), variance, "variance"))
         for (value, expected, what), error in zip(found, errors):

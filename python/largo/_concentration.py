@@ -1,4 +1,4 @@
-"""How far attention over L tokens is from its limit."""
+"""The distance of attention over L tokens from its limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_frame, 
 from ._results import Array, Supremum, ToleratedLength
 
 
-#: Columns of a result.
+#: The columns of a result.
 _NUMBERS = ("sigma", "L", "prompts")
 _QUANTITIES = ("output", "gradient_V", "gradient_U", "softmax_linear", "linear")
 
@@ -29,20 +29,20 @@ def _cell(row: Mapping[str, Any], name: str, part: str) -> float:
 
 @dataclass(frozen=True)
 class Concentration:
-    """Errors against the length of the prompts, and what they say together.
+    """Errors for prompts of several lengths, with a summary.
 
     `rows` has a dict for each scale, length and method, with the keys of `largo concentration --json`: "sigma", "L",
-    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear"; `fit` has the slopes, the
+    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear". `fit` has the slopes, the
     asymptotic exponent, and the paper's bounds with their constants. Errors of sampled rows have an "interval", (low,
-    high), that covers 95 % of what was drawn; "warnings" of a row, where there are any, say in sentences what a sample
-    of this size is likely to miss: there intervals may be too short.
+    high), that covers 95 % of what was drawn. The "warnings" of a row, if there are any, say in sentences what a sample of
+    this size is likely to miss; its intervals may then be too short.
     """
 
     rows: Tuple[Mapping[str, Any], ...]
     fit: Mapping[str, Any]
 
     def select(self, *, method: Optional[str] = None, sigma: Optional[float] = None) -> List[Mapping[str, Any]]:
-        """The rows of one method ("exact", "sampled"), of one scale, or of both."""
+        """The rows of one method ("exact" or "sampled"), of one scale, or of both."""
         if method is not None:
             choice("Concentration", "method", method, ("exact", "sampled"))
         if sigma is not None and sigma not in self.sigmas:
@@ -57,22 +57,24 @@ class Concentration:
 
     def column(self, name: str, *, part: str = "value", method: Optional[str] = None,
                sigma: Optional[float] = None) -> Array:
-        """One quantity over the rows; NaN in those that do not have it.
+        """One quantity over the rows; NaN in rows that do not have it.
 
-        `name` is "sigma", "L", "prompts", or "output", "gradient_V", "gradient_U", "softmax_linear", "linear"; of these
-        `part` is the "value", its "error", or the "exponent" (exact rows have that of the first three).
+        `name` is "sigma", "L", "prompts", or one of "output", "gradient_V", "gradient_U", "softmax_linear", "linear". For
+        the latter, `part` is the "value", its "error", or the "exponent" (exact rows have the exponents of the first
+        three).
         """
         choice("Concentration", "column", name, (*_NUMBERS, *_QUANTITIES))
         choice("Concentration", "part", part, ("value", "error", "exponent"))
         return np.array([_cell(row, name, part) for row in self.select(method=method, sigma=sigma)], dtype=float)
 
     def to_dict(self) -> Dict[str, Any]:
-        """All of it, as the command line prints it with --json."""
+        """The whole result, as the command line prints it with --json."""
         return {"rows": [dict(row) for row in self.rows], "fit": dict(self.fit)}
 
     def to_frame(self) -> Any:
-        """A data frame of pandas, which must be installed: for each quantity its value, its error and, of sampled rows,
-        the ends of its interval, NAME_low and NAME_high; last, the warnings of the row in one text, empty for none."""
+        """The rows as a pandas data frame (pandas must be installed). It has the value and the error of each quantity and,
+        for sampled rows, the ends of its interval, NAME_low and NAME_high. The last column has the warnings of the row in
+        one text, empty if there are none."""
         columns: Dict[str, Any] = {name: [row[name] for row in self.rows] for name in ("sigma", "L", "method")}
         for name in ("output", "gradient_V", "gradient_U", "softmax_linear"):
             columns[name] = self.column(name)
@@ -85,7 +87,8 @@ class Concentration:
 
 @dataclass(frozen=True)
 class PathErrors:
-    """Errors along a path of parameters: `rows` has one for each point, as those of `Concentration`; then the largest."""
+    """Errors along a path of parameters. `rows` has one row for each point, as in `Concentration`; the others are the
+    largest errors."""
 
     rows: Tuple[Mapping[str, Any], ...]
     output: Supremum
@@ -139,10 +142,11 @@ def concentration(
 ) -> Concentration:
     """The error of attention over L tokens of a law, E‖T[μ̂_L](z) - T[μ](z)‖², and that of its gradients in V and U.
 
-    At a `query` (e,), averaged over the rows of one (n, e), or over a `query_law`. `L` is a length or many (any shape; ∞
-    is one), `sigma` scales the tokens. `method` is "exact" (nothing is sampled; where a formula is known), "sampled"
-    (`prompts` of them, fewer once the standard error is `relative_error`), "both" or "auto". `bound` are constants (c1,
-    c2) to check the paper's bounds with, instead of fitted ones. The same bits as the command line for the same seed.
+    The errors are those at a `query` (e,), or averages over the rows of a `query` (n, e) or over a `query_law`. `L` is one
+    length or many (any shape; ∞ is allowed), and `sigma` scales the tokens. `method` is "exact" (nothing is sampled; works
+    where a formula is known), "sampled" (`prompts` of them, or fewer once the standard error is `relative_error`), "both"
+    or "auto". `bound` gives constants (c1, c2) with which to check the paper's bounds, instead of fitted ones. For the same
+    seed the results are bit-identical to those of the command line.
 
     >>> import largo
     >>> result = largo.concentration(largo.law("gaussian", d=8), query_law=largo.law("gaussian", d=8), L=[1e2, 1e6, 1e12])
@@ -171,7 +175,8 @@ def length_for_tolerance(
 ) -> Optional[ToleratedLength]:
     """The shortest prompt over which softmax and linear attention differ by at most `tolerance` in the mean square.
 
-    For centred Gaussian tokens: the L from which E‖T[μ̂_L] - T_lin[μ̂_L]‖² is below; None beyond 1e300 tokens.
+    The tokens must be centred Gaussian. The result is the L from which E‖T[μ̂_L] - T_lin[μ̂_L]‖² is below the tolerance, or
+    None if that takes more than 1e300 tokens.
 
     >>> import largo
     >>> largo.length_for_tolerance(largo.law("gaussian", d=4), 0.01, query=[1, 0, 0, 0]).L
@@ -195,10 +200,10 @@ def errors_along_path(
     seed: int = 1,
     threads: int = 0,
 ) -> PathErrors:
-    """The errors of attention over L tokens at each (U, V) of a path, as training draws one, and the largest of each.
+    """The errors of attention over L tokens at each (U, V) of a path, such as a training run, and the largest of each.
 
-    The paper's statement that concentration is stable along a trajectory is about these suprema. Arguments are those of
-    `concentration`; sampled points use the same prompts.
+    The paper states that concentration is stable along a trajectory; that statement is about these suprema. The arguments
+    are those of `concentration`; sampled points use the same prompts.
 
     >>> import numpy as np, largo
     >>> law = largo.law("gaussian", d=2)

@@ -13,8 +13,8 @@ _MOST_COORDINATES = 10**6
 
 
 def law(name: str, d: Optional[int] = None) -> _largo.Law:
-    """A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point, bernoulli,
-    laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
+    """A law by name, as on the command line: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, three-point,
+    bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE.
 
     >>> import largo
     >>> largo.law("gaussian:cov=diag:1,4").covariance()
@@ -27,8 +27,8 @@ def law(name: str, d: Optional[int] = None) -> _largo.Law:
 
 
 def matrix(name: str, rows: Optional[int] = None, columns: Optional[int] = None) -> Array:
-    """A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME, each
-    with an optional factor.
+    """A matrix by name: identity, zeros, toeplitz:0.5, diag:1,2,3, random:SEED, FILE.npy, FILE.csv, FILE.safetensors:NAME.
+    Each may have a factor in front.
 
     >>> import largo
     >>> largo.matrix("0.5*toeplitz:0.5", 2)
@@ -82,12 +82,12 @@ def _coordinate(name: str, **numbers: float) -> _largo.Coordinate:
 
 
 def remake(maker: Any, arguments: Tuple[Any, ...], named: Dict[str, Any]) -> Any:
-    """What pickle and copy call for an object that remembers how it was made (its _recipe)."""
+    """Called by pickle and copy for an object that remembers how it was made (its _recipe)."""
     return maker(*arguments, **named)
 
 
 def restore(kind: Any, base: Any, arguments: Tuple[Any, ...], attributes: Dict[str, Any]) -> Any:
-    """What pickle and copy call for a subclass of one's own: `base` with these arguments, then the attributes."""
+    """Called by pickle and copy for a user's own subclass: calls `base` with these arguments, then sets the attributes."""
     made = kind.__new__(kind)
     base.__init__(made, *arguments)
     made.__dict__.update(attributes)

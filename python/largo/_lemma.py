@@ -1,4 +1,4 @@
-"""The Lemma, checked."""
+"""A check of the Lemma."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ._arguments import as_list, as_whole
 
 @dataclass(frozen=True)
 class LemmaReport:
-    """What check_lemma found: the largest relative error over the cases; (L, mean squared distance, standard error) for each
-    length; and the slope of the logarithm of the distance against that of L, with its standard error."""
+    """The result of check_lemma: the largest relative error over the cases; (L, mean squared distance, standard error) for
+    each length; and the slope of the logarithm of the distance against that of L, with its standard error."""
 
     cases: int
     singular_cases: int
@@ -26,9 +26,9 @@ def check_lemma(cases: int = 1000, lengths: Sequence[int] = (100, 1000, 10000, 1
                 threads: int = 0) -> LemmaReport:
     """Checks that softmax attention over N(m, Γ) is the affine map z -> V m + V Γ U z.
 
-    Each of the `cases` draws d up to 32, m, Γ (every third singular), U, V and a query, and compares the closed form with
-    attention by its definition, integrals done to rounding; then `prompts` of each length are drawn, whose squared
-    distance to the limit has to fall like 1/L.
+    Each of the `cases` draws d up to 32, m, Γ (singular in every third case), U, V and a query. It compares the closed form
+    with attention by its definition, whose integrals are computed to rounding. Then `prompts` prompts of each length are
+    drawn; their squared distance to the limit must fall like 1/L.
 
     >>> import largo
     >>> report = largo.check_lemma(100, [100, 1000])

@@ -1,4 +1,4 @@
-"""Small results with names."""
+"""Small result types with named fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Tilt(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A number, or an array of them, with an estimate of its error (the standard error of a sampled one)."""
+    """A number, or an array of numbers, with an estimate of its error (the standard error if it is sampled)."""
 
     value: Union[float, Array]
     error: Union[float, Array]
@@ -36,12 +36,12 @@ class Point(NamedTuple):
 
     @property
     def balance(self) -> float:
-        """‖A‖² - b², which training on infinite prompts keeps."""
+        """‖A‖² - b², which training on infinite prompts conserves."""
         return float(np.sum(self.A**2) - self.b**2)
 
 
 class Supremum(NamedTuple):
-    """The largest of the errors along a path, its own error, and the number of the point where it is."""
+    """The largest error along a path, its own error, and the number of the point where it occurs."""
 
     value: float
     error: float
@@ -49,7 +49,7 @@ class Supremum(NamedTuple):
 
 
 class ToleratedLength(NamedTuple):
-    """From `L` tokens on E‖softmax - linear‖² is within the tolerance; it is `value` there."""
+    """From `L` tokens on, E‖softmax - linear‖² is within the tolerance; at `L` it is `value`."""
 
     L: float
     value: float

@@ -1,4 +1,4 @@
-"""Studies: one quantity at many points, declared in a file, run into a store, read as a table."""
+"""Studies: one quantity at many points, declared in a file, run into a store, and read as a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Path = Union[str, "os.PathLike[str]"]
 
 @dataclass(frozen=True)
 class StudyRun:
-    """What a run did. `content` is a hash of the results, the same however they were computed."""
+    """The result of a run. `content` is a hash of the results; it does not depend on how they were computed."""
 
     store: str
     units: int
@@ -28,7 +28,7 @@ class StudyRun:
 
 @dataclass(frozen=True)
 class StudyStatus:
-    """How far a study is; `failures` are (inputs, message) of the first ten."""
+    """The progress of a study; `failures` has (inputs, message) of the first ten failures."""
 
     title: str
     quantity: str
@@ -46,8 +46,8 @@ class StudyStatus:
 
 @dataclass(frozen=True)
 class StudyTable:
-    """The results of a study: `rows` are dicts with the parameters, NAME and NAME_error of each result, "message"
-    (why there are none) and "warning" (what sampled results may have missed)."""
+    """The results of a study. `rows` are dicts with the parameters, NAME and NAME_error of each result, "message" (why
+    there are no results) and "warning" (what sampled results may have missed)."""
 
     title: str
     quantity: str
@@ -64,16 +64,17 @@ class StudyTable:
         return len(self.rows)
 
     def to_frame(self) -> Any:
-        """The rows as a data frame of pandas, which must be installed."""
+        """The rows as a pandas data frame (pandas must be installed)."""
         return as_frame([dict(row) for row in self.rows])
 
 
 def run_study(file: Path, store: Optional[Path] = None, *, set: Mapping[str, object] = {}, retry: bool = False,
               threads: int = 0, progress: Progress = None) -> StudyRun:
-    """Runs the units of a study that are not in its store yet; a run that was stopped goes on.
+    """Runs the units of a study that are not in its store yet; a run that was stopped is resumed.
 
-    `file` is the study's TOML file, `store` a SQLite file (beside it: FILE.sqlite), `set` other values of parameters, as
-    texts or numbers, lists or ranges for the grid. Ctrl-C keeps what is finished and raises KeyboardInterrupt.
+    `file` is the study's TOML file. `store` is a SQLite file; the default is FILE.sqlite beside it. `set` gives other
+    values of parameters, as texts or numbers, or lists or ranges for the grid. Ctrl-C keeps what is finished and raises
+    KeyboardInterrupt.
 
     >>> import os, tempfile, largo
     >>> folder = tempfile.mkdtemp()
@@ -104,14 +105,14 @@ def _text(value: object) -> str:
 
 
 def study_status(store: Path) -> StudyStatus:
-    """How far a study is, also while it is running."""
+    """The progress of a study, also while it is running."""
     status: Dict[str, Any] = _largo.study_status(os.fspath(store))
     status["failures"] = tuple((json.loads(inputs), message) for inputs, message in status["failures"])
     return StudyStatus(**status)
 
 
 def read_study(store: Path) -> StudyTable:
-    """The results in a store, finished units in the study's order; also while it is running."""
+    """The results in a store: the finished units, in the study's order, also while it is running."""
     table: Dict[str, Any] = _largo.read_study(os.fspath(store))
     table["configuration"] = json.loads(table["configuration"])
     for name in ("parameters", "results", "axes", "rows"):

@@ -1,19 +1,19 @@
 """In-context learning with one attention head: risks, training and thresholds at every prompt length.
 
-REGRESSION  A task w ~ N(0, Ω); tokens (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query (x_q, 0), x_q ~ N(0,
-Σ_q). The head predicts <v, T(x_q, 0)>, T softmax (or linear) attention with scores <z_i, U (x_q, 0)>, and its risk is
-R_L = ½ E (prediction - <w, x_q>)². On the invariant set U = [[A, 0], [0, 0]], v = (0, b). L = math.inf is the infinite
-prompt, by the same calls.
+REGRESSION  The task is w ~ N(0, Ω). Tokens are (x_i, y_i) with x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²). The
+query is (x_q, 0) with x_q ~ N(0, Σ_q). The head predicts <v, T(x_q, 0)>, where T is softmax (or linear) attention with
+scores <z_i, U (x_q, 0)>. Its risk is R_L = ½ E (prediction - <w, x_q>)². On the invariant set U = [[A, 0], [0, 0]], v = (0,
+b). L = math.inf is the infinite prompt, by the same calls.
 
-    Problem                                                  the covariances, the noise
-    risk, gradient, floor, sampled_risk                      at any L, exact but for the last
+    Problem                                                  the covariances and the noise
+    risk, gradient, floor, sampled_risk                      at any L; all exact except the last
     start, limit, best_linear, largest_alpha                 what the paper proves about training
-    train, threshold                                         flows and stochastic descent; the L that is enough
+    train, threshold                                         flows and stochastic descent; the L that is long enough
 
 ANY TASK, ANY LOSS  prompt_risk(task, L, ...) and its gradient, over drawn prompts
 
     Classification                                           two Gaussian classes
-    Task                                                     subclass it: a task of your own is its draw(uniforms)
+    Task                                                     subclass it to define your own task by its draw(uniforms)
 
 >>> import math, largo
 >>> problem = largo.icl.Problem(d=5)
@@ -42,14 +42,15 @@ __all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold"
            "sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "train", "threshold",
            "prompt_risk"]
 
-#: (A, b): A as an array or by its name.
+#: (A, b), with A as an array or by its name.
 PointInput = Union[Point, Tuple[MatrixInput, float]]
 #: A loss by its name, or a function (output, target) -> (value, slope).
 LossInput = Union[str, Callable[[float, float], Tuple[float, float]]]
 
 
 def _matrix_text(matrix: Array) -> str:
-    """A multiple of the identity by name, a small matrix by its entries, a larger one by its size and trace."""
+    """Text for a matrix: a multiple of the identity by name, a small matrix by its entries, a larger one by size and
+    trace."""
     if np.array_equal(matrix, matrix[0, 0] * np.eye(len(matrix))):
         return "identity" if matrix[0, 0] == 1 else f"{matrix[0, 0]:g}*identity"
     if len(matrix) <= 3:
@@ -58,7 +59,8 @@ def _matrix_text(matrix: Array) -> str:
 
 
 class Problem:
-    """The task. What is not given is the preset's: "paper" (covariances I, no noise), "published" or "published-code".
+    """The task. What is not given comes from the preset: "paper" (covariances I, no noise), "published" or
+    "published-code".
 
     Matrices are arrays or names ("toeplitz:0.5"); `noise` is a variance, `score_scale` multiplies the scores.
 
@@ -75,27 +77,27 @@ class Problem:
 
     @property
     def dimension(self) -> int:
-        """d, of the covariates."""
+        """d, the dimension of the covariates."""
         return self._problem.dimension
 
     @property
     def covariance(self) -> Array:
-        """Σ, of the covariates."""
+        """Σ, the covariance of the covariates."""
         return self._problem.covariance
 
     @property
     def query_covariance(self) -> Array:
-        """Σ_q, of the query."""
+        """Σ_q, the covariance of the query."""
         return self._problem.query_covariance
 
     @property
     def prior(self) -> Array:
-        """Ω, of the task."""
+        """Ω, the covariance of the task."""
         return self._problem.prior
 
     @property
     def noise(self) -> float:
-        """τ², of the labels."""
+        """τ², the variance of the noise of the labels."""
         return self._problem.noise
 
     @property
@@ -114,7 +116,7 @@ class Problem:
 
 
 class Gradient(NamedTuple):
-    """The risk at (A, b), the estimate of its error, and its slopes: (d, d) in A; with the shape of L in front of each."""
+    """The risk at (A, b), an estimate of its error, and its gradient: (d, d) in A. Each has the shape of L in front."""
 
     value: Union[float, Array]
     error: Union[float, Array]
@@ -123,7 +125,7 @@ class Gradient(NamedTuple):
 
 
 class PromptRisk(NamedTuple):
-    """A risk over drawn prompts, its standard error, and its slopes in U and v; with the shape of L in front of each."""
+    """A risk over drawn prompts, its standard error, and its gradient in U and v. Each has the shape of L in front."""
 
     value: Union[float, Array]
     error: Union[float, Array]
@@ -133,7 +135,8 @@ class PromptRisk(NamedTuple):
 
 @dataclass(frozen=True)
 class Threshold:
-    """The smallest L whose trained risk is within epsilon of the limit; `before` is the length just below, `tried` all."""
+    """The smallest L whose trained risk is within epsilon of the limit. `before` is the length just below; `tried` has all
+    lengths that were tried."""
 
     epsilon: float
     L: float
@@ -145,13 +148,14 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Run:
-    """One training, at one length: its path in time, its end, and how far it went from the infinite prompt's.
+    """One training at one length: its path in time, its end, and its distance from the run of the infinite prompt.
 
-    `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has what else is known:
-    "record_error" (of the `risks` of a flow at the recorded parameters; `risk_error` of the last one also knows how far the flow itself may be off), "balance_drift", "distances_to_limit_flow",
-    "gradient_gap", "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit", and "flat" (the flow stopped
-    in a valley too flat to be told from rounding). `risk_error` of flows off the invariant set knows how far averages over
-    tasks move their ends (docs/icl.md).
+    `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has everything
+    else that is known: "record_error" (the error of the `risks` of a flow at the recorded parameters; `risk_error` of the
+    last one also includes how far the flow itself may be off), "balance_drift", "distances_to_limit_flow", "gradient_gap",
+    "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit", and "flat" (the flow stopped in a valley
+    too flat to be told from rounding). For flows off the invariant set, `risk_error` includes how far averages over tasks
+    move their ends (docs/icl.md).
     """
 
     L: float
@@ -173,12 +177,12 @@ class Run:
 
     @property
     def A(self) -> Array:
-        """The end, on the invariant set: the upper left block of U."""
+        """A at the end, on the invariant set: the upper left block of U."""
         return self.U[:-1, :-1]
 
     @property
     def b(self) -> float:
-        """The end, on the invariant set: the last entry of v."""
+        """b at the end, on the invariant set: the last entry of v."""
         return float(self.v[-1])
 
 
@@ -197,13 +201,13 @@ def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
 def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
          v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
          threads: int = 0, progress: Progress = None) -> Estimate:
-    """R_L at (A, b) = `point` or at any (U, v), exact: nothing is sampled.
+    """R_L at (A, b) = `point` or at any (U, v). It is exact: nothing is sampled.
 
-    `error` is an estimate of the numerical error from above: how much the value changes when every other node of the
-    rules is left out. Off the invariant set and above 32 dimensions, what is beyond R_∞ is an average over `nodes` tasks
-    instead, and `error` 5.41 standard errors of it.
+    `error` is an estimate of the numerical error from above: the change of the value if every other node of the rules is
+    left out. Off the invariant set and above 32 dimensions, the part beyond R_∞ is instead an average over `nodes` tasks,
+    and `error` is 5.41 standard errors of it.
 
-    `L` is one length or an array of them, finite or ∞; the result has its shape.
+    `L` is one length or an array of lengths, finite or ∞; the result has its shape.
 
     >>> import largo
     >>> problem = largo.icl.Problem(5, covariance="toeplitz:0.5", noise=0.1)
@@ -218,7 +222,7 @@ def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None,
 def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point: Optional[PointInput] = None,
                  U: Optional[MatrixInput] = None, v: Optional[ArrayInput] = None, attention: str = "softmax",
                  draws: int = 2000, seed: int = 1, threads: int = 0, progress: Progress = None) -> Estimate:
-    """R_L for covariates and queries of any law, by sampling `draws` prompts; at L = ∞ the law takes their place.
+    """R_L for covariates and queries of any law, by sampling `draws` prompts; at L = ∞ the law itself takes their place.
 
     >>> import largo
     >>> coins = largo.law("rademacher", d=3)
@@ -231,7 +235,8 @@ def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point
 
 
 def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
-    """The Bayes risk over L tokens, that of ridge regression: no predictor does better. Error 0 where it is exact.
+    """The Bayes risk over L tokens, which is that of ridge regression: no predictor does better. The error is 0 if it is
+    exact.
 
     >>> import largo
     >>> float(largo.icl.floor(largo.icl.Problem(5), 3).value)
@@ -242,7 +247,7 @@ def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 
 
 
 def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
-    """R_L at (A, b), and its gradient there, at one length or many.
+    """R_L at (A, b) and its gradient there, at one length or many.
 
     >>> import math, largo
     >>> problem = largo.icl.Problem(2)
@@ -259,11 +264,11 @@ def prompt_risk(task: Task, L: ArrayInput, *, point: Optional[PointInput] = None
                 v: Optional[ArrayInput] = None, loss: LossInput = "squared", attention: str = "softmax",
                 score_scale: float = 1.0, draws: int = 2000, seed: int = 1, threads: int = 0,
                 progress: Progress = None) -> PromptRisk:
-    """E ℓ(<v, T(z_q)>, y) of a head on any task, averaged over `draws` of tasks, prompts and queries, and its gradient.
+    """E ℓ(<v, T(z_q)>, y) of a head on any task, and its gradient, averaged over `draws` of tasks, prompts and queries.
 
     The head is (U, v), or U = [[A, 0], [0, 0]] and v = (0, b) at a `point` (A, b). `loss` is "squared", ½(o - y)²,
-    "logistic", log(1 + e^{-yo}), or a function (o, y) -> (ℓ, ∂ℓ/∂o). The same seed has the same tasks and queries at
-    every L, finite or ∞, and the tokens of a shorter prompt are the first ones of a longer one.
+    "logistic", log(1 + e^{-yo}), or a function (o, y) -> (ℓ, ∂ℓ/∂o). With the same seed, every L, finite or ∞, has the same
+    tasks and queries, and the tokens of a shorter prompt are the first ones of a longer one.
 
     >>> import largo
     >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
@@ -289,7 +294,7 @@ def largest_alpha(problem: Problem) -> float:
 
 
 def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = "identity") -> Point:
-    """Where training starts in the paper: A = α ΘΘᵀ/‖ΘΘᵀ‖, b = α; without α half of the largest admissible one.
+    """The start of training in the paper: A = α ΘΘᵀ/‖ΘΘᵀ‖, b = α. Without α: half of the largest admissible one.
 
     >>> import largo
     >>> point = largo.icl.start(largo.icl.Problem(2), 0.1)
@@ -300,7 +305,7 @@ def start(problem: Problem, alpha: Optional[float] = None, theta: MatrixInput = 
 
 
 def limit(problem: Problem, balance: float = 0.0) -> Point:
-    """Where training on infinite prompts ends: A = tr(Σ⁻²)^{-1/4} Σ⁻¹, b = tr(Σ⁻²)^{1/4} for balance 0.
+    """The end of training on infinite prompts: A = tr(Σ⁻²)^{-1/4} Σ⁻¹, b = tr(Σ⁻²)^{1/4} for balance 0.
 
     >>> import largo
     >>> round(largo.icl.limit(largo.icl.Problem(5)).b, 6)
@@ -310,7 +315,7 @@ def limit(problem: Problem, balance: float = 0.0) -> Point:
 
 
 def best_linear(problem: Problem, L: float) -> Point:
-    """The minimum of linear attention's risk at length L.
+    """The minimum of the risk of linear attention at length L.
 
     >>> import math, largo
     >>> problem = largo.icl.Problem(3)
@@ -322,7 +327,9 @@ def best_linear(problem: Problem, L: float) -> Point:
 
 def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None, theta: MatrixInput = "identity",
               attention: str = "softmax", threads: int = 0, progress: Progress = None) -> Threshold:
-    """The smallest prompt length at which training ends within `epsilon` of the infinite prompt; both L and L - 1 are trained.
+    """The smallest prompt length at which training ends within `epsilon` of the infinite prompt.
+
+    Both L and L - 1 are trained.
 
     >>> import largo
     >>> largo.icl.threshold(largo.icl.Problem(2), 0.05).L
@@ -355,16 +362,21 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           kernel: Optional[str] = None, nodes: Optional[int] = None, seed: int = 1, seeds: int = 1,
           checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
           progress: Progress = None) -> List[Run]:
-    """Trains at every length: gradient flow on the risk without sampled prompts ("flow"), stochastic descent on drawn prompts ("sgd"), or both.
+    """Trains at every length, by gradient flow ("flow"), by stochastic descent ("sgd"), or by both.
 
-    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows go on to `time`,
-    as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000). `tolerance` is that
-    of a step, relative: 1e-9, and 1e-4 for softmax attention off the invariant set, whose averages over tasks have larger errors. With `checkpoints`, a folder, descents that were stopped go on. Times
-    are those of the flow on half the mean squared error. The same bits as `largo icl train` for the same seed. With `seeds`, every
-    descent is made with so many (up to 4096): `seed`, `seed` + 1 and so on, each the run that it is alone.
+    Flows follow the risk without sampled prompts; descents use drawn prompts.
 
-    What is None takes its default, as on the command line: 20,000 steps of 0.01 with a batch of 128 prompts, optimizer "plain"
-    ("momentum", "adam"), schedule "constant" ("inverse-time", "cosine"), kernel "collapsed" ("full"), 2048 nodes.
+    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows run to
+    `time`, or as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000).
+    `tolerance` is the relative tolerance of a step: 1e-9, and 1e-4 for softmax attention off the invariant set, whose
+    averages over tasks have larger errors. With `checkpoints`, a folder, descents that were stopped are resumed. Times are
+    those of the flow on half the mean squared error. For the same seed the results are bit-identical to those of `largo icl
+    train`. `seeds` is the number of seeds per descent (up to 4096): `seed`, `seed` + 1 and so on. Each run is the same as
+    if it were made alone.
+
+    Arguments that are None take their defaults, as on the command line: 20,000 steps of 0.01 with a batch of 128 prompts,
+    optimizer "plain" (or "momentum", "adam"), schedule "constant" (or "inverse-time", "cosine"), kernel "collapsed" (or
+    "full"), 2048 nodes.
 
     >>> import math, largo
     >>> runs = largo.icl.train(largo.icl.Problem(5), [100, math.inf])

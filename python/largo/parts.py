@@ -1,7 +1,7 @@
 """Integration by parts for softmax sums, as an exact algebra.
 
-For weights p_i ∝ e^{s g_i}, g_i independent and standard normal, and sums S(k, m) = Σ p_i^k g_i^m, the expectation of
-any polynomial in them is one in the power sums P_k = S(k, 0) alone, the same for every number of tokens L:
+For weights p_i ∝ e^{s g_i} with g_i independent and standard normal, let S(k, m) = Σ p_i^k g_i^m. The expectation of any
+polynomial in these sums is one in the power sums P_k = S(k, 0) alone. It is the same for every number of tokens L:
 
     A = S(1, 1), the output along the query;   B = Σ p_i (g_i - A)²;   D = Σ p_i² (g_i - A)²
 
@@ -26,7 +26,7 @@ __all__ = ["Expression", "S", "P", "A", "B", "D", "s", "expectation"]
 
 
 def S(k: int, m: int) -> Expression:
-    """S(k, m) = Σ p_i^k g_i^m, k at least 1 and m at least 0.
+    """S(k, m) = Σ p_i^k g_i^m, with k at least 1 and m at least 0.
 
     >>> from largo import parts
     >>> parts.S(1, 1) == parts.A
@@ -56,9 +56,9 @@ D: Expression = S(2, 2) - 2 * A * S(2, 1) + A * A * S(2, 0)
 
 
 def expectation(expression: Expression, s: ArrayInput, L: ArrayInput) -> Estimate:
-    """E of an expression at s and L, which are broadcast against each other, with an estimate of its error.
+    """The expectation of an expression at s and L, which are broadcast against each other, with an estimate of its error.
 
-    What has to be known are moments of power sums, at most 24 factors of p together.
+    It needs moments of power sums, with at most 24 factors of p together.
 
     >>> from largo import parts
     >>> parts.expectation(parts.P(2), [1.0, 2.0], 100).value.round(6)

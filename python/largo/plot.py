@@ -1,9 +1,9 @@
-"""Figures in print style: each function draws into Axes (new ones where none are given) and returns them.
+"""Figures in print style. Each function draws into Axes (new ones if none are given) and returns them.
 
     ax = largo.plot.concentration(result)
     largo.plot.save(ax, "errors.pdf")
 
-Colours are those of largo's reports, to be told apart whatever the reader's eyes; sizes are those of a column of a paper.
+Colours are those of largo's reports; colour-blind readers can tell them apart. Sizes are those of a column of a paper.
 Needs Matplotlib.
 
 >>> import largo
@@ -50,7 +50,7 @@ STYLE: Dict[str, Any] = {
 
 
 def style() -> ContextManager[None]:
-    """A context in which what you draw yourself has this style, too: `with largo.plot.style(): ax.legend()`."""
+    """A context in which your own drawing has this style, too: `with largo.plot.style(): ax.legend()`."""
     context: ContextManager[None] = matplotlib.rc_context(STYLE)
     return context
 
@@ -63,7 +63,7 @@ def axes(width: float = _WIDTH, height: float = _HEIGHT) -> Axes:
 
 
 def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
-    """Writes the figure of these axes: PDF, SVG or PNG, by the name of the file. The same figure gives the same bytes."""
+    """Writes the figure of these axes as PDF, SVG or PNG, by the name of the file. The same figure gives the same bytes."""
     if not isinstance(ax, Axes):
         raise TypeError(f"plot.save: ax is {type(ax).__name__}, must be the axes that a function of largo.plot returned")
     with matplotlib.rc_context(STYLE):
@@ -105,7 +105,7 @@ def _runs(function: str, runs: Union[icl.Run, Sequence[icl.Run]]) -> List[icl.Ru
 
 
 def _plain_ticks(axis: Any, low: float, high: float) -> None:
-    """Numbers instead of powers of ten on a logarithmic axis of about a decade."""
+    """Shows numbers instead of powers of ten on a logarithmic axis of about a decade."""
     if high < 12 * low:
         formatter = matplotlib.ticker.LogFormatter(labelOnlyBase=False, minor_thresholds=(2, 0.5))
         axis.set_major_formatter(matplotlib.ticker.StrMethodFormatter("{x:g}"))
@@ -114,10 +114,9 @@ def _plain_ticks(axis: Any, low: float, high: float) -> None:
 
 def concentration(result: Concentration, quantities: Union[str, Sequence[str]] = ("output", "gradient_V", "gradient_U"),
                   ax: Optional[Axes] = None) -> Axes:
-    """Errors against L, both logarithmic: exact ones as lines, sampled ones as points with 95 % intervals.
+    """Errors against L on logarithmic axes: exact ones as lines, sampled ones as points with 95 % intervals.
 
-    A colour for each quantity, and a style of line for each scale of the tokens; of a single quantity, a colour for each
-    scale.
+    Each quantity has a colour, and each scale of the tokens a line style; with a single quantity, each scale has a colour.
     """
     quantities = [quantities] if isinstance(quantities, str) else list(quantities)
     for name in quantities:
@@ -156,7 +155,7 @@ def concentration(result: Concentration, quantities: Union[str, Sequence[str]] =
 
 
 def _labelled(runs: Sequence[icl.Run]) -> Any:
-    """(run, how to draw it) for each: a colour for each length, black for ∞; descents thin and dashed."""
+    """(run, how to draw it) for each run: a colour for each length, black for ∞; descents thin and dashed."""
     lengths = [L for L in dict.fromkeys(run.L for run in runs) if math.isfinite(L)]
     several = len({run.attention for run in runs}) > 1
     for run in runs:
@@ -170,9 +169,9 @@ def _labelled(runs: Sequence[icl.Run]) -> Any:
 
 
 def trajectories(runs: Union[icl.Run, Sequence[icl.Run]], ax: Optional[Axes] = None) -> Axes:
-    """Risks in time, of trainings at several lengths: flows as lines, descents dashed, linear attention dotted.
+    """Risks against time for trainings at several lengths: flows as lines, descents dashed, linear attention dotted.
 
-    Of a descent, the mean loss of the batches since the point before. Risks below 1e-6 are not shown.
+    For a descent, the mean loss of the batches since the point before is shown. Risks below 1e-6 are not shown.
     """
     drawn = [(run, look, (run.times > 0) & (run.risks > 0)) for run, look in _labelled(_runs("plot.trajectories", runs))]
     risks = np.concatenate([run.risks[shown] for run, _, shown in drawn] or [np.zeros(0)])
@@ -188,7 +187,7 @@ def trajectories(runs: Union[icl.Run, Sequence[icl.Run]], ax: Optional[Axes] = N
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_ylim(least / room, most * room)
-        # A flow creeps at first: nothing happens before the risk has changed.
+        # A flow is slow at first: nothing happens before the risk has changed.
         ax.set_xlim(left=1e-2)
         _plain_ticks(ax.yaxis, least, most)
         ax.set_xlabel("time")
@@ -199,9 +198,11 @@ def trajectories(runs: Union[icl.Run, Sequence[icl.Run]], ax: Optional[Axes] = N
 
 def phase_portrait(problem: icl.Problem, runs: Union[icl.Run, Sequence[icl.Run]], *, L: float = math.inf, arrows: int = 15,
                    ax: Optional[Axes] = None) -> Axes:
-    """Paths in the plane of ‖A‖ and b, over the direction of -∇R_L along A = a A_∞/‖A_∞‖, and the valley bΣA = I.
+    """Paths in the plane of ‖A‖ and b, with the valley bΣA = I.
 
-    `runs` are trainings on the invariant set, from the open to the filled circles; `L` is the length of the vector field.
+    The arrows show the direction of -∇R_L along A = a A_∞/‖A_∞‖.
+
+    `runs` are trainings on the invariant set, from open to filled circles; `L` is the prompt length of the vector field.
     """
     runs, arrows = _runs("plot.phase_portrait", runs), as_whole("arrows", arrows)
     if arrows < 1:
@@ -244,9 +245,9 @@ _STATISTICS = ("P2", "P3", "P2P2", "mean", "bias", "mse", "variance", "variance_
 
 
 def error_plane(s: npt.ArrayLike, L: npt.ArrayLike, quantity: str = "mse", ax: Optional[Axes] = None) -> Axes:
-    """A statistic of `moments` by colour over the spread s of the scores and the length L, with the condensation line.
+    """A statistic of `moments` as colour over the spread s of the scores and the length L, with the condensation line.
 
-    At the dashed line the simple law E[P_2] ≈ e^{s²}/L ends. `s` and `L` are the (n,) and (m,) values of the two axes.
+    The simple law E[P_2] ≈ e^{s²}/L ends at the dashed line. `s` and `L` are the (n,) and (m,) values of the two axes.
     """
     spreads, lengths = (np.array(as_numbers(name, value)[0]) for name, value in (("s", s), ("L", L)))
     for name, value in (("s", spreads), ("L", lengths)):

@@ -1,6 +1,6 @@
-"""Training of anything: gradient flow and stochastic descent on a risk that is a function of Python.
+"""Training of any model: gradient flow and stochastic descent on a risk that is a Python function.
 
-What largo.icl.train does for in-context regression, for functions of your own (largo.icl.prompt_risk makes some):
+It does what largo.icl.train does for in-context regression, for your own functions (largo.icl.prompt_risk makes some):
 
 >>> import numpy as np, largo
 >>> def risk(x):                                                 # value and gradient
@@ -24,19 +24,19 @@ from ._results import Array
 
 __all__ = ["Flow", "Descent", "flow", "descend"]
 
-#: Parameters (n,) -> the value, and the gradient (n,).
+#: Maps parameters (n,) to the value and the gradient (n,).
 RiskFunction = Callable[[Array], Tuple[float, ArrayInput]]
-#: The same of batch number `step`.
+#: The same for batch number `step`.
 BatchFunction = Callable[[Array, int], Tuple[float, ArrayInput]]
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A gradient flow: (m,) `times` of its steps, `risks` and `gradient_norms` there; `path` is (m, n).
+    """A gradient flow: (m,) `times` of its steps, and `risks` and `gradient_norms` at these; `path` is (m, n).
 
-    `stationary` says whether it came to its end, `to_go` how far away that is (None where there is no estimate),
-    `evaluations` what it cost. `flat`: it stopped in a valley whose curvature cannot be told from rounding, and
-    how far that goes on is not known.
+    `stationary` says whether the flow came to its end, `to_go` how far away the end is (None if there is no estimate), and
+    `evaluations` how often the risk was evaluated. `flat` says that the flow stopped in a valley whose curvature cannot be
+    told from rounding; it is not known how far that valley continues.
     """
 
     times: Array = field(repr=False)
@@ -56,7 +56,8 @@ class Flow:
 
 @dataclass(frozen=True)
 class Descent:
-    """A stochastic descent: (m,) `times`, the sums of the step sizes so far, mean `losses` since the record before, `path`."""
+    """A stochastic descent: (m,) `times`, which are the sums of the step sizes so far, the mean `losses` since the record
+    before, and the `path`."""
 
     times: Array = field(repr=False)
     path: Array = field(repr=False)
@@ -71,11 +72,13 @@ class Descent:
 
 def flow(risk: RiskFunction, start: ArrayInput, *, time: float = math.inf, tolerance: float = 1e-9,
          stationary_tolerance: float = 1e-9, method: str = "dense", most_steps: int = 20000) -> Flow:
-    """dθ/dt = -∇R(θ) from `start`, to `time` or until stationary, by backward differentiation with steps of variable size.
+    """Follows dθ/dt = -∇R(θ) from `start`, to `time` or until stationary.
 
-    `tolerance` is relative, of a step. `method` is "dense" (up to some 50 parameters) or "krylov". `risk` is called with
-    (n,) parameters and returns the value and the (n,) gradient; what it raises goes through. A flow that leaves every bound,
-    as one whose gradient has the wrong sign does, is a ValueError.
+    The method is backward differentiation with steps of variable size.
+
+    `tolerance` is the relative tolerance of a step. `method` is "dense" (up to about 50 parameters) or "krylov". `risk` is
+    called with (n,) parameters and returns the value and the (n,) gradient; exceptions that it raises are passed on. A flow
+    that leaves every bound, as it does if the gradient has the wrong sign, raises ValueError.
 
     >>> import largo
     >>> flow = largo.training.flow(lambda x: (0.5 * float(x @ x), x), [1.0], time=2.0)
@@ -88,12 +91,12 @@ def flow(risk: RiskFunction, start: ArrayInput, *, time: float = math.inf, toler
 def descend(batch: BatchFunction, start: ArrayInput, *, steps: int, step_size: float, schedule: str = "constant",
             optimizer: str = "plain", records: int = 100, checkpoint: Union[None, str, "os.PathLike[str]"] = None,
             progress: Progress = None) -> Descent:
-    """Descent on batches from `start`: "plain", with "momentum" 0.9, or "adam"; the `schedule` is constant, inverse-time or
-    cosine.
+    """Descends on batches from `start`: "plain", with "momentum" 0.9, or by "adam". The `schedule` is constant,
+    inverse-time or cosine.
 
-    `batch` is called with (n,) parameters and the number of the step, from 0, and returns value and gradient; let it draw
-    from that number, and a run that is stopped and taken up again (`checkpoint`, a file) is the same run. A checkpoint of a
-    run with another start or other settings is refused.
+    `batch` is called with (n,) parameters and the number of the step, from 0, and returns value and gradient. If its random
+    draws depend only on that number, a run that is stopped and resumed (`checkpoint`, a file) is the same run. A checkpoint
+    of a run with another start or other settings is refused.
 
     >>> import numpy as np, largo
     >>> def batch(x, step):

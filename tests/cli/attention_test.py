@@ -320,7 +320,7 @@ class Output(CliTest):
                                 ([*tokens, *query, "--U", "2*M.csv"], "M.csv"), ([*tokens, *query, "--V", "M.csv"], "M.csv"),
                                 ([*tokens, *query, "--K", "K.csv", "--Q", "M.csv"], "K.csv"),
                                 ([*tokens, *query, "--K", "K.csv", "--Q", "M.csv"], "M.csv"), ([*tokens, "--query", "q.csv"], "q.csv")):
-            self.refuse("attention", *arguments, "--out", name, fragment=f"--out is '{name}', must be another file than")
+            self.refuse("attention", *arguments, "--out", name, fragment=f"--out is '{name}', must be a different file from")
         for name in ("t.csv", "M.csv", "K.csv", "q.csv"):
             with open(self.path(name), encoding="ascii") as file:
                 self.assertEqual(file.read(), square)

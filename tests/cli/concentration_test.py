@@ -142,9 +142,9 @@ class ConcentrationTest(largo_cli.CliTest):
         self.assertEqual(figure.documentElement.tagName, "svg")
         with open(self.path("out.svg"), encoding="utf-8") as file:
             text = file.read()
-        for word in ("σ = 0.5", "bound", "slope", "gradient in U", "Open marks stand on computed lengths."):
+        for word in ("σ = 0.5", "bound", "slope", "gradient in U", "Open marks show the computed lengths."):
             self.assertIn(word, text)
-        for methods, said in (("exact,sampled", "Lines are exact, filled marks are sampled"), ("sampled", "Marks are sampled")):
+        for methods, said in (("exact,sampled", "Lines are exact; filled marks are sampled"), ("sampled", "Marks are sampled")):
             self.succeed("concentration", *LAYER, *QUERY, "--L", "10,100", "--method", methods, "--prompts", "200", "--plot",
                          "marks.svg")
             with open(self.path("marks.svg"), encoding="utf-8") as file:
@@ -195,7 +195,7 @@ class ConcentrationTest(largo_cli.CliTest):
                           ["--law", "gaussian", "--d", "3", "--U", "t.csv", *QUERY], [*LAYER, *QUERY, "--V", "t.csv"]):
             for dry in ([], ["--dry-run"]):
                 self.refuse("concentration", *arguments, "--L", "10", "--csv", "t.csv", *dry,
-                            fragment="--csv is 't.csv', must be another file than 't.csv', which is read")
+                            fragment="--csv is 't.csv', must be a different file from 't.csv', which the command reads")
         os.symlink("t.csv", self.path("t.svg"))
         self.refuse("concentration", "--law", "tokens:t.csv", *QUERY, "--L", "10", "--plot", "t.svg", fragment="--plot is 't.svg'")
 

@@ -146,7 +146,7 @@ class Train(IclTest):
         self.assertEqual(xml.dom.minidom.parse(self.path("paths.svg")).documentElement.tagName, "svg")
         with open(self.path("paths.svg"), encoding="utf-8") as file:
             text = file.read()
-        for word in ("L = ∞", "phase portrait", "risk after training", "filled marks stochastic gradient descent"):
+        for word in ("L = ∞", "phase portrait", "risk after training", "filled marks are stochastic gradient descent"):
             self.assertIn(word, text)
         self.assertNotIn("nan", text)
         self.succeed("icl", "train", "--d", "1", "--L", "1", "--time", "1", "--parameters", "merged", "--csv", "m.csv", "--plot",
@@ -163,15 +163,15 @@ class Train(IclTest):
         titles, caption = self.titles_and_caption("both.svg")
         self.assertEqual(titles, ["training, softmax", "training, linear", "risk after training", "phase portrait, softmax",
                                   "phase portrait, linear"])
-        self.assertIn("Open marks stand on computed points.", caption)
+        self.assertIn("Open marks show the computed points.", caption)
         self.assertIn("Risks below", caption)  # those of the infinite prompt fall for ever
-        self.assertIn("L = ∞ has no place", caption)
+        self.assertIn("L = ∞ cannot be shown", caption)
         # What is left out is said.
         self.succeed("icl", "train", "--d", "2", "--L", "10,20,30,40,50,60", "--method", "sgd", "--steps", "20", "--seeds", "2",
                      "--parameters", "merged", "--plot", "some.svg")
         titles, caption = self.titles_and_caption("some.svg")
         self.assertEqual(titles, ["training", "risk after training"])
-        self.assertIn("In time, 5 of 6 lengths are shown: 10, 20, 30, 40, 60.", caption)
+        self.assertIn("Against time, 5 of 6 lengths are shown: 10, 20, 30, 40, 60.", caption)
         self.assertIn("the first of 2 seeds", caption)
         self.assertNotIn("flow", caption)
 
@@ -289,10 +289,10 @@ class Train(IclTest):
         self.write("M.csv", "1,0\n0,1\n")
         for more, fragment in ((["--plot", "x.png"], "a .svg or .pdf file"), (["--csv", "nowhere/x.csv"], "nowhere/x.csv"),
                                (["--csv", "x.svg", "--plot", "x.svg"], "same file"), (["--csv", "-"], "the name of a file"),
-                               (["--cov", "M.csv", "--csv", "M.csv"], "another file than 'M.csv', which is read"),
-                               (["--query-cov", "M.csv", "--csv", "./M.csv"], "another file than 'M.csv'"),
-                               (["--prior", "M.csv", "--csv", "M.csv"], "another file than 'M.csv'"),
-                               (["--theta", "2*M.csv", "--csv", "M.csv"], "another file than 'M.csv'")):
+                               (["--cov", "M.csv", "--csv", "M.csv"], "a different file from 'M.csv', which the command reads"),
+                               (["--query-cov", "M.csv", "--csv", "./M.csv"], "a different file from 'M.csv'"),
+                               (["--prior", "M.csv", "--csv", "M.csv"], "a different file from 'M.csv'"),
+                               (["--theta", "2*M.csv", "--csv", "M.csv"], "a different file from 'M.csv'")):
             for dry in ([], ["--dry-run"]):
                 self.refuse("icl", "train", "--d", "2", "--L", "10", *more, *dry, fragment=fragment)
 
@@ -395,7 +395,7 @@ class Train(IclTest):
 
         line = self.interrupt("--d", "2", "--L", "10", "--method", "sgd", "--steps", str(steps), "--checkpoints", "states",
                               once=is_under_way)
-        self.assertIn("the same command goes on from the states in 'states'", line)
+        self.assertIn("run the same command again to resume from the states in 'states'", line)
         (step,) = self.saved_steps().values()
         self.assertGreater(step, 0)
         self.assertLess(step, steps / 50)  # where the first one would have been saved
@@ -424,7 +424,7 @@ class Train(IclTest):
         before = 0
         for _ in range(2):
             line = self.interrupt(*resumed, once=lambda: max(self.saved_steps().values(), default=0) > before)
-            self.assertIn("goes on", line)
+            self.assertIn("again to resume", line)
             self.assertEqual(len(self.saved_steps()), 1)
             left = max(self.saved_steps().values())
             self.assertGreater(left, before)

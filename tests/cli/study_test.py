@@ -349,7 +349,7 @@ class Interrupted(StudyTest):
         out, err = process.communicate(timeout=60)
         print(f"stopped after {time.monotonic() - asked:.2f} s", file=sys.stderr)
         self.assertEqual((process.returncode, err), (130, b""))
-        self.assertIn(b"run it again to go on", out)
+        self.assertIn(b"run the same command again to continue", out)
         status = self.json("status", "f.sqlite")
         self.assertGreater(status["done"], 0)
         self.assertFalse(status["running"])

@@ -82,8 +82,8 @@ class Options(CliTest):
         self.refuse("attention", "--lwa", "gaussian", "--d", "2", "--query", "1,0", fragment="did you mean --law?")
 
     def test_where_options_stand(self):
-        self.refuse("--json", "moments", "--s", "1", "--L", "10", fragment="--json must stand after largo moments")
-        self.refuse("icl", "--d", "3", "risk", fragment="--d must stand after largo icl risk")
+        self.refuse("--json", "moments", "--s", "1", "--L", "10", fragment="--json must come after largo moments")
+        self.refuse("icl", "--d", "3", "risk", fragment="--d must come after largo icl risk")
         self.refuse("moments", "--s", "1", "--L", "10", "20", fragment="'20' is one argument too many for largo moments")
         self.refuse("moments", "--s", "1", "--L", "10", "-20", fragment="'-20' is one argument too many")
 
@@ -95,8 +95,8 @@ class Options(CliTest):
         self.refuse("moments", "--s", "1", "--L", "10", "--json=no", fragment="--json takes no value")
 
     def test_lists_that_name_something_twice(self):
-        self.refuse("icl", "train", "--method", "flow,flow", fragment="'flow,flow', must be each name once")
-        self.refuse("icl", "train", "--attention", "softmax,linear,softmax", fragment="softmax stands there twice")
+        self.refuse("icl", "train", "--method", "flow,flow", fragment="'flow,flow', must be a list that has each name once")
+        self.refuse("icl", "train", "--attention", "softmax,linear,softmax", fragment="softmax is there twice")
         self.refuse("concentration", *GAUSSIAN, "--L", "10", "--method", "exact,exact", fragment="--method")
 
     def test_options_that_would_do_nothing(self):
@@ -244,7 +244,7 @@ class CommonOptions(CliTest):
         for command in COMMANDS:
             with self.subTest(command=command):
                 text = self.succeed(*command, "--help")
-                listed_first, _, rest = text.partition("\nAccepted as everywhere, without effect here:")
+                listed_first, _, rest = text.partition("\nAccepted by every command, without effect here:")
                 self.assertLessEqual(set(COMMON), set(listed(text)))
                 self.assertEqual(set(listed(rest)), WITHOUT_EFFECT.get(" ".join(command), set()))
                 self.assertEqual(set(listed(listed_first)) & set(listed(rest)), set())

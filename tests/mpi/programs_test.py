@@ -130,7 +130,7 @@ class CommandLine(Program):
             os.kill(one, signal.SIGINT)
             out, err = process.communicate(timeout=TIME_LIMIT)
         self.assertEqual((process.returncode, out), (130, ""), err)
-        self.assertEqual(err, "largo: stopped; the same command goes on from the states in 'states'\n")
+        self.assertEqual(err, "largo: stopped; run the same command again to resume from the states in 'states'\n")
         self.assertEqual(len(self.files_below("states")), 3)
 
     def test_doctor(self):

@@ -1,4 +1,4 @@
-// The two kinds of attention. A header without Eigen: GPU code reads it, too.
+// The two kinds of attention. This header does not use Eigen, so that GPU code can include it.
 #pragma once
 
 #include <cstdint>

@@ -11,7 +11,7 @@ namespace largo {
 struct MergedWeights {
   Matrix U;
   Matrix V;
-  double scale = 1;  ///< of the scores; 1/√r is the usual one for key dimension r
+  double scale = 1;  ///< factor of the scores; usually 1/√r for key dimension r
 };
 
 struct FactoredWeights {
@@ -20,11 +20,11 @@ struct FactoredWeights {
   Matrix V;
   double scale;
 
-  // All three are needed: {U, V} is MergedWeights, in a call that takes either.
+  // All three are required, so that {U, V} means MergedWeights in a call that takes either.
   FactoredWeights(Matrix keys, Matrix queries, Matrix values, double score_scale = 1)
       : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), scale(score_scale) {}
 
-  /// U = KᵀQ. Throws InputError when the shapes do not fit.
+  /// The same weights with U = KᵀQ. Throws InputError if the shapes do not fit.
   MergedWeights merged() const;
 };
 

@@ -11,10 +11,10 @@ namespace largo {
 struct ErrorSampling {
   std::int64_t length = 1;  ///< L, below 2^40
   std::uint64_t seed = 1;
-  SamplingPlan plan;  ///< a sample is a prompt, and a query where queries are random
-  /// full: any law. collapsed: laws with a score law (Measure::score_law); samples are the errors averaged
-  /// over all that the scores leave open, exactly, so they have the same mean and a smaller variance.
-  /// gradient_U then needs a Gaussian law.
+  SamplingPlan plan;  ///< a sample is a prompt, with a query if queries are random
+  /// full works for any law; collapsed, for laws with a score law (Measure::score_law). With collapsed,
+  /// samples are the errors averaged exactly over everything that the scores leave open, so they have the
+  /// same mean and a smaller variance. gradient_U then needs a Gaussian law.
   PromptKernel kernel = PromptKernel::full;
   TokenPrecision precision = TokenPrecision::float32;  ///< float64 with PromptKernel::full only
   bool gradient_U = false;

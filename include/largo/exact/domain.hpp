@@ -8,7 +8,7 @@
 
 namespace largo {
 
-/// The largest prompt; L is a double, and need not be an integer.
+/// The largest prompt length. L is a double and need not be an integer.
 inline constexpr double kLargestL = 1e300;
 inline constexpr double kInfinitePrompt = std::numeric_limits<double>::infinity();
 inline constexpr double kLargestScoreSpread = 1e6;

@@ -1,15 +1,15 @@
-// How far attention over L i.i.d. Gaussian tokens is from its limit, exactly, at a fixed query.
+// The exact distance of attention over L i.i.d. Gaussian tokens from its limit, at a fixed query.
 //
-// Tokens N(m, Γ), query z, a = Uz, s² = aᵀΓa, statistics of softmax_moments(s, L). With p = E[P_2],
-// p3 = E[P_3], q = E[P_2²]:
+// The tokens are N(m, Γ), the query is z, and a = Uz, s² = aᵀΓa. The statistics are those of
+// softmax_moments(s, L). With p = E[P_2], p3 = E[P_3], q = E[P_2²]:
 //
 //   E‖T[μ̂_L](z) − T[μ](z)‖² = p tr(VΓVᵀ) + ‖VΓa‖² (p − 6 p3 + 6 q)          output
 //   E T[μ̂_L](z) − T[μ](z)   = −p VΓa                                          bias
 //   E‖∇_V T[μ̂_L] − ∇_V T[μ]‖² = rows(V) · (the output error with V = I)        gradient in V
 //   E‖∇_U T[μ̂_L] − ∇_U T[μ]‖² = ‖z‖² E‖V (C_p − Γ)‖²                           gradient in U
 //
-// in the Frobenius norm of the whole Jacobian, C_p being the weighted covariance of the tokens. The mean m
-// shifts all outputs alike and does not matter. docs/moments.md derives these.
+// in the Frobenius norm of the whole Jacobian, where C_p is the weighted covariance of the tokens. The mean m
+// shifts all outputs by the same amount and does not matter. docs/moments.md derives these formulas.
 #pragma once
 
 #include "largo/numerics/estimate.hpp"

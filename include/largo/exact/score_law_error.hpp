@@ -1,15 +1,16 @@
 // The exact output error of softmax attention over L i.i.d. tokens, for every law with a known score law.
 //
-// Weights are e^{u_i}/Σ_j e^{u_j} with scores u_i = <a, z_i>, a = Uz. Writing 1/Σ² = ∫_0^∞ t e^{-tΣ} dt, the
-// tokens become independent under the integral, and with x = V z' - T[μ](z), centred at the limit, and
+// The weights are e^{u_i}/Σ_j e^{u_j} with scores u_i = <a, z_i>, a = Uz. With 1/Σ² = ∫_0^∞ t e^{-tΣ} dt the
+// tokens become independent under the integral. With x = V z' - T[μ](z), centred at the limit, and
 // Φ_k[h](t) = E[h e^{ku} e^{-t e^u}], φ_0 = Φ_0[1],
 //
 //   E‖T[μ̂_L] - T[μ]‖² = ∫_0^∞ t { L Φ_2[‖x‖²] φ_0^{L-1} + L(L-1) ‖Φ_1[x]‖² φ_0^{L-2} } dt
 //   E T[μ̂_L] - T[μ]   = ∫_0^∞ L Φ_1[x] φ_0^{L-1} dt.
 //
-// Both terms of the first are positive: nothing cancels, and the relative accuracy does not fall with L.
-// The integrals are taken by the trapezoidal rule in y = ln t, whose error is e^{-π²/h} for step h as the
-// integrand is analytic for |Im y| < π/2; the Φ_k by the nodes of score_law_nodes.hpp, the same for every t.
+// Both terms of the first integral are positive, so nothing cancels, and the relative accuracy does not fall
+// with L. The integrals are computed by the trapezoidal rule in y = ln t; its error is e^{-π²/h} for step h,
+// because the integrand is analytic for |Im y| < π/2. The Φ_k are computed by the nodes of
+// score_law_nodes.hpp, the same for every t.
 #pragma once
 
 #include <optional>
@@ -26,30 +27,31 @@ struct OutputError {
 };
 
 inline constexpr double kLargestLength = 1e300;
-/// Of the standard deviation of the score within a component; of half-width / √order for bounded shapes,
-/// which is the same unless the density falls off to one side.
+/// The largest standard deviation of the score within a component. For bounded shapes it limits half-width /
+/// √order, which is the same unless the density falls off to one side.
 inline constexpr double kLargestScoreDeviation = 30;
-/// Of the distance between the scores that matter.
+/// The largest distance between the scores that matter.
 inline constexpr double kLargestScoreRange = 1e4;
-/// Of |rate| of a bounded shape: a density that falls off within a smaller share of its range is lost between
-/// the nodes. Rounding grows with it: 2e-16 |rate|, relative, which is part of `error`.
+/// The largest |rate| of a bounded shape: a density that falls off within a smaller share of its range would
+/// be lost between the nodes. Rounding grows with it, as 2e-16 |rate|, relative; this is part of `error`.
 inline constexpr double kSteepestScore = 1e6;
 
-/// Which of these limits the law is beyond, in words, or nothing.
+/// Says which of these limits the law exceeds, in words, or returns nothing.
 std::optional<std::string> beyond_limits(const ScoreLaw& law);
 
 /// The output error over prompts of `length` tokens of the law, for values V (o x d) and a direction a = Uz.
 /// Domain: real length in [1, kLargestLength], or infinity (then 0); between integers, the analytic
-/// continuation of the formula. Beyond the limits above: InputError, as for a law without a score law.
-/// Error: some 1e-14 relative, 1e-13 at the limits; that of the bias is relative to √mse. `error` compares
-/// with both steps doubled: the rules converge geometrically, so the square of their relative difference is
-/// the error of the finer; ten times that is reported, plus rounding and ScoreLaw::relative_error.
-/// Cost: 100 to 400 values of y times the number of nodes, a few ns each: 0.3 ms for a Gaussian score of
-/// deviation 1, 1 to 3 ms at 3, 40 to 130 ms at 30. Gaussian components around one centre share their nodes.
+/// continuation of the formula. InputError beyond the limits above, or for a law without a score law. Error:
+/// about 1e-14 relative, 1e-13 at the limits; that of the bias is relative to √mse. `error` comes from a
+/// comparison with both steps doubled: the rules converge geometrically, so the square of their relative
+/// difference is the error of the finer one; ten times that is reported, plus rounding and
+/// ScoreLaw::relative_error. Cost: 100 to 400 values of y times the number of nodes, a few ns each: 0.3 ms
+/// for a Gaussian score of deviation 1, 1 to 3 ms at 3, 40 to 130 ms at 30. Gaussian components around one
+/// centre share their nodes.
 OutputError score_law_error(const Measure& law, const ConstMatrixRef& value_map,
                             const ConstVectorRef& direction, double length);
 
-/// The same from a score law at hand, for many lengths.
+/// The same for a score law that is already known, for use at many lengths.
 OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map, double length);
 
 }  // namespace largo

@@ -1,9 +1,9 @@
 // Exact statistics of softmax attention over L i.i.d. Gaussian tokens, at one query.
 //
-// The scores are s g_i with g_i ~ N(0,1) (a common offset does not matter), the weights p_i ∝ e^{s g_i}. With
-// P_k = Σ p_i^k, A = Σ p_i g_i, B = Σ p_i (g_i - A)², D = Σ p_i² (g_i - A)² every statistic is a function of
-// s and L alone; as L grows, A -> s and B -> 1, the attention of an infinite prompt. docs/moments.md derives
-// the formulas.
+// The scores are s g_i with g_i ~ N(0,1) (a common offset does not matter), and the weights are
+// p_i ∝ e^{s g_i}. Let P_k = Σ p_i^k, A = Σ p_i g_i, B = Σ p_i (g_i - A)², D = Σ p_i² (g_i - A)². Every
+// statistic is a function of s and L alone. As L grows, A -> s and B -> 1, the attention of an infinite
+// prompt. docs/moments.md derives the formulas.
 #pragma once
 
 #include <span>
@@ -35,37 +35,38 @@ struct SoftmaxMoments {
   Estimate P3_slope;    ///< d E[P_3] / ds
   Estimate P2P2_slope;  ///< d E[P_2²] / ds
 
-  double self_check = 0;  ///< E[P_1²] - 1, computed like the rest: zero but for errors
+  double self_check = 0;  ///< E[P_1²] - 1, computed like the rest: zero except for errors
 };
 
 /// Domain: 0 <= s <= kLargestScoreSpread, 1 <= L <= kLargestL or L = ∞; otherwise InputError. Relative
-/// errors: below 1e-10 for s <= 30, usually 1e-13; what vanishes at L = 1 (variance, slopes, …) has an
-/// absolute error of 1e-14 for L close to it. Each comes with its estimate. Values below 1e-308, like P2P2 of
-/// a very long prompt, are returned as zero. Cost: 0.03 to 0.6 ms (s <= 10, L <= 1e12), 4 ms at most.
+/// errors: below 1e-10 for s <= 30, usually 1e-13. Statistics that vanish at L = 1 (variance, slopes, …) have
+/// an absolute error of 1e-14 for L close to 1. Each comes with its estimate. Values below 1e-308, such as
+/// P2P2 of a very long prompt, are returned as zero. Cost: 0.03 to 0.6 ms (s <= 10, L <= 1e12), 4 ms at most.
 SoftmaxMoments softmax_moments(double s, double L);
 
 /// The same at every pair, in parallel: all lengths for the first s, then for the next.
 std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,
                                             const Execution& execution = {});
 
-/// The values of SoftmaxMoments alone, under the same names.
+/// The values of SoftmaxMoments without their errors, under the same names.
 struct SoftmaxStatistics {
   double P2 = 0, P3 = 0, P2P2 = 0;
   double mean = 0, bias = 0, mse = 0;
   double variance = 0, variance_mse = 0, variance_P2 = 0, squared_spread = 0;
   double P2_slope = 0, P3_slope = 0, P2P2_slope = 0;
 
-  /// (E[A²] - E[P_2])/s² = 1 - E[P_2] - 6 E[P_3] + 6 E[P_2²]. Falls like 1/s²: an error of relative_error
-  /// (E[A²] + E[P_2])/s² is far below that of the sum.
+  /// (E[A²] - E[P_2])/s² = 1 - E[P_2] - 6 E[P_3] + 6 E[P_2²]. It falls like 1/s². Its error, relative_error
+  /// (E[A²] + E[P_2])/s², is far below that of the sum.
   double F = 0;
 
-  /// Estimate of the largest error of interpolation and of the values interpolated, over the panel of s:
-  /// relative to each field, but to P3 for variance_P2 and to s E[∏P_k] for the slopes, which change sign
-  /// or vanish.
+  /// Estimate of the largest error over the panel of s, from the interpolation and from the values
+  /// interpolated. It is relative to each field, except for fields that change sign or vanish: there it is
+  /// relative to P3 (variance_P2) or to s E[∏P_k] (the slopes).
   double relative_error = 0;
 };
 
-/// At one s, at the accuracy and cost of softmax_moments. For many s at one L see softmax_table.hpp.
+/// The statistics at one s, at the accuracy and cost of softmax_moments. For many s at one L see
+/// softmax_table.hpp.
 SoftmaxStatistics softmax_statistics(double s, double L);
 
 }  // namespace largo

@@ -1,14 +1,13 @@
-// The statistics of softmax_moments.hpp for one prompt length as functions of s, interpolated: for averages
-// over queries, risks and gradient flows, which need them at millions of s.
+// The statistics of softmax_moments.hpp for one prompt length, interpolated as functions of s. Averages over
+// queries, risks and gradient flows use it, since they need the statistics at millions of s.
 //
 //   const SoftmaxTable table(1e6);
-//   const SoftmaxStatistics m = table(1.7);     // some 100 ns
+//   const SoftmaxStatistics m = table(1.7);     // about 100 ns
 //
-// Between fixed edges in s each statistic is e^{r(x)} times a Chebyshev interpolant, where x is s² next to
-// zero (the statistics are even or odd in s), 1/s towards infinity and s in between, and the quadratic r
-// takes out the change of size. Not the logarithm is interpolated: a sum of two exponentials, as E[P_2²] is
-// where it changes regime, is entire, but its logarithm has singularities next to the line. docs/moments.md
-// has figures.
+// Between fixed edges in s each statistic is e^{r(x)} times a Chebyshev interpolant. Here x is s² near zero
+// (the statistics are even or odd in s), 1/s towards infinity and s in between, and the quadratic r removes
+// the change of size. The logarithm is not interpolated: a sum of two exponentials, such as E[P_2²] where it
+// changes regime, is entire, but its logarithm has singularities near the line. docs/moments.md has figures.
 #pragma once
 
 #include <memory>
@@ -21,7 +20,7 @@ namespace largo {
 class SoftmaxTable {
  public:
   /// Domain: 1 <= L <= kLargestL, or infinity; otherwise InputError. Computes nothing yet: a panel of s is
-  /// filled when it is first needed, with the same bits whichever thread comes first.
+  /// filled when it is first needed, with the same bits whichever thread is first.
   explicit SoftmaxTable(double L);
   ~SoftmaxTable();
   SoftmaxTable(SoftmaxTable&&) noexcept;
@@ -29,16 +28,16 @@ class SoftmaxTable {
 
   double L() const;
 
-  /// Domain: 0 <= s <= kLargestScoreSpread. Error: below 1e-10 in the sense of relative_error, usually 1e-12;
-  /// absolute where E[P_3] or E[P_2²] is below 1e-280, or L within 1e-3 of 1. Cost: 100 ns, and at the first
-  /// s of a panel 1 to 10 ms (L <= 1e12; longer prompts have sharper changes of regime, and need more).
-  /// Thread-safe.
+  /// The statistics at s. Domain: 0 <= s <= kLargestScoreSpread. Error: below 1e-10 in the sense of
+  /// relative_error, usually 1e-12; it is absolute if E[P_3] or E[P_2²] is below 1e-280, or L within 1e-3 of
+  /// 1. Cost: 100 ns, and 1 to 10 ms at the first s of a panel (L <= 1e12; longer prompts have sharper
+  /// changes of regime and need more). Thread-safe.
   SoftmaxStatistics operator()(double s) const;
 
-  /// Fills all panels up to s_max now, in parallel. Some 10 ms for s_max = 10 at L = 1e6 on one core.
+  /// Fills all panels up to s_max now, in parallel. Takes about 10 ms for s_max = 10 at L = 1e6 on one core.
   void fill(double s_max, const Execution& execution = {}) const;
 
-  /// A table for this L that everyone shares; the last 64 are kept.
+  /// A table for this L that all callers share; the last 64 tables are kept.
   static std::shared_ptr<const SoftmaxTable> shared(double L);
 
  private:

@@ -2,9 +2,10 @@
 //
 //   R_L(U, v) = ½ E_{w, x_q} [ (c - y)² + c² (F - 1) + κ p + 2 c y p ],
 //
-// with u = γU(x_q, 0), γ the scale of the scores, s² = uᵀΓ_w u, c = vᵀΓ_w u, κ = vᵀΓ_w v, y = <w, x_q>, and p
-// = E[P_2], F = 1 - p - 6 E[P_3] + 6 E[P_2²] at (s, L). The first term is R_∞, a polynomial. docs/icl.md
-// derives this. Linear attention over L tokens has a polynomial risk too: ½ E [ (c - y)² + (c² + κ s²)/L ].
+// with Γ_w the covariance of the tokens (x, y) given the task w, u = γU(x_q, 0), γ the scale of the scores,
+// s² = uᵀΓ_w u, c = vᵀΓ_w u, κ = vᵀΓ_w v, y = <w, x_q>, and p = E[P_2], F = 1 - p - 6 E[P_3] + 6 E[P_2²] at
+// (s, L). The first term is R_∞, a polynomial. docs/icl.md derives this. Linear attention over L tokens has a
+// polynomial risk, too: ½ E [ (c - y)² + (c² + κ s²)/L ].
 #pragma once
 
 #include <memory>
@@ -16,11 +17,11 @@
 namespace largo {
 
 /// R_L(A, b) on the invariant set U = [[A, 0], [0, 0]], v = (0, b), in the parameters of invariant_map().
-/// There s² is a quadratic form of x_q alone and w integrates out: what is left is one integral over s².
-/// Domain: 1 <= L <= kLargestL or L = ∞. Error: 1e-9 of R_L - R_∞ with its estimate; rounding where the risk
-/// is a polynomial (linear attention, L = ∞). Cost: 0.5 ms for d = 5, 1 ms for d = 10, whatever L is (20 µs
-/// where AᵀΣA is a multiple of Σ_q^-1, as for A = aI, Σ = Σ_q = I), some µs for a polynomial; the first time
-/// a SoftmaxTable.
+/// There s² is a quadratic form of x_q alone, and w integrates out; one integral over s² is left. Domain:
+/// 1 <= L <= kLargestL or L = ∞. Error: 1e-9 of R_L - R_∞, with its estimate; only rounding if the risk is a
+/// polynomial (linear attention, L = ∞). Cost for any L: 0.5 ms for d = 5 and 1 ms for d = 10; 20 µs if AᵀΣA
+/// is a multiple of Σ_q^-1, as for A = aI, Σ = Σ_q = I; a few µs for a polynomial; the first time, also a
+/// SoftmaxTable.
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
                                            double L);
 

@@ -1,4 +1,4 @@
-// Losses ℓ(o, y) of one output o and its target y.
+// Losses ℓ(o, y) of an output o with target y.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,7 @@ struct LossPoint {
   double slope = 0;  ///< ∂ℓ/∂o
 };
 
-/// Derive to define a loss of your own. Thread-safe.
+/// Derive from this class to define your own loss. It must be thread-safe.
 class Loss {
  public:
   virtual ~Loss() = default;
@@ -22,8 +22,8 @@ using LossPtr = std::shared_ptr<const Loss>;
 /// ½ (o - y)²
 LossPtr squared_loss();
 
-/// log(1 + e^{-y o}) for a label y = ±1; InputError for another. Any finite o, without overflow; relative
-/// errors of value and slope: a few ulp, also where they are tiny.
+/// log(1 + e^{-y o}) for a label y = ±1; InputError for any other label. Takes any finite o without overflow.
+/// Relative errors of value and slope: a few ulp, even if these are tiny.
 LossPtr logistic_loss();
 
 }  // namespace largo

@@ -1,14 +1,14 @@
-// In-context classification: two Gaussian classes whose means the prompt must tell.
+// In-context classification: two Gaussian classes, whose means must be learned from the prompt.
 //
-// A task m ~ N(0, s² I); tokens (x, y) with y = ±1 equally likely and x = y m + ξ, ξ ~ N(0, Σ); a query
-// (x_q, 0), x_q of the same law, whose target is its label y_q. For the logistic loss.
+// The task is m ~ N(0, s² I). Tokens are (x, y) with y = ±1 equally likely and x = y m + ξ, ξ ~ N(0, Σ). The
+// query is (x_q, 0) with x_q of the same law; its target is its label y_q. Meant for the logistic loss.
 //
-// The limit L = ∞. The tokens are (x, y) = y (m, 1) + (ξ, 0); along a = (a_x, a_y), t = <a_x, m> + a_y,
+// The limit L = ∞: the tokens are (x, y) = y (m, 1) + (ξ, 0). Along a = (a_x, a_y), with t = <a_x, m> + a_y,
 //
 //   Λ(a) = log cosh t + a_xᵀ Σ a_x / 2,   mean(ν_a) = (m tanh t + Σ a_x, tanh t).
 //
-// With U = [[A, 0], [0, 0]] and v = (0, b) the head says o = b tanh <m, A x_q>: the sign is that of Fisher's
-// rule for A = Σ⁻¹, which is Bayes' for known m, and b is how sure the head may be.
+// With U = [[A, 0], [0, 0]] and v = (0, b) the output of the head is o = b tanh <m, A x_q>. For A = Σ⁻¹ its
+// sign is that of Fisher's rule, which is the Bayes rule for known m; b sets how confident the head is.
 #pragma once
 
 #include "largo/icl/prompt_task.hpp"
@@ -27,7 +27,7 @@ class MixtureClassification final : public PromptTask {
  private:
   double mean_scale_;
   MeasurePtr within_;  // the law of ξ
-  MeasurePtr base_;    // of (y, ξ)
+  MeasurePtr base_;    // the law of (y, ξ)
 };
 
 }  // namespace largo

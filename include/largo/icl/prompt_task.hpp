@@ -1,5 +1,5 @@
-// In-context learning in general: a task is drawn, then tokens that are i.i.d. given the task, a query and
-// its target. Attention sees the tokens and the query, and a loss compares its output with the target.
+// In-context learning in general. First a task is drawn; then tokens that are i.i.d. given the task, a query
+// and its target. Attention sees the tokens and the query, and a loss compares its output with the target.
 #pragma once
 
 #include <memory>
@@ -14,13 +14,14 @@ struct PromptDraw {
   double target = 0;
 };
 
-/// Derive to define a task of your own. Thread-safe: draws are made on many threads.
+/// Derive from this class to define your own task. It must be thread-safe: draws are made on many threads.
 class PromptTask {
  public:
   virtual ~PromptTask() = default;
   virtual Eigen::Index token_dimension() const = 0;
   virtual Eigen::Index query_dimension() const = 0;
-  /// A task, its query and its target: a function of the stream alone. Different streams are independent.
+  /// Draws a task, its query and its target, as a function of the stream alone. Different streams are
+  /// independent.
   virtual PromptDraw draw(const Stream& stream) const = 0;
 };
 

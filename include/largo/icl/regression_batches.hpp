@@ -1,4 +1,4 @@
-// In-context regression as descent sees it: batches of prompts, drawn anew for every step.
+// In-context regression for stochastic descent: batches of prompts, drawn anew for every step.
 #pragma once
 
 #include <cstdint>
@@ -18,20 +18,21 @@ struct RegressionBatches {
   std::uint64_t seed = 1;
   AttentionKind attention = AttentionKind::softmax;
   PromptKernel kernel = PromptKernel::collapsed;
-  /// Of the squared error. With ½ the mean is the risk R_L of this folder; 1 is the published experiment's
-  /// loss, whose gradients are twice as large.
+  /// The factor of the squared error in the loss. With ½ the mean of the loss is the risk R_L of this folder.
+  /// With 1 it is the loss of the published experiment, whose gradients are twice as large.
   double loss_factor = 0.5;
-  Execution execution = {.threads = 1};  ///< of one batch; sweeps share the cores over runs
+  Execution execution = {.threads = 1};  ///< for one batch; sweeps use the cores for different runs
 };
 
-/// What a prompt of a step costs, in tokens: its own, and its algebra.
+/// The cost of one prompt of a step, in tokens: its tokens, and the algebra around them.
 double cost_of(const RegressionBatches& batches);
 
-/// factor · mean (o - y_q)² over the prompts k n, ..., (k + 1) n - 1 for step k and n prompts, and its
-/// gradient in (U, v), laid out as in regression_problem.hpp: exact in law, and the same bits for every
-/// Execution. The error of the value is not estimated (zero): a batch is a step, not a measurement; the risks
-/// of a descent's records are exact ones. InputError for a problem, length, batch or factor that makes no
-/// sense; when asked, for parameters whose loss overflows. Cost: that of regression_gradient, and 1 µs.
+/// Batch k of n prompts is factor · mean (o - y_q)² over the prompts k n, ..., (k + 1) n - 1, with its
+/// gradient in (U, v), laid out as in regression_problem.hpp. It is exact in law and bit-identical for every
+/// Execution. The error of the value is not estimated (it is zero): a batch is a step, not a measurement; the
+/// risks at the end of a descent are computed without sampling. InputError for a problem, length, batch or
+/// factor that makes no sense and, when evaluated, for parameters whose loss overflows. Cost: that of
+/// regression_gradient, plus 1 µs.
 std::shared_ptr<const StochasticRisk> regression_batches(const RegressionProblem& problem,
                                                          const RegressionBatches& batches);
 

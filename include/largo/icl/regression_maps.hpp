@@ -1,4 +1,4 @@
-// The parametrisations of in-context regression; each maps to the vector (U, v) of regression_problem.hpp.
+// The maps of the parametrisations of in-context regression to the vector (U, v) of regression_problem.hpp.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::In
 std::shared_ptr<const ParameterMap> factored_map(Eigen::Index d);
 
 /// A (d x d, column by column), then b: U = [[A, 0], [0, 0]], v = (0, b). The set of such (U, v) is invariant
-/// under gradient flow, for every L (change the sign of all labels).
+/// under gradient flow for every L, by the symmetry that changes the sign of all labels.
 std::shared_ptr<const ParameterMap> invariant_map(Eigen::Index d);
 
 }  // namespace largo

@@ -1,9 +1,10 @@
-// In-context linear regression: the task whose risks, flows and thresholds this folder computes.
+// In-context linear regression: the task for which this folder computes risks, flows and thresholds.
 //
-// A task w ~ N(0, Ω); tokens z_i = (x_i, y_i), x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i, ε_i ~ N(0, τ²); a query
-// (x_q, 0), x_q ~ N(0, Σ_q), whose label is y_q = <w, x_q>. The prediction is <v, T(x_q, 0)>, T the average
-// of the tokens with softmax weights e^{γ <z_i, U (x_q, 0)>} (or the linear ones), and the risk R_L(U, v) = ½
-// E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, γ = 1.
+// The task is w ~ N(0, Ω). The tokens are z_i = (x_i, y_i) with x_i ~ N(0, Σ), y_i = <w, x_i> + ε_i,
+// ε_i ~ N(0, τ²). The query is (x_q, 0) with x_q ~ N(0, Σ_q), and its label is y_q = <w, x_q>. The prediction
+// is <v, T(x_q, 0)>, where T is the average of the tokens with softmax weights e^{γ <z_i, U (x_q, 0)>} (or
+// the linear ones). The risk is R_L(U, v) = ½ E (prediction - y_q)². The paper has Ω = I, Σ_q = Σ, τ = 0, γ =
+// 1.
 #pragma once
 
 #include "largo/prompts/regression_gradient.hpp"
@@ -21,19 +22,20 @@ struct RegressionProblem {
   Eigen::Index dimension() const { return covariance.rows(); }
   /// ½ E y_q² = ½ tr ΩΣ_q: the risk of predicting zero.
   double null_risk() const;
-  /// For the kernels of sampling/. InputError as check().
+  /// The task as the kernels of prompts/ need it. InputError as check().
   RegressionTask task() const;
 };
 
-/// The paper's: Ω = I, Σ_q = Σ, τ = 0, γ = 1.
+/// The paper's problem: Ω = I, Σ_q = Σ, τ = 0, γ = 1.
 RegressionProblem paper_problem(const ConstMatrixRef& covariance);
 
-/// Throws InputError unless the covariances are d x d, symmetric and positive semi-definite, and the noise
-/// and the scale are finite, the noise not negative.
+/// Throws InputError unless the covariances are d x d, symmetric and positive semi-definite, the noise and
+/// the scale are finite, and the noise is not negative.
 void check(const RegressionProblem& problem);
 
-/// U (column by column), then v, in one vector of (d + 1)² + d + 1: the parameters of risks of this folder,
-/// where nothing else is said. The last column of U plays no role, for the query has no label.
+/// U (column by column), then v, in one vector of (d + 1)² + d + 1 entries. The risks of this folder take
+/// their parameters in this form unless stated otherwise. The last column of U has no effect, because the
+/// query has no label.
 Vector to_vector(const RegressionParameters& parameters);
 RegressionParameters to_parameters(const ConstVectorRef& values, Eigen::Index d);
 

@@ -1,7 +1,8 @@
 // NumPy's .npy files, format versions 1, 2 and 3: little-endian float32 and float64, C or Fortran order, one
-// or two dimensions. Read in place by mapping the file; nothing is converted or copied. Everything else
-// (big-endian, integer, complex, object and structured arrays, .npz archives) is refused with InputError.
-// NaN and infinity are read like any number: refuse them where they are used (read_matrix does).
+// or two dimensions. They are read in place by mapping the file; nothing is converted or copied. Everything
+// else (big-endian, integer, complex, object and structured arrays, .npz archives) is refused with
+// InputError. NaN and infinity are read like any number; code that uses them must refuse them (read_matrix
+// does).
 //
 // Reference: numpy/doc/neps/nep-0001-npy-format.rst, numpy/lib/format.py.
 #pragma once
@@ -29,34 +30,35 @@ struct NpyHeader {
   std::size_t data_bytes = 0;
 };
 
-/// Reads the header of a whole file and checks it against the file: what it returns can be viewed without
-/// further checks. `name` is the file's name in messages. Linear in the header, allocates only to refuse.
+/// Reads the header of a whole file and checks it against the file, so that the array can be viewed without
+/// further checks. `name` is the file's name in messages. Linear in the header; allocates memory only for
+/// error messages.
 NpyHeader parse_npy_header(std::span<const std::byte> bytes, std::string_view name);
 
 /// An array and the memory it lives in. Copies share the memory.
 class NpyArray {
  public:
-  /// Maps the file. The data are copied only when they are not aligned for their scalar (a header that some
-  /// other writer did not pad).
+  /// Maps the file. The data are copied only if they are not aligned for their scalar (if another program did
+  /// not pad the header).
   static NpyArray open(const std::filesystem::path& path);
-  /// The same from the bytes of a file, of which the data are copied.
+  /// The same from the bytes of a file. The data are copied.
   static NpyArray from_bytes(std::span<const std::byte> bytes, std::string_view name);
 
   int dimensions() const { return header_.dimensions; }
   /// A one-dimensional array of n numbers is one row of n columns. Valid while any copy of this object lives.
   ArrayView view() const;
-  /// The same numbers, copied.
+  /// A copy of the numbers.
   Matrix matrix() const;
 
  private:
   NpyArray(NpyHeader header, std::shared_ptr<const void> data) : header_(header), data_(std::move(data)) {}
 
   NpyHeader header_;
-  std::shared_ptr<const void> data_;  ///< points at the first element, keeps the mapping or the copy alive
+  std::shared_ptr<const void> data_;  ///< points to the first element; keeps the mapping or the copy alive
 };
 
-/// Writes a two-dimensional C-order array (format version 1), complete or not at all. Numbers too large for
-/// float32 are refused when that is asked for; NaN and infinity are written as they are.
+/// Writes a two-dimensional C-order array (format version 1), completely or not at all. With float32, numbers
+/// that are too large for it are refused; NaN and infinity are written as they are.
 void write_npy(const std::filesystem::path& path, const ConstRowsRef& values,
                Scalar scalar = Scalar::float64);
 

@@ -1,8 +1,8 @@
-// .safetensors files: named tensors in one file, an 8-byte length, a JSON header, then the data. F64, F32,
-// F16 and BF16 tensors of at most two dimensions are read; other tensors may be in the file but are refused
-// when asked for. The header is checked against the format's own rules when the file is opened: unique names,
-// offsets in range, sizes that match the shapes, no overlap, no hole.
-// NaN and infinity are read like any number: refuse them where they are used (read_matrix does).
+// .safetensors files: named tensors in one file, as an 8-byte length, a JSON header, then the data. F64, F32,
+// F16 and BF16 tensors of at most two dimensions are read; a file may contain other tensors, but these are
+// refused when asked for. The header is checked against the rules of the format when the file is opened:
+// unique names, offsets in range, sizes that match the shapes, no overlap, no hole. NaN and infinity are read
+// like any number; code that uses them must refuse them (read_matrix does).
 //
 // Reference: https://github.com/huggingface/safetensors, README "Format".
 #pragma once
@@ -23,20 +23,20 @@ namespace largo {
 
 struct TensorInfo {
   std::string name;
-  std::string dtype;  ///< as in the file: "F32"
+  std::string dtype;  ///< as in the file, for example "F32"
   std::vector<std::int64_t> shape;
-  std::size_t begin = 0;  ///< from the start of the data
+  std::size_t begin = 0;  ///< offset from the start of the data
   std::size_t end = 0;
 };
 
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  ///< in the order of their data
   std::map<std::string, std::string> metadata;
-  std::size_t data_offset = 0;  ///< from the start of the file
+  std::size_t data_offset = 0;  ///< offset from the start of the file
 };
 
-/// Reads the header of a whole file and checks it against the file: every tensor in the result can be read
-/// without further checks of offsets. `name` is the file's name in messages. O(n log n) in the header.
+/// Reads the header of a whole file and checks it against the file, so that every tensor in the result can be
+/// read without further checks of offsets. `name` is the file's name in messages. O(n log n) in the header.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, std::string_view name);
 
 /// An opened file. Copies share the mapping.
@@ -46,14 +46,15 @@ class SafetensorsFile {
   /// The same from a copy of the bytes of a file.
   static SafetensorsFile from_bytes(std::span<const std::byte> bytes, std::string_view name);
 
-  /// In the order of their data.
+  /// The names of the tensors, in the order of their data.
   std::vector<std::string> names() const;
   bool contains(std::string_view tensor) const;
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
 
   /// The tensor in double precision. A 1-d tensor is one row, a 0-d tensor is 1 x 1.
   Matrix matrix(std::string_view tensor) const;
-  /// In place, for F32 and F64 data that are aligned; refused otherwise. Valid while any copy of this lives.
+  /// A view without a copy, for aligned F32 and F64 data; refused otherwise. Valid while any copy of this
+  /// lives.
   ArrayView view(std::string_view tensor) const;
 
  private:
@@ -72,8 +73,8 @@ struct NamedMatrix {
   Matrix values;
 };
 
-/// Writes the tensors in the order given, complete or not at all. Refuses duplicate names, the reserved name
-/// __metadata__, names that are not UTF-8, and numbers too large for float32 when that is asked for.
+/// Writes the tensors in the order given, completely or not at all. Refuses duplicate names, the reserved
+/// name __metadata__, names that are not UTF-8 and, with float32, numbers that are too large for it.
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
                        Scalar scalar = Scalar::float64);
 

@@ -1,4 +1,4 @@
-// The law of M z + b for z of any law: linear images and translations.
+// The law of M z + b, where z has any law: linear images and translations.
 //   Λ(a) = <a,b> + Λ_z(Mᵀa),   mean = b + M m,   covariance = M C Mᵀ.
 #pragma once
 
@@ -8,8 +8,8 @@ namespace largo {
 
 class AffineMeasure final : public Measure {
  public:
-  /// `map` is d x d', with d' the dimension of `base`; `offset` has size d. Nested at most 256
-  /// deep, with at most 1e6 laws at the bottom.
+  /// `map` is d x d', where d' is the dimension of `base`; `offset` has size d. Laws may be nested at most
+  /// 256 deep, with at most 1e6 laws at the bottom.
   AffineMeasure(Matrix map, Vector offset, MeasurePtr base);
   static AffineMeasure linear_image(Matrix map, MeasurePtr base);
   static AffineMeasure translation(Vector offset, MeasurePtr base);

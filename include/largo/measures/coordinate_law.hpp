@@ -19,13 +19,14 @@ struct Cumulants {
 class CoordinateLaw {
  public:
   virtual ~CoordinateLaw() = default;
-  /// Any finite a; no overflow. value: absolute error 1e-15·max(1, |λ|); derivatives: relative to the width.
+  /// Takes any finite a; does not overflow. Absolute error of value: 1e-15·max(1, |λ|). Errors of the
+  /// derivatives are relative to the width.
   virtual Cumulants cumulants(double a) const = 0;
   /// Inverse distribution function, 0 < probability < 1.
   virtual double quantile(double probability) const = 0;
   virtual double sub_gaussian_constant() const = 0;
-  /// The law as a mixture of standard shapes: the score law of X along 1, moments of X aside. A law of your
-  /// own need not have one: the default throws InputError.
+  /// The law as a mixture of standard shapes: the score law of X along 1, without the moments of X. A law of
+  /// your own need not provide it: the default throws InputError.
   virtual std::vector<ScoreComponent> pieces() const;
 };
 

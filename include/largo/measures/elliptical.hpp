@@ -1,9 +1,9 @@
-// Elliptical laws with a bounded radius: z = √W Γ^{1/2} x with W in [0, w_max] independent of x, where x is
-// standard Gaussian or uniform on the sphere of radius √d (covariance I either way). cov(z) = E[W] Γ.
+// Elliptical laws with a bounded radius: z = √W Γ^{1/2} x, where W in [0, w_max] is independent of x, and x
+// is standard Gaussian or uniform on the sphere of radius √d (covariance I either way). cov(z) = E[W] Γ.
 //
-// With s² = aᵀΓa, Λ(a) = log E_W e^{ψ(√W s)}, ψ the radial log-partition of x: a mixture over one real
-// variable. A continuous W is replaced, for each tilt, by Gauss-Legendre nodes on the part of its range that
-// the tilt does not make negligible.
+// With s² = aᵀΓa, Λ(a) = log E_W e^{ψ(√W s)}, where ψ is the radial log-partition of x: a mixture over one
+// real variable. For each tilt, a continuous W is replaced by Gauss-Legendre nodes on the part of its range
+// that is not negligible under the tilt.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,8 @@ class EllipticalMeasure final : public Measure {
 
   double log_partition(const ConstVectorRef& direction) const override;
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
-  /// √(w_max · largest eigenvalue of Γ): an upper bound, the smallest possible for a Gaussian base.
+  /// √(w_max · largest eigenvalue of Γ): an upper bound, and the smallest possible constant for a Gaussian
+  /// base.
   double sub_gaussian_constant() const override;
   SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::at_most; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;

@@ -1,10 +1,10 @@
-// Prompts: the empirical measure Σ_l p_l δ_{z_l} of L tokens, equally or otherwise weighted; also any law on
-// finitely many points. Its tilt is softmax: weights ∝ p_l e^{<a,z_l>}, so attention over it is the usual
-// softmax attention over the prompt.
+// Prompts: the empirical measure Σ_l p_l δ_{z_l} of L tokens, with equal or other weights. Any law on
+// finitely many points is of this form. Its tilt is softmax: weights ∝ p_l e^{<a,z_l>}, so attention over it
+// is the usual softmax attention over the prompt.
 //
 // tilts() and tilted_covariance_products() read the tokens once for up to 64 directions, at any SIMD level
-// and number of threads, and never store a score per token. Tokens are float32 or float64, in any memory
-// that outlives the measure or is kept alive by `owner`: a matrix, a mapped file.
+// and number of threads, and never store a score per token. Tokens are float32 or float64, in any memory that
+// outlives the measure or is kept alive by `owner`, such as a matrix or a mapped file.
 #pragma once
 
 #include <memory>
@@ -19,16 +19,16 @@ namespace largo {
 
 class KeptPrompt;  // measures/tilt_engine.hpp
 
-/// Arithmetic of the pass over the tokens.
+/// Arithmetic used in the pass over the tokens.
 ///   float32: about 1e-6 relative to the spread of the tokens, for scores up to about 10
 ///   float64: compensated sums; given the scores, log-partition and mean are correct to a few ulp
-/// Covariances are relative to themselves, not to the prompt: where softmax concentrates on a few tokens they
-/// are taken around the tilted mean, in another pass.
+/// Errors of covariances are relative to the covariances themselves, not to the spread of the prompt: if
+/// softmax concentrates on a few tokens, covariances are taken around the tilted mean, in another pass.
 enum class Arithmetic : std::uint8_t { of_tokens, float32, float64 };
 
 class EmpiricalMeasure final : public Measure {
  public:
-  /// Borrows the tokens, or shares `owner`. Weights are normalised; none means 1/L each.
+  /// Borrows the tokens, or shares their `owner`. Weights are normalised; without weights each token has 1/L.
   explicit EmpiricalMeasure(ArrayView tokens, std::shared_ptr<const void> owner = nullptr,
                             const std::optional<Vector>& weights = std::nullopt,
                             Arithmetic arithmetic = Arithmetic::of_tokens);
@@ -38,7 +38,7 @@ class EmpiricalMeasure final : public Measure {
 
   std::int64_t length() const { return tokens_.rows; }
   const ArrayView& tokens() const { return tokens_; }
-  /// Of the tokens, summing to one; empty where all are equal.
+  /// The probabilities of the tokens, which sum to one; empty if all are equal.
   const Vector& probabilities() const { return probabilities_; }
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -47,16 +47,16 @@ class EmpiricalMeasure final : public Measure {
                           const Execution& execution = {}) const override;
   Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                     const Execution& execution = {}) const override;
-  /// An upper bound, by Hoeffding: the largest distance of a token from the mean.
+  /// An upper bound by Hoeffding's inequality: the largest distance of a token from the mean.
   double sub_gaussian_constant() const override;
   SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::at_most; }
-  /// Tokens drawn from the prompt, with replacement and its weights.
+  /// Draws tokens from the prompt with replacement, with its weights as probabilities.
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
-  /// One atom per token; those of weight zero are left out.
+  /// One atom per token; tokens of weight zero are left out.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
-  /// The same prompt, for calls on that device: it keeps the tokens, as far as it has room, from the first
-  /// pass on and for as long as the result or a copy of it lives. The device must outlive these.
+  /// The same prompt, for calls on that device. From the first pass on, the device keeps the tokens, as far
+  /// as it has room, for as long as the result or a copy of it lives. The device must outlive these.
   EmpiricalMeasure kept_on(const Device& device) const;
 
   /// The L softmax weights along one direction, in float64; they sum to one.
@@ -88,7 +88,7 @@ class EmpiricalMeasure final : public Measure {
   Vector log_weights_;  // log(L p_l), so that a weighted and an unweighted uniform law agree
   Arithmetic arithmetic_;
   const Device* keeper_ = nullptr;
-  std::shared_ptr<KeptPrompt> kept_;  // by that device
+  std::shared_ptr<KeptPrompt> kept_;  // the copy kept by that device
 };
 
 }  // namespace largo

@@ -1,6 +1,6 @@
-// The Gaussian law N(m, Γ), Γ possibly singular. Its tilt is a translation:
-//   Λ(a) = <a,m> + aᵀΓa/2,   ν_a = N(m + Γa, Γ),
-// which is the Lemma: softmax attention over it is the affine map z -> V m + V Γ U z.
+// The Gaussian law N(m, Γ); Γ may be singular. Its tilt is a translation:
+//   Λ(a) = <a,m> + aᵀΓa/2,   ν_a = N(m + Γa, Γ).
+// This is the Lemma: softmax attention over this law is the affine map z -> V m + V Γ U z.
 #pragma once
 
 #include "largo/measures/measure.hpp"
@@ -20,7 +20,7 @@ class GaussianMeasure final : public Measure {
                                     const Execution& execution = {}) const override;
   Vector mean() const override { return mean_; }
   Matrix covariance() const override { return covariance_; }
-  /// √(largest eigenvalue of Γ), the smallest possible.
+  /// √(largest eigenvalue of Γ), the smallest possible constant.
   double sub_gaussian_constant() const override { return sub_gaussian_; }
   SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;

@@ -1,5 +1,5 @@
-// The law of (x, y), x and y independent, of any laws:
-//   Λ(a, b) = Λ_x(a) + Λ_y(b),   mean and covariance by blocks.
+// The law of (x, y), where x and y are independent and have any laws:
+//   Λ(a, b) = Λ_x(a) + Λ_y(b);   mean and covariance by blocks.
 #pragma once
 
 #include "largo/measures/measure.hpp"
@@ -8,7 +8,7 @@ namespace largo {
 
 class IndependentPair final : public Measure {
  public:
-  /// Nested at most 256 deep, with at most 1e6 laws at the bottom.
+  /// Laws may be nested at most 256 deep, with at most 1e6 laws at the bottom.
   IndependentPair(MeasurePtr first, MeasurePtr second);
 
   double log_partition(const ConstVectorRef& direction) const override;
@@ -19,12 +19,12 @@ class IndependentPair final : public Measure {
                                     const Execution& execution = {}) const override;
   Vector mean() const override;
   Matrix covariance() const override;
-  /// The larger of the two: the smallest possible where theirs are.
+  /// The larger of the two constants. It is the smallest possible if theirs are.
   double sub_gaussian_constant() const override;
   SubGaussianKind sub_gaussian_kind() const override;
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
-  /// Where the score of one is discrete and tells all of it, or both are Gaussian or constant. Otherwise a
-  /// convolution: InputError, as beyond 2^16 components.
+  /// Known if one score is discrete and determines its part of the token, or if both parts are Gaussian or
+  /// constant. Otherwise the score is a convolution: InputError, as for more than 2^16 components.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
 
   const MeasurePtr& first() const { return first_; }

@@ -1,5 +1,5 @@
-// Laws by name, as given to options and in study files: NAME or NAME:key=value,key=value. Matrices are those
-// of named_matrix.hpp; a list may follow a key (cov=diag:1,2,3).
+// Laws by name, as in options and study files: NAME or NAME:key=value,key=value. Matrices are named as in
+// named_matrix.hpp; the value of a key may be a list (cov=diag:1,2,3).
 //
 //   gaussian          cov=MATRIX (identity), mean=LIST (0)
 //   rademacher        scale=1
@@ -26,8 +26,9 @@
 
 namespace largo {
 
-/// `dimension` may be left out for laws that know theirs (tokens, mixture, a covariance from a file).
-/// `arithmetic` is that of prompts. Throws InputError with the list of laws or keys for an unknown one.
+/// Makes a law from its name. `dimension` may be left out for laws that know theirs (tokens, mixture, a
+/// covariance from a file). `arithmetic` is used for prompts. An unknown law or key throws InputError with
+/// the list of known ones.
 MeasurePtr named_law(std::string_view text, std::optional<std::ptrdiff_t> dimension = std::nullopt,
                      Arithmetic arithmetic = Arithmetic::of_tokens);
 

@@ -1,4 +1,4 @@
-// Product laws: independent coordinates. Λ(a) = Σ_j λ_j(a_j), mean_j = λ_j'(a_j), covariance diagonal.
+// Product laws: independent coordinates. Λ(a) = Σ_j λ_j(a_j), mean_j = λ_j'(a_j); the covariance is diagonal.
 #pragma once
 
 #include <vector>
@@ -18,11 +18,11 @@ class ProductMeasure final : public Measure {
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
   Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                     const Execution& execution = {}) const override;
-  /// The largest constant of a coordinate: the smallest possible.
+  /// The largest constant of a coordinate, which is the smallest possible for the product.
   double sub_gaussian_constant() const override;
   SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
-  /// Throws InputError beyond 2^16 components or with two continuous coordinates (see Measure::score_law).
+  /// Throws InputError for more than 2^16 components or two continuous coordinates (see Measure::score_law).
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
   std::vector<TokenLeaf> token_leaves() const override;
 

@@ -17,19 +17,20 @@ class RadialLaw {
 
   struct Nodes {
     Vector values;
-    Vector weights;             // sum to (nearly) one; what is missing is negligible under the tilt
-    double relative_error = 0;  // of integrals by tail_nodes
+    Vector weights;             // sum to nearly one; the rest is negligible under the tilt
+    double relative_error = 0;  // relative error of integrals by tail_nodes
   };
-  /// Nodes that integrate e^{f(w)} to 1e-15 when f is increasing, concave, and has slope `slope` at the top.
+  /// Nodes that integrate e^{f(w)} to 1e-15 if f is increasing and concave and has slope `slope` at the top.
   Nodes nodes(double slope) const;
-  /// Nodes for all that is asked of the law of √W s x, from the bulk to the tilt by e^{2u}: they integrate
-  /// e^{-u²/(2 w s²)} to 1e-13 of its largest value over w for every u that this tilt does not make
-  /// negligible. Weights sum to one.
+  /// Nodes for everything that is computed from the law of √W s x, from the bulk to the tilt by e^{2u}. They
+  /// integrate e^{-u²/(2 w s²)} to 1e-13 of its largest value over w, for every u that is not negligible
+  /// under this tilt. The weights sum to one.
   Nodes tail_nodes(double s) const;
 
   double largest() const;
   double quantile(double probability) const;
-  /// The values of a discrete law with the sums of their probabilities; low and high of a uniform one, none.
+  /// For a discrete law: its values, and the cumulative sums of their probabilities. For a uniform law: low
+  /// and high, and no sums.
   const Vector& values() const { return values_; }
   const std::vector<double>& cumulative() const { return cumulative_; }
 

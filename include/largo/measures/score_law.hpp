@@ -1,14 +1,15 @@
-// The law of a score u = <a, z> together with what it says of the token z: all that the statistics of a
-// finite prompt need to know of a law.
+// The law of a score u = <a, z>, together with the moments of the token z given its score. The statistics of
+// a finite prompt need to know nothing else of a law.
 //
-// A score law is a finite mixture. Within a component u = centre + scale v, where v is a standard variable,
-// and given v the token has
+// A score law is a finite mixture. Within a component u = centre + scale v, where v is a standard variable.
+// Given v, the token has
 //
 //   mean        mean + slope v
-//   covariance  (constant_part + round_part (1 - v²)) C,     C one of the matrices that the law shares out.
+//   covariance  (constant_part + round_part (1 - v²)) C,     C one of ScoreLaw::covariances.
 //
-// Gaussians, spheres, balls and elliptical laws at a given radius are all of this form; a discrete law is a
-// mixture of atoms. Scores of independent coordinates are convolutions and are not, unless they are discrete.
+// Gaussians, spheres, balls and elliptical laws at a given radius all have this form; a discrete law is a
+// mixture of atoms. Scores of independent coordinates are convolutions. These do not have this form, unless
+// they are discrete.
 #pragma once
 
 #include <cstdint>
@@ -29,9 +30,9 @@ struct ScoreComponent {
   double weight = 1;
   ScoreShape shape = ScoreShape::atom;
   double centre = 0;
-  double scale = 0;  ///< > 0 unless an atom
-  double order = 3;  ///< bounded only
-  double rate = 0;   ///< bounded only
+  double scale = 0;  ///< positive, except for an atom
+  double order = 3;  ///< for bounded shapes only
+  double rate = 0;   ///< for bounded shapes only
   Vector mean;
   Vector slope;                    ///< empty for an atom
   std::ptrdiff_t covariance = -1;  ///< index into ScoreLaw::covariances; -1: the covariance given v is zero
@@ -47,7 +48,7 @@ struct ScoreComponent {
 struct ScoreLaw {
   std::vector<ScoreComponent> components;  ///< positive weights that sum to one
   std::vector<Matrix> covariances;
-  /// Relative, of what is computed from the mixture, where it stands for a continuum of radii.
+  /// Relative error of results computed from the mixture, if it stands for a continuum of radii.
   double relative_error = 0;
 };
 

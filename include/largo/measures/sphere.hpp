@@ -1,20 +1,21 @@
-// Uniform laws on the sphere and on the ball of radius r in R^d. Along a direction of length x/r the tilt
-// points that way with mean r A_n(x), variance r² A_n'(x) along it and r² A_n(x)/x across it, where n = d for
-// the sphere and n = d + 2 for the ball (sphere_functions.hpp). Nothing overflows, whatever d and ‖a‖.
+// Uniform laws on the sphere and on the ball of radius r in R^d. Along a direction of length x/r, the tilted
+// law has mean r A_n(x) in that direction, variance r² A_n'(x) along it, and variance r² A_n(x)/x across it.
+// Here n = d for the sphere and n = d + 2 for the ball (sphere_functions.hpp). Nothing overflows, for any d
+// and ‖a‖.
 #pragma once
 
 #include "largo/measures/measure.hpp"
 
 namespace largo {
 
-/// What the sphere and the ball share: a rotation-invariant law whose radial log-partition is Λ_n.
+/// The common part of sphere and ball: a rotation-invariant law whose radial log-partition is Λ_n.
 class RoundMeasure : public Measure {
  public:
   double log_partition(const ConstVectorRef& direction) const override;
   Tilt tilt(const ConstVectorRef& direction, TiltOrder order) const override;
   Matrix tilted_covariance_products(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                     const Execution& execution = {}) const override;
-  /// r/√n, the smallest possible: these laws are strictly sub-Gaussian.
+  /// r/√n, the smallest possible constant: these laws are strictly sub-Gaussian.
   double sub_gaussian_constant() const override;
   SubGaussianKind sub_gaussian_kind() const override { return SubGaussianKind::smallest; }
   ScoreLaw score_law(const ConstVectorRef& direction) const override;

@@ -1,10 +1,10 @@
 // How the tokens of a law are made from standard ones, for kernels that draw whole prompts themselves.
 //
-// Every law is a mixture of leaves: with the probability of the leaf, a token is
+// Every law is a mixture of leaves. A token of a leaf, chosen with its probability, is
 //
 //   offset + scale map (r x),     x standard (one of the kinds below), r a radius drawn for each token.
 //
-// A kernel never applies the map to a token: scores <a, token> are <mapᵀa, x> plus a constant, and weighted
+// A kernel never applies the map to a token: the score <a, token> is <mapᵀa, x> plus a constant, and weighted
 // sums of x are mapped once per prompt.
 #pragma once
 
@@ -32,8 +32,8 @@ struct SphereTokens {
 struct ProductTokens {
   std::vector<CoordinateLawPtr> coordinates;
 };
-/// z - centre, with z as the law itself samples it: kernels work in float32 and want tokens near zero. The
-/// law must outlive the leaf.
+/// z - centre, where the law itself samples z. The centre is subtracted because kernels work in float32 and
+/// need tokens near zero. The law must outlive the leaf.
 struct SampledTokens {
   const Measure* law = nullptr;
   Vector centre;
@@ -44,14 +44,14 @@ struct TokenLeaf {
   std::variant<NormalTokens, SphereTokens, ProductTokens, SampledTokens> base;
   std::optional<RadialLaw> squared_radius;  ///< the law of r²; none: r = 1
   double scale = 1;
-  Matrix map;     ///< without rows: the identity
+  Matrix map;     ///< no rows: the identity
   Vector offset;  ///< empty: zero
 
-  /// Of x.
+  /// The dimension of x.
   std::ptrdiff_t base_dimension() const;
-  /// Of the map alone, transposed: what a direction looks like to x.
+  /// The transposed map, without radius and offset, times a direction: the direction as x sees it.
   Vector pull_back(const ConstVectorRef& direction) const;
-  /// The token of a given r x, without the offset.
+  /// The token for a given r x, without the offset.
   Vector push_forward(const ConstVectorRef& x) const;
 };
 

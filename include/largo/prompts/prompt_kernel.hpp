@@ -7,11 +7,12 @@ namespace largo {
 
 enum class PromptKernel : std::uint8_t {
   full,      ///< every coordinate of every token
-  collapsed  ///< only what the scores and values see; the rest of the prompt in one go, or averaged out
-             ///< exactly
+  collapsed  ///< only what the scores and values depend on; the rest of the prompt in one draw, or
+             ///< averaged out exactly
 };
 
-/// Of the tokens, their scores and weights; sums over chunks and all that follows are in float64.
+/// Precision of the tokens, their scores and weights. Sums over chunks and everything after them are in
+/// float64.
 enum class TokenPrecision : std::uint8_t { float32, float64 };
 
 }  // namespace largo

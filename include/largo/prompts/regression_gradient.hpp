@@ -1,9 +1,9 @@
-// Stochastic gradients of in-context linear regression: prompts drawn and attended in one pass.
+// Stochastic gradients of in-context linear regression. Prompts are drawn and attended in one pass.
 //
-// A task w = P ω; tokens z_i = (x_i, y_i), x_i = C χ_i, y_i = <w, x_i> + τ ε_i; a query (x_q, 0), x_q = C_q
-// χ_q, whose label is <w, x_q>; ω, χ, ε standard normal. The prediction is o = <v, Σ p_i z_i> with p_i ∝ e^{c
-// <z_i, U (x_q, 0)>}, the loss (o - <w, x_q>)², as in the published experiment (theory without the factor ½).
-// Linear attention has p_i = (c/L) <z_i, U (x_q, 0)>.
+// The task is w = P ω. The tokens are z_i = (x_i, y_i) with x_i = C χ_i, y_i = <w, x_i> + τ ε_i. The query is
+// (x_q, 0) with x_q = C_q χ_q, and its label is <w, x_q>. Here ω, χ, ε are standard normal. The prediction is
+// o = <v, Σ p_i z_i> with p_i ∝ e^{c <z_i, U (x_q, 0)>}. The loss is (o - <w, x_q>)², as in the published
+// experiment (that of the theory without the factor ½). Linear attention has p_i = (c/L) <z_i, U (x_q, 0)>.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct RegressionTask {
   double score_scale = 1;      ///< c
 };
 
-/// Merged parameters: U is (d+1) x (d+1), v the row of values that makes the prediction.
+/// Merged parameters: U is (d+1) x (d+1), and v is the row of values that makes the prediction.
 struct RegressionParameters {
   Matrix U;
   Vector v;
@@ -38,7 +38,7 @@ struct RegressionBatch {
   AttentionKind attention = AttentionKind::softmax;
 };
 
-/// Averages over the batch.
+/// Averages of loss and gradient over the batch.
 struct RegressionGradient {
   double loss = 0;
   Matrix U;
@@ -46,12 +46,13 @@ struct RegressionGradient {
 };
 
 /// Domain: matching shapes, finite numbers, prompts >= 1, 1 <= length < 2^40 (2^53 for linear attention,
-/// collapsed). Otherwise InputError. All draws and the sums over 256 tokens are in float32, all else in
-/// float64. The result depends on the task, the parameters and the batch alone: the same bits for any number
-/// of threads and ranks and at every SIMD level. Memory: O(d²) a thread, and up to 2 MiB of sums, whatever
-/// the length and number of the prompts. Cost: some 2.7 ns a token (collapsed), 1.4 ns a coordinate (full),
-/// and O(d²) a prompt. Linear attention, collapsed: no tokens, since what it sees of a prompt is a Wishart
-/// matrix; 0.6 µs a prompt at d = 5, whatever the length. In full: O(d²) a token, meant for checks.
+/// collapsed). Otherwise InputError. All draws and the sums over 256 tokens are in float32, everything else
+/// in float64. The result depends only on the task, the parameters and the batch: it is bit-identical for any
+/// number of threads and ranks and at every SIMD level. Memory: O(d²) per thread and up to 2 MiB of sums, for
+/// any length and number of prompts. Cost: about 2.7 ns a token (collapsed), 1.4 ns a coordinate (full), and
+/// O(d²) a prompt. Linear attention, collapsed, draws no tokens, since it depends on a prompt only through a
+/// Wishart matrix: 0.6 µs a prompt at d = 5, for any length. In full it takes O(d²) a token and is meant for
+/// checks.
 RegressionGradient regression_gradient(const RegressionTask& task, const RegressionParameters& parameters,
                                        const RegressionBatch& batch, const Execution& execution = {});
 
@@ -63,7 +64,7 @@ struct FactoredParameters {
   RegressionParameters merged() const;
 };
 
-/// By the chain rule.
+/// The gradient in these parameters, by the chain rule.
 FactoredParameters factored_gradient(const FactoredParameters& parameters,
                                      const RegressionGradient& gradient);
 

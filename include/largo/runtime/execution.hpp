@@ -1,4 +1,5 @@
-// How a computation is run. It never changes what is computed: results are bit-identical for every Execution.
+// How a computation is run. It does not change what is computed: results are bit-identical for every
+// Execution, but for attention over a given prompt on a device, which agrees to the precision of float32.
 #pragma once
 
 #include <atomic>
@@ -16,7 +17,7 @@ struct Execution {
   std::int64_t chunk = 0;                   ///< units of work handed to a thread at a time; 0: largo chooses
   const Ranks* ranks = nullptr;             ///< processes to share the work with; null: none
   const std::atomic<bool>* stop = nullptr;  ///< once true, long work ends within a second by throwing Stopped
-  const Device* device = nullptr;           ///< where prompts are drawn; null: on the threads
+  const Device* device = nullptr;  ///< draws prompts, attends to them and descends; null: the threads do
 };
 
 /// Thrown once Execution::stop is set. Nothing is returned. Nothing is written except the checkpoints that

@@ -3,8 +3,8 @@
 //   const Study study = read_study("errors.toml");
 //   run_study(study, "errors.sqlite", {}, {.threads = 8});
 //
-// A unit's results depend on its inputs alone; which process computes it, and when, decides nothing. With
-// ranks, every process makes the same call; the first one has the store.
+// The results of a unit depend only on its inputs, not on which process computes it or when. With ranks,
+// every process makes the same call; the first one has the store.
 #pragma once
 
 #include <cstdint>
@@ -17,38 +17,40 @@
 namespace largo {
 
 struct StudyRunPlan {
-  bool retry = false;  ///< run units that failed before, too
-  /// After each exchange between processes, on the first one, with the units finished so far and all of them.
+  bool retry = false;  ///< also run units that failed before
+  /// Called on the first process after each exchange, with the number of units finished so far and of all
+  /// units.
   std::function<void(std::int64_t finished, std::int64_t units)> progress = {};
 };
 
 struct StudyRun {
-  std::int64_t units = 0;   ///< of the study
-  std::int64_t before = 0;  ///< done before this run, or failed
-  std::int64_t ran = 0;     ///< finished by this run, or failed in it
-  std::int64_t failed = 0;  ///< of all
-  bool stopped = false;     ///< by Execution::stop; what was finished is kept
+  std::int64_t units = 0;   ///< number of units of the study
+  std::int64_t before = 0;  ///< units done or failed before this run
+  std::int64_t ran = 0;     ///< units finished or failed in this run
+  std::int64_t failed = 0;  ///< failed units among all
+  bool stopped = false;     ///< stopped by Execution::stop; finished units are kept
   double seconds = 0;
 };
 
-/// A unit that throws is recorded with its message, and the others go on. Errors: InputError as StudyStore
-/// (another process has the store, it is no store, or that of another study); std::runtime_error where the
-/// disk is full; what was finished before is kept in any case. Finished units are written every quarter of a
-/// second at least, many in a transaction. Cost besides that of the units: some 15 µs for each. Every process
-/// returns the same, except for the counts, which are those of the first.
+/// Runs the pending units. A unit that throws is recorded with its message, and the others continue. Errors:
+/// InputError as StudyStore (another process has the store, it is not a store, or it is that of another
+/// study); std::runtime_error if the disk is full. Units that were finished before are kept in any case.
+/// Finished units are written at least every quarter of a second, many in one transaction. Cost besides that
+/// of the units: about 15 µs for each. Every process returns the same, except for the counts; these are those
+/// of the first process.
 StudyRun run_study(const Study& study, const std::filesystem::path& store, const StudyRunPlan& plan = {},
                    const Execution& execution = {});
 
-/// What a run would take.
+/// The estimated cost of a run.
 struct StudyEstimate {
   std::int64_t units = 0;
   std::int64_t pending = 0;
-  double core_seconds = 0;  ///< of the pending units, from a few of them: an order of magnitude
-  double memory = 0;        ///< bytes, for each process: the most that trying took, on all its threads
-  std::int64_t tried = 0;   ///< units that were evaluated for this, and not kept
+  double core_seconds = 0;  ///< for the pending units, from a few of them: an order of magnitude
+  double memory = 0;        ///< bytes for each process: the most that the trial took, on all its threads
+  std::int64_t tried = 0;   ///< units that were evaluated for this estimate and not kept
 };
 
-/// Evaluates up to three of the pending units, or as many as begin within two seconds. Writes nothing.
+/// Evaluates up to three of the pending units, or as many as start within two seconds. Writes nothing.
 StudyEstimate estimate_study(const Study& study, const std::filesystem::path& store, bool retry = false,
                              const Execution& execution = {});
 

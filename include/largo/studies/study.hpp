@@ -2,19 +2,19 @@
 //
 //   title = "Errors over scale and length"
 //   quantity = "concentration"     # moments, concentration, icl-risk, icl-flow or icl-threshold
-//   seed = 1                       # method and tolerance stand here, too
-//   [settings]                     # what is the same everywhere
+//   seed = 1                       # method and tolerance belong here, too
+//   [settings]                     # the same for all units
 //   law = "gaussian"
 //   d = 4
 //   query = "1,0,0,0"
-//   [grid]                         # every combination, the last one fastest
+//   [grid]                         # every combination; the last parameter varies fastest
 //   sigma = [0.5, 1, 2]
 //   L = "1e1:1e6:13"
-//   [[points]]                     # and single points
+//   [[points]]                     # additional single points
 //   sigma = 3
 //   L = 100
 //
-// docs/studies.md has the quantities and their parameters.
+// docs/studies.md lists the quantities and their parameters.
 #pragma once
 
 #include <array>
@@ -32,9 +32,9 @@ namespace largo {
 
 class Quantity;
 
-/// 128 bits of SHA-256 of all that decides a unit's results: the quantity, its parameters with those left at
-/// their default, the seed, and the content of the files that parameters name,
-/// and of those that a mixture's file names, at any depth.
+/// The identity of a unit: 128 bits of SHA-256 of everything that decides its results. That is the quantity,
+/// its parameters including defaults, the seed, and the content of the files that parameters name and of
+/// those that a mixture's file names, at any depth.
 struct UnitId {
   std::array<std::uint8_t, 16> bytes{};
   auto operator<=>(const UnitId&) const = default;
@@ -42,21 +42,21 @@ struct UnitId {
 
 /// The values of one parameter of the grid.
 struct StudyAxis {
-  std::size_t parameter = 0;  ///< its place among the quantity's
+  std::size_t parameter = 0;  ///< its index among the parameters of the quantity
   std::vector<StudyValue> values;
 };
 
-/// A study before its expansion.
+/// A study before it is expanded into units.
 struct StudyPlan {
   std::string title;
   std::string quantity;
-  std::vector<StudyValue> settings;                       ///< one for each parameter, defaults filled in
-  std::vector<StudyAxis> axes;                            ///< the last one is fastest
+  std::vector<StudyValue> settings;  ///< one value for each parameter, with defaults filled in
+  std::vector<StudyAxis> axes;       ///< the last one varies fastest
   std::vector<std::map<std::size_t, StudyValue>> points;  ///< what differs from the settings, by parameter
 };
 
-/// --set key=value: a parameter becomes this one value, at the points, too; or, with a list or a range, an
-/// axis of the grid, beside which the points stay as they are.
+/// The option --set key=value. It gives a parameter this one value, also at the points. With a list or a
+/// range the parameter becomes an axis of the grid, and the points stay as they are.
 struct StudyChange {
   std::string key, value;
 };
@@ -65,8 +65,8 @@ inline constexpr std::int64_t kMostUnits = 10'000'000;
 
 class Study {
  public:
-  /// InputError for an unknown quantity, or more than kMostUnits units. A unit that is named twice is one, at
-  /// its first place.
+  /// InputError for an unknown quantity, or more than kMostUnits units. A unit that is named twice counts
+  /// once, at its first place.
   explicit Study(StudyPlan plan);
 
   const StudyPlan& plan() const { return plan_; }
@@ -75,14 +75,15 @@ class Study {
   std::vector<std::string> results() const;
 
   std::int64_t size() const { return static_cast<std::int64_t>(ids_.size()); }
-  /// Units are numbered: the grid, then the points.
+  /// The values of unit number `unit`. The units of the grid come first, then the points.
   std::vector<StudyValue> inputs(std::int64_t unit) const;
   const UnitId& id(std::int64_t unit) const { return ids_[static_cast<std::size_t>(unit)]; }
-  /// {"s":1,"L":"inf"}: what is given or has a default.
+  /// The inputs as JSON, {"s":1,"L":"inf"}: the values that are given or have a default.
   std::string inputs_json(std::int64_t unit) const;
   /// The whole study with its defaults, and the names of parameters and results, as JSON.
   std::string configuration() const;
-  /// InputError where a file that units are named after has changed since: what they find now is not theirs.
+  /// InputError if a file that the identity of units depends on has changed since: new results would not be
+  /// theirs.
   void check_files() const;
 
  private:
@@ -104,8 +105,8 @@ class Study {
   StudyPlan plan_;
   const Quantity* quantity_;
   std::int64_t grid_size_ = 0;
-  std::vector<Fragment> fixed_, fragments_;  // of the settings; of the values of all axes
-  // A parameter and its text -> digests of what the files hold that it names.
+  std::vector<Fragment> fixed_, fragments_;  // for the settings; for the values of all axes
+  // A parameter and its text -> digests of the contents of the files that it names.
   std::map<std::pair<std::size_t, std::string>, std::string> files_;
   struct Version {
     std::uintmax_t size = 0;
@@ -113,9 +114,9 @@ class Study {
     bool operator==(const Version&) const = default;
   };
   static Version version_of(const std::string& file);
-  std::map<std::string, Version> versions_;  // of all these files
+  std::map<std::string, Version> versions_;  // versions of all these files
   std::vector<UnitId> ids_;
-  std::vector<std::int64_t> points_;  // the points that are no repetition
+  std::vector<std::int64_t> points_;  // the points that do not repeat a unit
 };
 
 /// Reads a study. Each mistake in the file is an InputError "file:line: what, and the closest name".

@@ -16,9 +16,9 @@ struct DescentNoise {
 };
 
 /// The matrix of second derivatives, by central differences of the gradient. The step is 1e-5 of each
-/// parameter, or 1e-5 where the parameter is below 1. For risks that vary over lengths of order one the
-/// errors are 1e-5 of the rounding of the gradients, and 1e-10 of the changes of the third derivatives. Cost:
-/// two gradients for each parameter. Throws Stopped.
+/// parameter, or 1e-11 of the root mean square of all parameters where that is larger. The error is some 1e5
+/// times the rounding of the gradients over the size of a parameter, and 1e-10 of the changes of third
+/// derivatives. Cost: two gradients for each parameter. Throws Stopped.
 Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Execution& execution = {});
 
 /// The covariance of a batch's gradient, from the batches first, ..., first + count - 1. Needs at least two.

@@ -1,5 +1,5 @@
-// The rules by which descent steps; stochastic_descent.hpp has their formulas. A header without Eigen: GPU
-// code reads it, too.
+// The update rules of descent; their formulas are in stochastic_descent.hpp. This header does not use Eigen,
+// so that GPU code can include it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// A GPU of NVIDIA's as a device: prompts and descents with the random numbers, and the bits, of the CPU.
+// An NVIDIA GPU as a device. Prompts and descents use the same random numbers as on the CPU and are
+// bit-identical.
 #pragma once
 
 #include <memory>
@@ -8,15 +9,16 @@
 
 namespace largo {
 
-/// GPU number `index` of this machine, for the calling process. InputError, with a remedy, where there is
-/// none, the driver is too old, or the GPU older than compute capability 8.0.
+/// GPU number `index` of this machine, for the calling process. InputError, with a remedy, if there is no
+/// such GPU, the driver is too old, or the GPU is older than compute capability 8.0.
 std::unique_ptr<Device> open_cuda_device(int index = 0);
 
-/// The GPU for this process of several on the machine: one each, by its rank there (Open MPI, MPICH, Slurm);
-/// the first one where nothing started several.
+/// The GPU to use if several processes run on this machine: each gets one, by its rank on the machine (Open
+/// MPI, MPICH, Slurm). It is the first one if nothing started several processes.
 int cuda_device_of_process();
 
-/// "CUDA 13.0; NVIDIA H200 (compute capability 9.0, 139.8 GB)", or why there is no GPU. Never throws.
+/// For example "CUDA 13.0; NVIDIA H200 (compute capability 9.0, 139.8 GB)", or why there is no GPU. Never
+/// throws.
 std::string describe_cuda();
 
 }  // namespace largo

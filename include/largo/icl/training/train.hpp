@@ -1,4 +1,4 @@
-// Training of in-context regression: flows and stochastic descents, from one start, at many lengths.
+// Training of in-context regression by flows and stochastic descents, from one start, at many lengths.
 #pragma once
 
 #include <vector>
@@ -8,11 +8,12 @@
 
 namespace largo {
 
-/// One run for each method, kind of attention, length and seed (flows on the invariant set: one for all
-/// seeds); descents at finite whole lengths only. Runs do not depend on each other, and share the threads;
-/// those of a seed are what train(plan_of_seed()) has, to the bit, with the same checkpoints. On a device all
-/// descents run together; with ranks, each process makes the runs that are dealt to it, and saves them, and
-/// all have the results of all. Errors: gradient_flow, descend; Stopped when stopped.
+/// Makes one run for each method, kind of attention, length and seed (for flows on the invariant set, one for
+/// all seeds). Descents run at finite whole lengths only. Runs are independent of each other and share the
+/// threads; those of a seed are bit-identical to the runs of train(plan_of_seed()), with the same
+/// checkpoints. On a device all descents run together. With ranks, each process makes and saves the runs
+/// assigned to it, and all processes get all results. Errors: those of gradient_flow and descend; Stopped
+/// when stopped.
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
 
 }  // namespace largo

@@ -1,4 +1,4 @@
-// What is to be trained, and what a run has found.
+// What to train, and the results of a run.
 #pragma once
 
 #include <cstdint>
@@ -22,89 +22,100 @@ namespace largo {
 
 enum class TrainingMethod : std::uint8_t { flow, descent };
 
-inline constexpr std::int64_t kMostSeeds = 4096;  ///< of a plan: all runs are in memory at its end
-/// Descents draw every token of their prompts: these have fewer tokens than this.
+inline constexpr std::int64_t kMostSeeds = 4096;  ///< most seeds of a plan: all runs are in memory at its end
+/// Prompts of descents have fewer tokens than this, because descents draw every token.
 inline constexpr double kLongestDescent = 1e12;
 
 struct TrainingPlan {
   RegressionProblem problem;
   Parametrisation parameters = Parametrisation::invariant;
-  Vector start;  ///< as invariant_map(), to_vector() or factored_map() lay it out
+  Vector start;  ///< in the layout of invariant_map(), to_vector() or factored_map()
   std::vector<AttentionKind> attention = {AttentionKind::softmax};
   std::vector<double> lengths;
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
-  /// Its end is in units of time of the risk with ½.
+  /// Its end is a time of the flow on the risk with ½.
   FlowPlan flow = {};
-  /// The relative tolerance of flows over nodes, where it is above that of `flow`: nodes have errors of their
-  /// own, and such flows are dear.
+  /// Relative tolerance of flows over nodes, if it is larger than that of `flow`. Nodes have errors of their
+  /// own, and such flows are expensive.
   double node_tolerance = 1e-4;
-  /// Of flows off the invariant set, twice as many below 16 tokens; in the second half of the time four times
-  /// as many; and for risks at ends 32 times those given here; up to 2^20.
+  /// Nodes of flows off the invariant set. Twice as many are used below 16 tokens, four times as many in the
+  /// second half of the time, and 32 times as many for risks at the ends; at most 2^20.
   TaskNodes nodes = {.count = 2048};
   DescentOptions descent = {};
-  RegressionBatches batches = {};  ///< of descents; length and attention are those of each run
-  /// Every descent is made with so many seeds (up to kMostSeeds), from batches.seed on: see plan_of_seed().
+  RegressionBatches batches = {};  ///< batches of descents; each run sets length and attention
+  /// Number of seeds per descent, up to kMostSeeds. The first is batches.seed: see plan_of_seed().
   std::int64_t seeds = 1;
-  std::function<Vector(std::uint64_t seed)> random_start = {};  ///< of starts that are: those of other seeds
-  /// A folder (made if need be) where descents save their state, and from where they go on if it holds that
-  /// of the same setting: the file of a run is named after its kind, its length and all that decides its
-  /// course.
+  /// The start of each further seed, if starts are random.
+  std::function<Vector(std::uint64_t seed)> random_start = {};
+  /// A folder (created if needed) where descents save their state, and from which they resume if it holds the
+  /// state of the same setting. The file of a run is named after its kind, its length and everything that
+  /// decides its course.
   std::filesystem::path checkpoints = {};
-  std::function<void(double share)> progress = {};  ///< of descents, which take the time; on the first rank
+  /// Called on the first rank with the share done of the descents, which take the time.
+  std::function<void(double share)> progress = {};
 };
 
 bool has(const TrainingPlan& plan, TrainingMethod method);
 
-/// Suprema over time up to where the shorter of two paths ends.
+/// Suprema over time, up to the end of the shorter of two paths; a flow that is stationary at its end stays
+/// there, and then the other path counts to its end.
 struct PathDistance {
-  TrajectoryDistance parameters;   ///< of (U, v)
-  TrajectoryDistance predictions;  ///< root mean square, over tasks and queries, for infinite prompts
+  TrajectoryDistance parameters;   ///< distance of (U, v)
+  TrajectoryDistance predictions;  ///< root mean square over tasks and queries, for infinite prompts
 };
 
 struct TrainingRun {
   double L = 1;
   AttentionKind attention = AttentionKind::softmax;
-  std::uint64_t seed = 1;  ///< of its prompts; on the invariant set it decides nothing of a flow
+  std::uint64_t seed = 1;  ///< seed of its prompts; flows on the invariant set do not depend on it
   TrainingMethod method = TrainingMethod::flow;
-  /// Time in units of the flow on the risk with ½. Risks along a flow off the invariant set, at finite L, are
-  /// regression_risk() at nine records (where the flow stays on the set, at all), and in between averages
-  /// over tasks, the same ones all along, corrected by what they miss there; its gradient norms are those of
-  /// the averages, as they are. Those of a descent are losses of its batches.
+  /// Time is that of the flow on the risk with ½. For a flow off the invariant set at finite L, the risks are
+  /// known at nine records (at all records, if the flow stays on the set): by regression_risk(), for softmax
+  /// attention in up to 32 dimensions by rough_risk() but at the end. In between they are
+  /// averages over tasks, the same tasks all along, corrected by what these averages miss at the nine
+  /// records; the gradient norms are those of the averages, without correction. For a descent the risks are
+  /// losses of its batches.
   Trajectory path;
-  std::shared_ptr<const ParameterMap> map;  ///< of its parameters to (U, v)
-  RegressionParameters last;                ///< at its end
-  /// regression_risk() at `last`, whatever the method. The error of a flow to a time includes what errors of
-  /// its steps may have moved: Σ |∂R/∂θ_k| |Δθ_k|, Δθ from the ends of flows with 10 and 30 times the
-  /// tolerances. Off the invariant set flows at finite L follow averages over tasks, which move their ends,
-  /// too: twice the most that the risk differs at the ends of three flows over a quarter as many tasks, drawn
-  /// anew (all that training gained, if one of them does not end in three times as many steps). A heuristic,
-  /// usually several times too large; what no set of so many tasks shows (exact_risk.hpp) it does not know.
+  std::shared_ptr<const ParameterMap> map;  ///< map of its parameters to (U, v)
+  RegressionParameters last;                ///< parameters at its end
+  /// regression_risk() at `last`, for every method. For a flow to a time, its error includes how far errors
+  /// of the steps may have moved the risk: Σ |∂R/∂θ_k| |Δθ_k|, with Δθ from the ends of flows with 10 and 30
+  /// times the tolerances. Flows off the invariant set at finite L follow averages over tasks, which also
+  /// move their ends. For these the error includes twice the largest difference of the risk at the ends of
+  /// three flows over a quarter as many tasks, drawn anew (or all that training gained, if one of these does
+  /// not end in three times as many steps, or 1000), and the errors of the steps. This is a heuristic,
+  /// usually several times too large. It does not include what no set of so many tasks shows
+  /// (exact_risk.hpp).
   Estimate final_risk;
-  /// Of a flow: how far the risks along its path are from regression_risk() at the same parameters. Off the
-  /// invariant set the larger of what the correction from every other one of the nine misses at the others,
-  /// and of what the same interpolation makes, at all records, of the difference between averages over early
-  /// and late tasks; and the error of the nine.
+  /// For a flow: how far the risks along its path may be from regression_risk() at the same parameters. Off
+  /// the invariant set it is the larger of two errors, plus the error of the nine risks. One is the error of
+  /// the correction from every other one of the nine, at those left out. The other is the error of the same
+  /// interpolation, at all records, when it is applied to the difference between averages over early and late
+  /// tasks.
   std::optional<double> record_error;
   bool stationary = false;
-  bool flat = false;  ///< of a flow: see FlowResult::flat, and regression_flow()
+  bool flat = false;  ///< for a flow: see FlowResult::flat and regression_flow()
   std::int64_t steps = 0;
-  std::optional<double> balance_drift;        ///< of flows on the invariant set
-  std::optional<PathDistance> to_limit_flow;  ///< from the flow of the infinite prompt
-  /// Of a flow of infinite prompts on the invariant set that ran to its end: the distance of (A, b) from
-  /// infinite_limit() with balance 0; none where Σ is singular.
+  std::optional<double> balance_drift;        ///< for flows on the invariant set
+  std::optional<PathDistance> to_limit_flow;  ///< distance from the flow of the infinite prompt
+  /// For a flow of infinite prompts on the invariant set that ran to its end: the distance of (A, b) from
+  /// infinite_limit() with balance 0. Empty if Σ is singular, the score scale is 0, or the flow is not
+  /// stationary.
   std::optional<double> to_theorem;
   std::optional<double> gradient_gap;  ///< sup |∇R_L - ∇R_∞| along the flow of the infinite prompt
-  /// Of a descent around the flow at the same length, from the exact risks at its records in the last fifth
-  /// of the time (a spread of zero where there are fewer than two).
+  /// For a descent: its noise around the flow at the same length, from the risks at its records in the
+  /// last fifth of the time (exact on the invariant set, else averages over the same nodes for both). (The
+  /// spread is zero if there are fewer than two.)
   std::optional<DescentNoise> noise;
-  /// The same as descent_noise() has it from the flow alone, or why it does not: see there, and for plain
-  /// steps of one size, where the flow has come to rest, for up to 512 parameters.
+  /// The same noise as descent_noise() predicts it from the flow alone. There is a prediction for plain steps
+  /// of one size, where the flow has come to rest, for up to 512 parameters, if descent_noise() is finite.
+  /// Otherwise no_prediction says why there is none.
   std::optional<DescentNoise> predicted_noise;
   std::string no_prediction;
-  std::optional<PathDistance> to_flow;  ///< of a descent, from the flow at the same length
+  std::optional<PathDistance> to_flow;  ///< for a descent: distance from the flow at the same length
 };
 
-/// The plan of one seed: prompts and nodes have seeds that are `number` larger, and a random start is that of
+/// The plan of one seed. The seeds of prompts and nodes are larger by `number`, and a random start is that of
 /// the seed.
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
 
