@@ -7,7 +7,7 @@
 #include <fmt/core.h>
 
 #include "concentration_report.hpp"
-#include "largo/report/svg.hpp"
+#include "largo/report/figure.hpp"
 
 namespace largo {
 namespace {
@@ -107,11 +107,7 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
     for (const ScaleSummary& s : report.summary.scales) {
       const auto& slope = s.*quantity.slope;
       if (s.scale != scales[k] || s.method != report.summary.method || !slope) continue;
-      const Curve& curve = only_sampled ? sampled : exact;
-      const std::size_t middle = curve.x.size() / 2;
-      // With many curves there is room only for the number.
-      const std::string text = fmt::format("{}{:.2f}", scales.size() <= 3 ? "slope " : "", slope->value);
-      panel.notes.push_back({curve.x[middle], curve.y[middle], minus(text), static_cast<int>(k)});
+      (only_sampled ? sampled : exact).note = minus(fmt::format("{:.2f}", slope->value));
     }
     for (Curve* curve : {&bound, &exact, &sampled}) {
       if (curve->x.empty()) continue;
@@ -164,6 +160,11 @@ std::string to_svg(const ConcentrationReport& report) {
       fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
                   report.law, report.dimension, report.queries);
   figure.caption += marks_of(report);
+  const bool slopes = std::any_of(figure.panels.begin(), figure.panels.end(), [](const Panel& panel) {
+    return std::any_of(panel.curves.begin(), panel.curves.end(),
+                       [](const Curve& c) { return !c.note.empty(); });
+  });
+  if (slopes) figure.caption += " The numbers beside the curves are their slopes.";
   figure.caption += warned_of(report);
   if (scales.size() < all) figure.caption += fmt::format(" {} of {} scales are shown.", scales.size(), all);
   return to_svg(figure);

@@ -9,7 +9,7 @@
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
 #include "icl_train_seeds.hpp"
-#include "largo/report/svg.hpp"
+#include "largo/report/figure.hpp"
 #include "report/shown_number.hpp"
 
 namespace largo {

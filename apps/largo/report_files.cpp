@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.hpp"
-#include "largo/report/svg.hpp"
+#include "largo/report/figure.hpp"
 #include "largo/runtime/check.hpp"
 #include "pdf.hpp"
 

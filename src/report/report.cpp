@@ -36,9 +36,8 @@ Json to_json(const std::vector<double>& values) {
 Json to_json(const std::vector<Panel>& panels) {
   Json all = Json::array();
   for (const Panel& panel : panels) {
-    Json one{{"title", panel.title},  {"x_label", panel.x_label}, {"y_label", panel.y_label},
-             {"log_x", panel.log_x},  {"log_y", panel.log_y},     {"curves", Json::array()},
-             {"notes", Json::array()}};
+    Json one{{"title", panel.title}, {"x_label", panel.x_label}, {"y_label", panel.y_label},
+             {"log_x", panel.log_x}, {"log_y", panel.log_y},     {"curves", Json::array()}};
     for (const Curve& curve : panel.curves) {
       Json json{{"label", curve.label}, {"x", to_json(curve.x)}, {"y", to_json(curve.y)}};
       if (!curve.low.empty()) {
@@ -48,12 +47,6 @@ Json to_json(const std::vector<Panel>& panels) {
       json["style"] = name_of(curve.style);
       json["color"] = curve.color;
       one["curves"].push_back(std::move(json));
-    }
-    for (const Note& note : panel.notes) {
-      one["notes"].push_back({{"x", number_json(note.x)},
-                              {"y", number_json(note.y)},
-                              {"text", note.text},
-                              {"color", note.color}});
     }
     all.push_back(std::move(one));
   }

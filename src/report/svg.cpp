@@ -1,6 +1,5 @@
-#include "largo/report/svg.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <iterator>
@@ -8,158 +7,307 @@
 #include <fmt/format.h>
 
 #include "io/text.hpp"
+#include "largo/report/figure.hpp"
 #include "largo/runtime/check.hpp"
-#include "report/figure_labels.hpp"
-#include "report/figure_panels.hpp"
+#include "report/svg_curves.hpp"
 
 namespace largo {
 namespace {
 
-using namespace svg;
+using namespace report;
 
-constexpr double kLegendAbove = 3;  // between the panels and a legend below them
-constexpr double kCaptionAbove = 7;
-constexpr double kBelow = 4;  // the page's lower margin
-
-std::string name_of(const Panel& panel, std::size_t curve) {
-  const std::string& label = panel.curves[curve].label;
-  if (!label.empty()) return fmt::format("curve '{}'", one_line(label));
-  return fmt::format("curve {} of panel '{}'", curve + 1, one_line(panel.title));
-}
+// By the number of columns: one, two or three.
+constexpr std::array<double, 3> kWidths = {312, 468, 468};
+constexpr std::array<double, 3> kPlotHeights = {184, 146, 112};
+constexpr double kMargin = 3;  // of the page
+constexpr double kTick = 3;    // length of a tick
+constexpr double kSmallTick = 1.7;
+constexpr double kTickGap = 2;   // between a tick and its label
+constexpr double kLabelGap = 3;  // between tick labels and the name of the y axis
+constexpr double kTitleGap = 4;  // between a title and the plot
+constexpr double kRowGap = 8;
+constexpr double kRight = 6;      // beside a plot, without notes
+constexpr double kNoteStep = 7;   // between notes one above another
+constexpr double kKeyGap = 3;     // between a sample in the legend and its text
+constexpr double kEntryGap = 12;  // between entries of the legend
+constexpr double kLegendLine = 9;
+constexpr double kCaptionGap = 7;
+constexpr double kNameRoom = 1.15;  // the name of an axis may be longer than the axis
+constexpr std::string_view kGrid = "#e4e4e4";
 
 void check_values(std::string_view what, const std::string& curve, const std::vector<double>& values,
                   std::size_t size) {
   check_size("to_svg", fmt::format("{} of {}", what, curve), std::ssize(values),
              static_cast<std::ptrdiff_t>(size));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    if (std::isnan(values[i])) {
+    if (std::isnan(values[i]))
       fail("to_svg", fmt::format("{}[{}] of {}", what, i, curve), values[i], "a number");
-    }
   }
 }
 
 void check_panel(const Panel& panel) {
-  if (panel.curves.empty()) fail("to_svg", fmt::format("panel '{}' has no curves", one_line(panel.title)));
+  const std::string title = one_line(panel.title);
+  if (panel.curves.empty()) fail("to_svg", fmt::format("panel '{}' has no curves", title));
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     const Curve& curve = panel.curves[i];
-    const std::string name = name_of(panel, i);
+    const std::string name = curve.label.empty() ? fmt::format("curve {} of panel '{}'", i + 1, title)
+                                                 : fmt::format("curve '{}'", one_line(curve.label));
     check_values("x", name, curve.x, curve.x.size());
     check_values("y", name, curve.y, curve.x.size());
-    if (!curve.low.empty() || !curve.high.empty()) {
-      check_values("low", name, curve.low, curve.x.size());
-      check_values("high", name, curve.high, curve.x.size());
-    }
+    const bool band = !curve.low.empty() || !curve.high.empty();
+    check_values("low", name, curve.low, band ? curve.x.size() : 0);
+    check_values("high", name, curve.high, band ? curve.x.size() : 0);
     if (curve.color < 0) fail("to_svg", fmt::format("color of {}", name), curve.color, "non-negative");
   }
-  for (const Note& note : panel.notes) {
-    const std::string name = fmt::format("note '{}'", one_line(note.text));
-    if (std::isnan(note.x)) fail("to_svg", fmt::format("x of {}", name), note.x, "a number");
-    if (std::isnan(note.y)) fail("to_svg", fmt::format("y of {}", name), note.y, "a number");
-    if (note.color < 0) fail("to_svg", fmt::format("color of {}", name), note.color, "non-negative");
-  }
 }
 
-bool among(const std::vector<int>& colors, int color) {
-  return std::find(colors.begin(), colors.end(), color) != colors.end();
-}
+// A panel on the page; its texts in lines that fit.
+struct PlacedPanel {
+  const Panel* panel = nullptr;
+  Frame frame;
+  std::vector<std::string> title, x_label, y_label;
 
-std::vector<int> line_colors(const Panel& panel) {
-  std::vector<int> colors;
-  for (const Curve& curve : panel.curves) {
-    if (curve.style == Curve::Style::line && !among(colors, curve.color)) colors.push_back(curve.color);
-  }
-  return colors;
-}
-
-// Which lines carry a marker, and which the legend shows: what is drawn.
-class Markers {
- public:
-  explicit Markers(const Figure& figure) {
-    for (const Panel& panel : figure.panels) several_ = several_ || line_colors(panel).size() > 1;
+  double left() const {
+    double width = 0;
+    for (const Tick& tick : frame.y.ticks)
+      width = std::max(width, text_width(tick.label.text, tick.label.power, kTickSize));
+    const double name = y_label.empty() ? 0 : lines_height(y_label, kLabelSize) + kLabelGap;
+    return name + width + kTickGap + kTick;
   }
 
-  /// Not where enough points of the colour show its marker already, nor on a line that is alone and unnamed.
-  bool on(const Panel& panel, const Curve& curve) const {
-    return marked(curve) && !shown_by_points(panel, curve) &&
-           (!curve.label.empty() || line_colors(panel).size() > 1);
+  double right() const {
+    double width = 0;
+    for (const Curve& curve : panel->curves) width = std::max(width, text_width(curve.note, kNoteSize));
+    return width > 0 ? width + kRight : kRight;
   }
 
-  /// A line whose points have no entry of their own is shown with theirs.
-  Mark in_legend(const Panel& panel, const Curve& curve) const {
-    if (on(panel, curve)) return Mark::hollow;
-    if (curve.style != Curve::Style::line) return Mark::none;
-    const bool unnamed = std::any_of(panel.curves.begin(), panel.curves.end(), [&](const Curve& other) {
-      return other.style == Curve::Style::points && other.color == curve.color && other.label.empty();
-    });
-    return unnamed ? Mark::solid : Mark::none;
+  double top() const {
+    const double factor = frame.y.factor.text.empty() ? 0 : kTickSize * kLineHeight;
+    return factor + lines_height(title, kTitleSize) + kTitleGap;
   }
 
- private:
-  // Alone and with few points, a line has markers too: they say where it was computed.
-  bool marked(const Curve& curve) const {
-    return curve.style == Curve::Style::line && (several_ || curve.x.size() <= kFewPoints);
+  double bottom() const {
+    const double labels = kTick + kTickGap + kTickSize * kLineHeight;
+    const double factor = frame.x.factor.text.empty() ? 0 : kTickSize * kLineHeight;
+    return labels + factor + lines_height(x_label, kLabelSize) + 1;
   }
-
-  static bool shown_by_points(const Panel& panel, const Curve& curve) {
-    constexpr std::size_t kEnough = 4;
-    std::size_t points = 0;
-    for (const Curve& other : panel.curves) {
-      if (other.style == Curve::Style::points && other.color == curve.color) points += other.x.size();
-    }
-    return points > 0 && points >= std::min(kEnough, curve.x.size());
-  }
-
-  bool several_ = false;
 };
 
-bool same_entry(const Curve& a, const Curve& b) {
-  return a.label == b.label && a.style == b.style && a.color == b.color;
+struct Page {
+  double width = 0, height = 0;
+  std::vector<PlacedPanel> panels;
+};
+
+Axis axis_of(const Panel& panel, const AxisRoom& room) {
+  const bool log = room.vertical ? panel.log_y : panel.log_x;
+  Extent values, bands;
+  for (const Curve& curve : panel.curves) {
+    for (std::size_t i = 0; i < curve.x.size(); ++i) {
+      if (!drawable(panel, curve, i)) continue;
+      values.include(room.vertical ? curve.y[i] : curve.x[i]);
+      if (!room.vertical || curve.low.empty()) continue;
+      for (const double end : {curve.low[i], curve.high[i]}) {
+        if (std::isfinite(end) && (!log || end > 0)) bands.include(end);
+      }
+    }
+  }
+  Axis axis = make_axis(log, room, values, bands);
+  if (values.empty()) axis.ticks.clear(), axis.minor.clear();  // they would measure nothing
+  return axis;
 }
 
-// Lines first, whatever is drawn along with each: σ = 1, σ = 2, bound, sampled.
-void sort_by_style(std::vector<LegendEntry>& entries) {
-  std::stable_sort(entries.begin(), entries.end(), [](const LegendEntry& a, const LegendEntry& b) {
+// Panels row by row, all plots of one size and aligned; each column has the margins that its texts need.
+Page lay_out(const Figure& figure) {
+  const std::size_t columns = std::min<std::size_t>(figure.panels.size(), 3);
+  const double height = kPlotHeights[columns - 1];
+  Page page;
+  page.width = kWidths[columns - 1];
+  std::vector<double> left(columns), right(columns);
+  for (const Panel& panel : figure.panels) {
+    const std::size_t column = page.panels.size() % columns;
+    PlacedPanel& placed = page.panels.emplace_back();
+    placed.panel = &panel;
+    placed.frame.y = axis_of(panel, {height, true});
+    placed.y_label = wrapped(panel.y_label, kLabelSize, height * kNameRoom);
+    left[column] = std::max(left[column], placed.left() + kMargin);
+    right[column] = std::max(right[column], placed.right());
+  }
+  double room = page.width;
+  for (std::size_t i = 0; i < columns; ++i) room -= left[i] + right[i];
+  const double width = room / static_cast<double>(columns);
+
+  for (std::size_t row = 0; row < page.panels.size(); row += columns) {
+    const std::size_t end = std::min(row + columns, page.panels.size());
+    double top = 0, bottom = 0, x = 0;
+    for (std::size_t i = row; i < end; ++i) {
+      PlacedPanel& placed = page.panels[i];
+      placed.frame.x = axis_of(*placed.panel, {width, false});
+      placed.title = wrapped(placed.panel->title, kTitleSize, width + 2 * kRight);
+      placed.x_label = wrapped(placed.panel->x_label, kLabelSize, width + 2 * kRight);
+      top = std::max(top, placed.top() + (row == 0 ? kMargin : kRowGap));
+      bottom = std::max(bottom, placed.bottom());
+    }
+    for (std::size_t i = row; i < end; ++i) {
+      x += left[i - row];
+      page.panels[i].frame.plot = {x, page.height + top, x + width, page.height + top + height};
+      x += width + right[i - row];
+    }
+    page.height += top + height + bottom;
+  }
+  return page;
+}
+
+// Grid and axes as two paths, and the labels of ticks.
+void add_axes(std::string& out, const Frame& frame) {
+  const Box& plot = frame.plot;
+  std::string grid, lines = fmt::format("M{} {}V{}H{}", number(plot.left), number(plot.top),
+                                        number(plot.bottom), number(plot.right));
+  const auto x_at = [&](double place) { return plot.left + place * plot.width(); };
+  const auto y_at = [&](double place) { return plot.bottom - place * plot.height(); };
+  const auto x_tick = [&](double place, double length) {
+    lines += fmt::format("M{} {}v{}", number(x_at(place)), number(plot.bottom), number(length));
+  };
+  const auto y_tick = [&](double place, double length) {
+    lines += fmt::format("M{} {}h-{}", number(plot.left), number(y_at(place)), number(length));
+  };
+  TextStyle x_style, y_style;
+  x_style.anchor = Anchor::middle;
+  y_style.anchor = Anchor::end;
+  std::string labels;
+  const double below = plot.bottom + kTick + kTickGap + kTickSize * kCapHeight;
+  for (const Tick& tick : frame.x.ticks) {
+    grid += fmt::format("M{} {}V{}", number(x_at(tick.place)), number(plot.top), number(plot.bottom));
+    x_tick(tick.place, kTick);
+    add_text(labels, {x_at(tick.place), below}, x_style, tick.label.text, tick.label.power);
+  }
+  for (const Tick& tick : frame.y.ticks) {
+    grid += fmt::format("M{} {}H{}", number(plot.left), number(y_at(tick.place)), number(plot.right));
+    y_tick(tick.place, kTick);
+    add_text(labels, {plot.left - kTick - kTickGap, y_at(tick.place) + kTickSize * kCapHeight / 2}, y_style,
+             tick.label.text, tick.label.power);
+  }
+  for (const double place : frame.x.minor) x_tick(place, kSmallTick);
+  for (const double place : frame.y.minor) y_tick(place, kSmallTick);
+  const Axis &x = frame.x, &y = frame.y;
+  if (x.unit != 0) {
+    add_text(labels, {plot.right, below + kTickSize * kLineHeight}, y_style, x.factor.text, x.factor.power);
+  }
+  if (y.unit != 0) add_text(labels, {plot.left, plot.top - 3}, {}, y.factor.text, y.factor.power);
+  const auto add_path = [&](std::string_view color, double stroke, const std::string& path) {
+    fmt::format_to(std::back_inserter(out),
+                   "<path fill=\"none\" stroke=\"{}\" stroke-width=\"{}\" d=\"{}\"/>\n", color,
+                   number(stroke), path);
+  };
+  if (!grid.empty()) add_path(kGrid, 0.4, grid);
+  add_path(kInk, 0.5, lines);
+  out += labels;
+}
+
+void add_names(std::string& out, const PlacedPanel& placed) {
+  const Box& plot = placed.frame.plot;
+  const Point centre = {(plot.left + plot.right) / 2, (plot.top + plot.bottom) / 2};
+  TextStyle style;
+  style.anchor = Anchor::middle;
+  style.size = kTitleSize;
+  style.widest = plot.width() + 2 * kRight;
+  add_lines(out, {centre.x, plot.top - placed.top() + kTitleSize}, style, placed.title);
+  style.size = kLabelSize;
+  const double below = plot.bottom + placed.bottom() - lines_height(placed.x_label, kLabelSize) + kLabelSize;
+  add_lines(out, {centre.x, below}, style, placed.x_label);
+  const auto& curves = placed.panel->curves;
+  if (std::none_of(curves.begin(), curves.end(),
+                   [&](const Curve& c) { return drawable(*placed.panel, c); })) {
+    add_text(out, centre, style, "no values to draw");
+  }
+  style.upwards = true;
+  style.widest = plot.height() * kNameRoom;
+  add_lines(out, {plot.left - placed.left() + kLabelSize, centre.y}, style, placed.y_label);
+}
+
+// Notes stand right of the plot at the height of their curve's end, moved apart where they would touch.
+void add_notes(std::string& out, const PlacedPanel& placed) {
+  struct Note {
+    double y;
+    const Curve* curve;
+  };
+  const Box& plot = placed.frame.plot;
+  std::vector<Note> notes;
+  for (const Curve& curve : placed.panel->curves) {
+    for (std::size_t i = curve.note.empty() ? 0 : curve.x.size(); i-- > 0;) {
+      const auto end = placed.frame.at(curve.x[i], curve.y[i]);
+      if (!end) continue;
+      notes.push_back({std::clamp(end->y, plot.top, plot.bottom), &curve});
+      break;
+    }
+  }
+  std::stable_sort(notes.begin(), notes.end(), [](const Note& a, const Note& b) { return a.y < b.y; });
+  for (std::size_t i = 1; i < notes.size(); ++i)
+    notes[i].y = std::max(notes[i].y, notes[i - 1].y + kNoteStep);
+  double lowest = plot.bottom;
+  for (auto note = notes.rbegin(); note != notes.rend(); ++note, lowest -= kNoteStep) {
+    note->y = std::min(note->y, lowest);
+  }
+  for (const Note& note : notes) {
+    TextStyle style;
+    style.size = kNoteSize;
+    style.color = color_of(note.curve->color);
+    add_text(out, {plot.right + kRight / 2, note.y + kNoteSize * kCapHeight / 2}, style, note.curve->note);
+  }
+}
+
+struct LegendEntry {
+  const Panel* panel;
+  const Curve* curve;
+};
+
+// Every label once, lines first, whatever is drawn along with each: σ = 1, σ = 2, bound, sampled.
+std::vector<LegendEntry> legend_of(const Figure& figure) {
+  std::vector<LegendEntry> legend;
+  for (const Panel& panel : figure.panels) {
+    for (const Curve& curve : panel.curves) {
+      const bool repeated = std::any_of(legend.begin(), legend.end(), [&](const LegendEntry& other) {
+        return other.curve->label == curve.label && other.curve->style == curve.style &&
+               other.curve->color == curve.color;
+      });
+      if (!curve.label.empty() && !repeated && drawable(panel, curve)) legend.push_back({&panel, &curve});
+    }
+  }
+  std::stable_sort(legend.begin(), legend.end(), [](const LegendEntry& a, const LegendEntry& b) {
     return a.curve->style < b.curve->style;
   });
+  return legend;
 }
 
-// The legend of each panel: labelled curves that are seen, less those that an earlier panel names.
-std::vector<std::vector<LegendEntry>> legends_of(const Figure& figure, const Markers& markers) {
-  std::vector<std::vector<LegendEntry>> legends;
-  std::vector<const Curve*> known;
-  for (const Panel& panel : figure.panels) {
-    std::vector<LegendEntry>& legend = legends.emplace_back();
-    for (const Curve& curve : panel.curves) {
-      const bool repeated = std::any_of(known.begin(), known.end(),
-                                        [&](const Curve* other) { return same_entry(*other, curve); });
-      if (curve.label.empty() || repeated || !drawable(panel, curve)) continue;
-      known.push_back(&curve);
-      legend.push_back({&curve, markers.in_legend(panel, curve)});
+// Entries one behind another in centred lines below `top`; returns the bottom.
+double add_legend(std::string& out, const std::vector<LegendEntry>& legend, double page_width, double top) {
+  const double room = page_width - 2 * kMargin;
+  const auto width = [&](const LegendEntry& entry) {
+    return std::min(room, kKeyWidth + kKeyGap + text_width(entry.curve->label, kTickSize));
+  };
+  for (std::size_t begin = 0, end = 0; begin < legend.size(); begin = end, top += kLegendLine) {
+    double line = width(legend[end++]);
+    while (end < legend.size() && line + kEntryGap + width(legend[end]) <= room) {
+      line += kEntryGap + width(legend[end++]);
     }
-    sort_by_style(legend);
+    Point at = {(page_width - line) / 2, top + kLegendLine};
+    for (std::size_t i = begin; i < end; ++i) {
+      TextStyle style;
+      style.widest = width(legend[i]) - kKeyWidth - kKeyGap;
+      add_key(out, *legend[i].panel, *legend[i].curve, {at.x, at.y - kTickSize * kCapHeight / 2});
+      add_text(out, {at.x + kKeyWidth + kKeyGap, at.y}, style, legend[i].curve->label);
+      at.x += width(legend[i]) + kEntryGap;
+    }
   }
-  return legends;
+  return top;
 }
 
 std::string spoken(const Figure& figure) {
-  if (!figure.caption.empty()) return figure.caption;
-  std::string text;
+  std::string text = figure.caption;
   for (const Panel& panel : figure.panels) {
-    if (panel.title.empty()) continue;
-    if (!text.empty()) text += "; ";
-    text += panel.title;
+    if (!figure.caption.empty() || panel.title.empty()) continue;
+    text += text.empty() ? panel.title : "; " + panel.title;
   }
   return text.empty() ? "Figure" : text;
-}
-
-std::string document(const Figure& figure, double width, double height, std::string_view content) {
-  return fmt::format(
-      R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{0}pt" height="{1}pt" viewBox="0 0 {0} {1}" )"
-      R"(font-family="sans-serif" fill="{2}">)"
-      "\n<title>{3}</title>\n"
-      R"(<rect width="{0}" height="{1}" fill="#fff"/>)"
-      "\n{4}</svg>\n",
-      number(width), number(height), kInk, escaped(spoken(figure)), content);
 }
 
 }  // namespace
@@ -168,44 +316,29 @@ std::string to_svg(const Figure& figure) {
   if (figure.panels.empty()) fail("to_svg", "the figure has no panels");
   for (const Panel& panel : figure.panels) check_panel(panel);
 
-  const Markers markers(figure);
-  const std::vector<std::vector<LegendEntry>> legends = legends_of(figure, markers);
   const Page page = lay_out(figure);
   std::string content;
-  std::vector<std::optional<Box>> corners;
-  for (std::size_t i = 0; i < figure.panels.size(); ++i) {
-    const Panel& panel = figure.panels[i];
-    const PlacedPanel& placed = page.panels[i];
-    add_axes(content, panel, placed);
-    Ink ink(placed.frame.plot);
-    for (const Curve& curve : panel.curves) add_ink(ink, curve, placed.frame, markers.on(panel, curve));
+  for (const PlacedPanel& placed : page.panels) {
+    const Panel& panel = *placed.panel;
+    add_axes(content, placed.frame);
+    add_names(content, placed);
     for (const Curve& curve : panel.curves) add_band(content, curve, placed.frame);
-    for (const Curve& curve : panel.curves) add_curve(content, curve, placed.frame, markers.on(panel, curve));
-    const std::vector<PlacedNote> notes = place_notes(panel, placed.frame, ink);
-    add_notes(content, notes);
-    for (const Curve& curve : panel.curves) add_band_ink(ink, curve, placed.frame);
-    corners.push_back(place_legend(legends[i], placed.frame, ink, notes));
+    for (const Curve& curve : panel.curves) add_curve(content, panel, curve, placed.frame);
+    add_notes(content, placed);
   }
-
-  double bottom = page.height;
-  if (std::all_of(corners.begin(), corners.end(), [](const auto& corner) { return corner.has_value(); })) {
-    for (std::size_t i = 0; i < legends.size(); ++i) {
-      if (!legends[i].empty()) add_legend(content, legends[i], *corners[i]);
-    }
-  } else {
-    std::vector<LegendEntry> all;
-    for (const auto& legend : legends) all.insert(all.end(), legend.begin(), legend.end());
-    sort_by_style(all);
-    bottom = add_wide_legend(content, all, page.width, bottom + kLegendAbove);
-  }
-  const std::vector<std::string> caption = wrapped(figure.caption, kLabelSize, page.width - 2 * kPageMargin);
-  if (!caption.empty()) {
-    TextStyle style;
-    style.size = kLabelSize;
-    add_lines(content, {kPageMargin, bottom + kCaptionAbove + kLabelSize}, style, caption);
-    bottom += kCaptionAbove + kLabelSize * kLineHeight * static_cast<double>(caption.size());
-  }
-  return document(figure, page.width, bottom + kBelow, content);
+  double bottom = add_legend(content, legend_of(figure), page.width, page.height + kMargin);
+  const std::vector<std::string> caption = wrapped(figure.caption, kLabelSize, page.width - 2 * kMargin);
+  TextStyle style;
+  style.size = kLabelSize;
+  add_lines(content, {kMargin, bottom + kCaptionGap + kLabelSize}, style, caption);
+  if (!caption.empty()) bottom += kCaptionGap + lines_height(caption, kLabelSize);
+  return fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{0}pt" height="{1}pt" viewBox="0 0 {0} {1}" )"
+      R"(font-family="sans-serif" fill="{2}">)"
+      "\n<title>{3}</title>\n"
+      R"(<rect width="{0}" height="{1}" fill="#fff"/>)"
+      "\n{4}</svg>\n",
+      number(page.width), number(bottom + kMargin), kInk, escaped(spoken(figure)), content);
 }
 
 }  // namespace largo

@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "fixtures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

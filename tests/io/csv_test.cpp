@@ -3,7 +3,7 @@
 #include <clocale>
 #include <random>
 
-#include "fixtures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fixtures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

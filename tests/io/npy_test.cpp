@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "fixtures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

@@ -1,6 +1,6 @@
 // Files exchanged with the NumPy on this machine. Skipped, visibly, where there is none.
-#include "fixtures.hpp"
 #include "largo/io/npy.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

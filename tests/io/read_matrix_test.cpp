@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "fixtures.hpp"
 #include "io/csv.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/io/safetensors.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

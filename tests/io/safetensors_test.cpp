@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "fixtures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {

@@ -1,7 +1,7 @@
 // The figures as an XML parser sees them.
-#include "fixtures.hpp"
-#include "largo/report/svg.hpp"
+#include "largo/report/figure.hpp"
 #include "sample_figures.hpp"
+#include "support/fixtures.hpp"
 
 namespace largo::test {
 namespace {
@@ -40,7 +40,7 @@ Figure hostile_figure() {
   panel.title = "</text><script>alert('&amp;')</script>";
   panel.x_label = R"("quoted" & 'quoted')";
   panel.y_label = "∑ ‖x‖² ≤ 中 ]]>";
-  panel.notes = {{10, 0.1, "a<b", 0}};
+  panel.curves[0].note = "a<b";
   figure.caption = "<!-- -->";
   return figure;
 }

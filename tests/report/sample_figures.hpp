@@ -55,6 +55,7 @@ inline Figure concentration_figure() {
         return (1 + p) * s * s * std::pow(L, -slope) * (1 + 2 / (1 + std::log(L)));
       };
       Curve exact = curve_of(names[k], log_spaced(2, 1e12, 60), error, k);
+      exact.note = k == 0 ? "−1.00" : k == 1 ? "−0.98" : "−0.47";
       if (k >= 3) {
         for (const double y : exact.y) {
           exact.low.push_back(y / 1.6);
@@ -77,11 +78,6 @@ inline Figure concentration_figure() {
         }
         panel.curves.push_back(sampled);
       }
-      panel.notes.push_back({1e10, error(1e10),
-                             "slope −" + std::string(k == 0   ? "1.00"
-                                                     : k == 1 ? "0.98"
-                                                              : "0.47"),
-                             k});
     }
     figure.panels.push_back(panel);
   }
@@ -104,7 +100,7 @@ inline Figure extreme_figure() {
         : k == 1 ? "σ = 1"
                  : "σ = 2",
         lengths, [&](double L) { return std::pow(L, -slope); }, k));
-    panel.notes.push_back({1e200, std::pow(1e200, -slope), "slope −0.66", k});
+    panel.curves.back().note = "−0.66";
   }
   figure.panels.push_back(panel);
   panel.title = "A logarithm, all values within 2 %";
@@ -112,7 +108,6 @@ inline Figure extreme_figure() {
   panel.y_label = "error × L";
   panel.curves = {curve_of(
       "", {0, 1, 2, 3, 4, 5}, [](double x) { return 0.0317 * (1 + 0.003 * x); }, 0)};
-  panel.notes.clear();
   panel.x_label = "step";
   figure.panels.push_back(panel);
   return figure;
@@ -149,8 +144,7 @@ inline Figure crowded_figure() {
     panel.curves.push_back(curve_of(
         "run " + std::string(1, static_cast<char>('a' + k)), times,
         [&](double t) { return (1 - 0.07 * k) * std::exp(-4e5 * t * (k + 1)); }, k));
-    panel.notes.push_back(
-        {1e-6, panel.curves.back().y[50], "note " + std::string(1, static_cast<char>('a' + k)), k});
+    panel.curves.back().note = "note " + std::string(1, static_cast<char>('a' + k));
   }
   figure.panels = {panel};
   return figure;

@@ -42,11 +42,6 @@ const concentration = {
         ),
         curve("bound, σ = 1", lengths, (L) => (3 * Math.log(L)) / L ** 0.55, "dashed", 7),
       ],
-      notes: [
-        { x: 1e5, y: 1.3e-5, text: "slope −1", color: 0 },
-        { x: 1e6, y: 2.4 / 1e6 ** 0.62, text: "slope −0.62", color: 1 },
-        { x: 1e6, y: 3.1 / 1e6 ** 0.34, text: "slope −0.34", color: 2 },
-      ],
     },
     {
       title: "gradient in U",
@@ -59,7 +54,6 @@ const concentration = {
         curve("σ = 1, exact", lengths, (L) => 9 / L ** 0.6, "line", 1),
         curve("σ = 1.5, exact", lengths, (L) => 14 / L ** 0.31, "line", 2),
       ],
-      notes: [],
     },
   ],
 };
@@ -77,7 +71,6 @@ const frame = (L) => [
       curve("L = ∞", times, risk(Infinity), "dotted", 4),
       { ...curve("this L", times, risk(L), "line", 3, () => 0.4), label: "this L, 90 % of tasks" },
     ],
-    notes: [],
   },
 ];
 const slid = [10, 30, 100, 1000, 10000, Infinity];
@@ -112,7 +105,6 @@ const broken = {
           color: 5,
         },
       ],
-      notes: [{ x: 7, y: 2, text: "an isolated point", color: 0 }],
     },
     {
       title: "linear",
@@ -138,7 +130,6 @@ const broken = {
           color: 2,
         },
       ],
-      notes: [],
     },
     {
       title: "narrow, less than a decade",
@@ -155,7 +146,6 @@ const broken = {
           0,
         ),
       ],
-      notes: [{ x: 1, y: 0.618, text: "0.618", color: 0 }],
     },
   ],
 };
@@ -170,7 +160,6 @@ const tiny = {
       log_x: true,
       log_y: true,
       curves: [curve("", logspace(0, 300, 31), (L) => 1 / L, "points", 3)],
-      notes: [],
     },
   ],
 };
@@ -191,7 +180,6 @@ const against = (x, other, of) => ({
       curves: grid[other].map((v, i) =>
         curve(`${other} = ${v === 1e6 ? "10⁶" : v}`, grid[x], (u) => of(u, v), "line", i),
       ),
-      notes: [],
     },
   ],
 });

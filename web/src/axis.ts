@@ -1,4 +1,4 @@
-// The range and the ticks of an axis. The rules are those of the printed figures (src/report/figure_axis.cpp).
+// The range and the ticks of an axis. The rules are those of the printed figures (src/report/axis.cpp).
 import { tickLabel } from "./format";
 import type { Panel } from "./types";
 

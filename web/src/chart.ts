@@ -1,10 +1,9 @@
 // One panel as an SVG, drawn by Observable Plot.
 import * as Plot from "@observablehq/plot";
-import { fixedAxes, hasPlace, makeTicks, place, type Ticks } from "./axis";
+import { fixedAxes, makeTicks, place, type Ticks } from "./axis";
 import { svg } from "./dom";
 import { formatNumber, tickParts } from "./format";
 import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
-import { around, placeNote, samples, type Box, type Pixel } from "./notes";
 import type { Inks } from "./palette";
 import { markerIndices, markers, pieces, type Axes, type Point } from "./pieces";
 import type { Curve, Panel } from "./types";
@@ -21,6 +20,18 @@ export interface ChartOptions {
   figure: Panel[];
   /** Shows the values of the nearest point under the pointer. */
   hover: boolean;
+}
+
+interface Box {
+  left: number;
+  top: number;
+  right: number;
+  bottom: number;
+}
+
+interface Pixel {
+  x: number;
+  y: number;
 }
 
 let canvas: CanvasRenderingContext2D | null = null;
@@ -147,25 +158,8 @@ export function drawPanel(
     mark.removeAttribute("aria-label");
   }
   chart.append(drawAxes(x, y, frame, pixel, axes, inks));
-  const ink = drawn.flatMap(({ curve, lines }) =>
-    lines.flatMap((line) =>
-      curve.style === "points"
-        ? line.flatMap((p) => [...around(pixel(p)), ...samples(barOf(p).map(pixel))])
-        : [...samples(line.map(pixel)), ...marked(curve, line).flatMap((p) => around(pixel(p)))],
-    ),
-  );
-  chart.append(drawNotes(panel, axes, inks, frame, pixel, ink));
   return chart;
 }
-
-/** The ends of an error bar. */
-const barOf = (p: Point) =>
-  p.low === undefined || p.high === undefined
-    ? []
-    : [
-        { x: p.x, y: p.low },
-        { x: p.x, y: p.high },
-      ];
 
 /** The lines of both axes and their ticks. */
 function drawAxes(x: Ticks, y: Ticks, frame: Box, pixel: (value: Pixel) => Pixel, axes: Axes, inks: Inks) {
@@ -180,32 +174,4 @@ function drawAxes(x: Ticks, y: Ticks, frame: Box, pixel: (value: Pixel) => Pixel
     ...y.minor.map((value) => `M${left} ${up(value)}h-3`),
   ];
   return svg("path", { fill: "none", stroke: inks.ink, d: lines.join("") });
-}
-
-function drawNotes(
-  panel: Panel,
-  axes: Axes,
-  inks: Inks,
-  frame: Box,
-  pixel: (value: Pixel) => Pixel,
-  ink: Pixel[],
-): SVGGElement {
-  const taken: Box[] = [];
-  const inside = (at: Pixel) =>
-    at.x >= frame.left - 1 && at.x <= frame.right + 1 && at.y >= frame.top - 1 && at.y <= frame.bottom + 1;
-  const texts = panel.notes
-    .filter((note) => hasPlace(note.x, axes.x.log) && hasPlace(note.y, axes.y.log) && inside(pixel(note)))
-    .map((note) => {
-      const placed = placeNote(pixel(note), textWidth(note.text, SMALL), frame, ink, taken);
-      taken.push(placed.box);
-      const attributes = {
-        x: placed.x.toFixed(1),
-        y: placed.y.toFixed(1),
-        dy: "0.35em",
-        fill: inks.text(note.color),
-      };
-      return svg("text", attributes, note.text);
-    });
-  const halo = { stroke: inks.paper, "stroke-width": 3, "stroke-linejoin": "round", "paint-order": "stroke" };
-  return svg("g", { class: "notes", "text-anchor": "start", "font-size": SMALL, ...halo }, ...texts);
 }

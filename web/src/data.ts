@@ -1,7 +1,7 @@
 // Reads the JSON of a report and checks it against the contract, so that a mistake in the data is one clear
 // line on the page and not half a page.
 import { cell, choice, DataError, fail, flag, list, number, object, optional, text } from "./read";
-import type { Curve, CurveStyle, Fact, Figure, Note, NumberRow, Panel } from "./types";
+import type { Curve, CurveStyle, Fact, Figure, NumberRow, Panel } from "./types";
 import type { Report, Run, Section, Slider, Table, Verdict, View } from "./types";
 
 function color(value: unknown, path: string): number {
@@ -40,16 +40,6 @@ function curve(value: unknown, path: string): Curve {
   return out;
 }
 
-function note(value: unknown, path: string): Note {
-  const from = object(value, path);
-  return {
-    x: number(from.x, `${path}.x`),
-    y: number(from.y, `${path}.y`),
-    text: text(from.text, `${path}.text`),
-    color: optional(from, "color", path, color) ?? 7,
-  };
-}
-
 function panel(value: unknown, path: string): Panel {
   const from = object(value, path);
   return {
@@ -59,7 +49,6 @@ function panel(value: unknown, path: string): Panel {
     log_x: flag(from.log_x, `${path}.log_x`),
     log_y: flag(from.log_y, `${path}.log_y`),
     curves: list(from.curves, `${path}.curves`, curve),
-    notes: optional(from, "notes", path, (notes, p) => list(notes, p, note)) ?? [],
   };
 }
 

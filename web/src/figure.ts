@@ -23,7 +23,6 @@ export function describe(panel: Panel): string {
     panel.title ? `Chart “${panel.title}”` : "Chart",
     ` of ${panel.y_label || "y"} (${scale(panel.log_y)}) against ${panel.x_label || "x"} (${scale(panel.log_x)})`,
     labels.length ? `; curves: ${labels.join(", ")}` : "",
-    panel.notes.length ? `; notes: ${panel.notes.map((note) => note.text).join(", ")}` : "",
   ].join("");
 }
 

@@ -5,7 +5,7 @@ import { drawMarker, STROKES, type Inks } from "./palette";
 import type { Point } from "./pieces";
 import type { Curve } from "./types";
 
-export const SMALL = 11; // the font size of ticks and notes
+export const SMALL = 11; // the font size of tick labels
 const MARKER = 3.6; // half the height of a marker
 
 /** The labels of the ticks of an axis, and its own label of some size `offset` pixels from the frame. */

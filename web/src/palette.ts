@@ -1,10 +1,9 @@
-// Colours and markers of the curves: those of the printed figures (src/report/figure_curves.cpp).
+// Colours and markers of the curves: those of the printed figures (src/report/svg_curves.cpp).
 import type { CurveStyle } from "./types";
 
 /** What a chart is drawn with: CSS variables on the page, which follow the theme, or fixed inks in a file. */
 export interface Inks {
   curve(color: number): string;
-  text(color: number): string;
   ink: string;
   grid: string;
   paper: string;
@@ -24,12 +23,9 @@ export const CURVES = [
   "#681404",
   "#000000",
 ];
-// The same hues as text, with a contrast of 4.5 and more on white.
-export const TEXTS = ["#0072B2", "#A84A00", "#00704F", "#931D72", "#605618", "#7A4FD6", "#681404", "#000000"];
 
 export const pageInks: Inks = {
   curve: (color) => `var(--curve-${color % COLORS})`,
-  text: (color) => `var(--text-${color % COLORS})`,
   ink: "var(--ink)",
   grid: "var(--grid)",
   paper: "var(--paper)",
@@ -37,7 +33,6 @@ export const pageInks: Inks = {
 
 export const fileInks: Inks = {
   curve: (color) => CURVES[color % COLORS]!,
-  text: (color) => TEXTS[color % COLORS]!,
   ink: "#262626",
   grid: "#e4e4e4",
   paper: "#ffffff",

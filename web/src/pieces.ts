@@ -44,7 +44,7 @@ const FEW = 20; // points of a line that have a marker each, however close they 
 const ENOUGH = 4; // points of a colour that show its marker
 
 /**
- * Which lines of a figure carry markers, by the rules of the printed figures (src/report/svg.cpp): open ones on
+ * Which lines of a figure carry markers, by the rules of the printed figures (src/report/svg_curves.cpp): open ones on
  * lines that must be told apart or have few points, none where points of the colour, which are filled, show it.
  */
 export function markers(figure: Panel[]) {

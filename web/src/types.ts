@@ -16,13 +16,6 @@ export interface Curve {
   color: number;
 }
 
-export interface Note {
-  x: Num;
-  y: Num;
-  text: string;
-  color: number;
-}
-
 export interface Panel {
   title: string;
   x_label: string;
@@ -30,7 +23,6 @@ export interface Panel {
   log_x: boolean;
   log_y: boolean;
   curves: Curve[];
-  notes: Note[];
 }
 
 export interface Slider {

@@ -118,7 +118,7 @@ each("axe finds no accessibility error, boxes open", async (page) => {
   expect(found).toEqual([]);
 });
 
-each("notes and legends have a contrast of 4.5", async (page) => {
+each("labels and legends have a contrast of 4.5", async (page) => {
   // axe does not look into SVG.
   const least = await page.evaluate(() => {
     const light = (color: string) => {

@@ -59,7 +59,7 @@ test("bands stretch a logarithmic axis by a quarter of it or a decade, and what 
 test("axes are fixed over all frames, and do not see points without a place", () => {
   const panel = (x: number[], y: number[]): Panel => {
     const curve = { label: "", x, y, style: "line", color: 0 } as const;
-    return { title: "", x_label: "", y_label: "", log_x: false, log_y: true, curves: [curve], notes: [] };
+    return { title: "", x_label: "", y_label: "", log_x: false, log_y: true, curves: [curve] };
   };
   const { x, y } = fixedAxes([[panel([0, 1], [1, 10])], [panel([0, 2, 99], [1, 1000, -5])]], 0);
   expect(x.to).toBeGreaterThan(2);

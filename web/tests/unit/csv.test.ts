@@ -11,7 +11,6 @@ const panel = (title: string, y: number[], band = false): Panel => ({
   curves: [
     { label: 'a, "b"', x: y.map((_, i) => i), y, style: "line", color: 0, ...(band && { low: y, high: y }) },
   ],
-  notes: [],
 });
 
 test("fields are quoted where they must be", () => {

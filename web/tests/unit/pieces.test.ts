@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
 import { makeAxis } from "../../src/axis";
-import { placeNote, samples } from "../../src/notes";
 import { legendEntries } from "../../src/legend";
 import { markerIndices, markers, pieces } from "../../src/pieces";
 import type { Curve, Panel } from "../../src/types";
@@ -63,7 +62,6 @@ const panel = (...curves: Curve[]): Panel => ({
   log_x: false,
   log_y: false,
   curves,
-  notes: [],
 });
 
 test("open markers are on lines, filled ones are points, and the legend shows what is drawn", () => {
@@ -92,31 +90,4 @@ test("open markers are on lines, filled ones are points, and the legend shows wh
   expect(seen(dense(0), dense(1), points(0, "sampled", 1))[0]).toEqual([true, "hollow"]); // one is not enough
   const entries = legendEntries([panel(dense(0), dense(1), points(0, "sampled"))]);
   expect(entries.map(({ mark }) => mark)).toEqual(["none", "hollow", "solid"]);
-});
-
-test("a note finds the one free place of a crowded panel", () => {
-  const frame = { left: 0, top: 0, right: 300, bottom: 200 };
-  const rows = Array.from({ length: 13 }, (_, i) => i * 10).filter((y) => y < 130);
-  const ink = rows.flatMap((y) =>
-    samples([
-      { x: 0, y },
-      { x: 300, y },
-    ]),
-  );
-  const { box } = placeNote({ x: 150, y: 60 }, 80, frame, ink, []);
-  expect(box.top).toBeGreaterThanOrEqual(120);
-});
-
-test("a note avoids the curve and other notes, and stays inside", () => {
-  const frame = { left: 0, top: 0, right: 300, bottom: 200 };
-  const ink = samples([
-    { x: 0, y: 100 },
-    { x: 300, y: 100 },
-  ]);
-  const first = placeNote({ x: 290, y: 100 }, 80, frame, ink, []);
-  const second = placeNote({ x: 290, y: 100 }, 80, frame, ink, [first.box]);
-  expect(first.box.right).toBeLessThanOrEqual(300);
-  expect(first.box.top > 100 || first.box.bottom < 100).toBe(true);
-  const [a, b] = [first.box, second.box];
-  expect(a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top).toBe(true);
 });

@@ -1,6 +1,6 @@
 // Ticks over many ranges: there are enough of them, they are in order, and what is written at each is its
 // value.
-#include "report/figure_axis.hpp"
+#include "report/axis.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,9 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "report/figure_svg.hpp"
-
-namespace largo::svg {
+namespace largo::report {
 namespace {
 
 // The labels have 6 digits at most; a wrong one would be off by a thousandth of the axis at least.
@@ -36,7 +34,7 @@ double written(const Axis& axis, const Tick& tick) {
     return parsed(tick.label.power);
   }
   const double value = parsed(tick.label.text);
-  return axis.scale == Scale::log ? std::log10(value) + axis.unit : value;
+  return axis.log ? std::log10(value) + axis.unit : value;
 }
 
 void expect_sensible(const Axis& axis, double length, const std::string& what) {
@@ -71,8 +69,8 @@ TEST(FigureAxis, LogTicksOnManyRanges) {
       const double high = low * ratio;
       if (!std::isfinite(high)) continue;
       for (const double length : kLengths) {
-        for (const Direction direction : {Direction::horizontal, Direction::vertical}) {
-          const Axis axis = make_axis(Scale::log, direction, length, {low, high}, {});
+        for (const bool vertical : {false, true}) {
+          const Axis axis = make_axis(true, {length, vertical}, {low, high});
           expect_sensible(axis, length,
                           std::to_string(length) + ": " + std::to_string(std::log10(low)) + " to " +
                               std::to_string(std::log10(high)));
@@ -93,8 +91,8 @@ TEST(FigureAxis, LinearTicksOnManyRanges) {
     for (const double high : ends) {
       if (low > high) continue;
       for (const double length : kLengths) {
-        for (const Direction direction : {Direction::horizontal, Direction::vertical}) {
-          const Axis axis = make_axis(Scale::linear, direction, length, {low, high}, {});
+        for (const bool vertical : {false, true}) {
+          const Axis axis = make_axis(false, {length, vertical}, {low, high});
           expect_sensible(axis, length, std::to_string(low) + " to " + std::to_string(high));
           EXPECT_GT(*axis.place(low), 0);
           EXPECT_LT(*axis.place(high), 1);
@@ -116,21 +114,21 @@ std::string labels(const Axis& axis) {
 
 TEST(FigureAxis, LabelsAreTheUsualOnes) {
   const auto log_labels = [](double low, double high) {
-    return labels(make_axis(Scale::log, Direction::vertical, 112, {low, high}, {}));
+    return labels(make_axis(true, {112, true}, {low, high}));
   };
   EXPECT_EQ(log_labels(0.01, 1000), "10^−2 10^−1 10^0 10^1 10^2 10^3");
   EXPECT_EQ(log_labels(1e-12, 1), "10^−12 10^−10 10^−8 10^−6 10^−4 10^−2 10^0");
   EXPECT_EQ(log_labels(1e-16, 1), "10^−15 10^−12 10^−9 10^−6 10^−3 10^0");
   EXPECT_EQ(log_labels(2, 1e300), "10^0 10^50 10^100 10^150 10^200 10^250 10^300");
   EXPECT_EQ(log_labels(30, 700), "50 100 200 500");
-  EXPECT_EQ(labels(make_axis(Scale::linear, Direction::vertical, 112, {-1, 1}, {})), "−1.0 −0.5 0.0 0.5 1.0");
-  const Axis small = make_axis(Scale::linear, Direction::vertical, 112, {0, 4e-8}, {});
+  EXPECT_EQ(labels(make_axis(false, {112, true}, {-1, 1})), "−1.0 −0.5 0.0 0.5 1.0");
+  const Axis small = make_axis(false, {112, true}, {0, 4e-8});
   EXPECT_EQ(labels(small), "0 1 2 3 4");
   EXPECT_EQ(small.factor.text + "^" + small.factor.power, "×10^−8");
 }
 
 TEST(FigureAxis, FewDecadesHaveSmallTicksAtTheDigits) {
-  const Axis axis = make_axis(Scale::log, Direction::horizontal, 200, {1, 1000}, {});
+  const Axis axis = make_axis(true, {200, false}, {1, 1000});
   ASSERT_EQ(labels(axis), "10^0 10^1 10^2 10^3");
   const double two = (std::log10(2.0) - axis.first) / (axis.last - axis.first);
   const auto near_two = [&](double place) { return std::abs(place - two) < 1e-9; };
@@ -139,7 +137,7 @@ TEST(FigureAxis, FewDecadesHaveSmallTicksAtTheDigits) {
 
 TEST(FigureAxis, PlacesOnlyWhatHasOne) {
   const double infinity = std::numeric_limits<double>::infinity();
-  const Axis log = make_axis(Scale::log, Direction::vertical, 100, {1, 100}, {});
+  const Axis log = make_axis(true, {100, true}, {1, 100});
   for (const double value : {0.0, -1.0, infinity, -infinity, std::nan("")})
     EXPECT_FALSE(log.place(value)) << value;
   EXPECT_NEAR(*log.place(10), 0.5, 1e-12);
@@ -148,7 +146,7 @@ TEST(FigureAxis, PlacesOnlyWhatHasOne) {
   EXPECT_EQ(log.clamped_place(1e-300), 0);
   EXPECT_EQ(log.clamped_place(infinity), 1);
   EXPECT_EQ(log.clamped_place(1e300), 1);
-  const Axis linear = make_axis(Scale::linear, Direction::vertical, 100, {-1, 1}, {});
+  const Axis linear = make_axis(false, {100, true}, {-1, 1});
   EXPECT_NEAR(*linear.place(0), 0.5, 1e-12);
   EXPECT_FALSE(linear.place(infinity));
   EXPECT_EQ(linear.clamped_place(-infinity), 0);
@@ -156,12 +154,12 @@ TEST(FigureAxis, PlacesOnlyWhatHasOne) {
 
 // An error bar that reaches almost to zero must not press the curves into the top of the panel.
 TEST(FigureAxis, BandsStretchALogAxisALittle) {
-  const Axis axis = make_axis(Scale::log, Direction::vertical, 100, {1e-2, 1}, {1e-90, 1.5});
+  const Axis axis = make_axis(true, {100, true}, {1e-2, 1}, {1e-90, 1.5});
   EXPECT_GT(axis.first, -3.5);
   EXPECT_LT(axis.first, -3.0);
   EXPECT_GT(*axis.place(1.5), 0.9);
   EXPECT_LT(*axis.place(1.5), 1);
-  const Axis linear = make_axis(Scale::linear, Direction::vertical, 100, {1, 2}, {-5, 9});
+  const Axis linear = make_axis(false, {100, true}, {1, 2}, {-5, 9});
   EXPECT_GT(*linear.place(-5), 0);
   EXPECT_LT(*linear.place(9), 1);
 }
@@ -177,4 +175,4 @@ TEST(FigureAxis, WritesDecimals) {
 }
 
 }  // namespace
-}  // namespace largo::svg
+}  // namespace largo::report

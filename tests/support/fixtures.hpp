@@ -56,7 +56,7 @@ inline std::string contents(const std::filesystem::path& path) {
 inline bool run_python(const TemporaryDirectory& directory, const std::string& script) {
   put(directory / "script.py", script);
   const std::string command =
-      "cd '" + (directory / "").string() + "' && " LARGO_PYTHON " script.py >/dev/null 2>&1";
+      "cd '" + (directory / "").string() + "' && " LARGO_PYTHON " script.py >/dev/null";
   return std::system(command.c_str()) == 0;
 }
 

@@ -1,27 +1,29 @@
-// An axis: which values it shows, where each has its place, and which are marked.
+// An axis of a figure: which values it shows, where each has its place, and which are marked.
 #pragma once
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
-namespace largo::svg {
+namespace largo::report {
 
 /// The least and the greatest of the values included; nothing included: lowest > highest.
 struct Extent {
   double lowest = std::numeric_limits<double>::infinity();
   double highest = -std::numeric_limits<double>::infinity();
 
-  void include(double value);
   bool empty() const { return lowest > highest; }
+  void include(double value) {
+    lowest = std::min(lowest, value);
+    highest = std::max(highest, value);
+  }
 };
 
 /// What is written at a tick: 0.02, or 10 with the raised exponent −2.
 struct TickLabel {
   std::string text, power;
-
-  double width() const;
 };
 
 struct Tick {
@@ -29,12 +31,9 @@ struct Tick {
   TickLabel label;
 };
 
-enum class Scale { linear, log };
-enum class Direction { horizontal, vertical };
-
 struct Axis {
-  Scale scale = Scale::linear;
-  int unit = 0;                ///< linear: places are of value / 10^unit, and so are the labels
+  bool log = false;
+  int unit = 0;                ///< labels are of value / 10^unit
   double first = 0, last = 1;  ///< the ends: log10 of the value, or the value / 10^unit
   std::vector<Tick> ticks;     ///< from first to last, their labels do not touch
   std::vector<double> minor;   ///< places of the small ticks, without those of `ticks`
@@ -47,17 +46,22 @@ struct Axis {
   double clamped_place(double value) const;
 };
 
-/// An axis of this length in points that shows all values, a little room beside them, and the bands as far as
-/// they do not stretch it: on a logarithmic axis by a decade or a quarter of the values' decades. Values that
-/// agree to 1e-4 are shown as one. Only values that have a place may be included in the extents; no values: 1
-/// to 10.
+/// How much room the labels of an axis have.
+struct AxisRoom {
+  double length = 0;  ///< of the axis, in points
+  bool vertical = false;
+};
+
+/// An axis that shows all values, a little room beside them, and the bands as far as they do not stretch it:
+/// on a logarithmic axis by a decade or a quarter of the values' decades. Values that agree to 1e-4 are shown
+/// as one. Only values that have a place may be included in the extents; no values: 1 to 10.
 ///
 /// Ticks: whole decades in steps of 1, 2, 3, 5, 10, 20, 50, 100, 200; where there are not two of them 1, 2, 5
 /// or 1, 3 times powers of ten; where there are not three of those, as on a linear axis: steps of 1, 2 or 5
 /// times a power of ten.
-Axis make_axis(Scale scale, Direction direction, double length, const Extent& values, const Extent& bands);
+Axis make_axis(bool log, const AxisRoom& room, const Extent& values, const Extent& bands = {});
 
 /// n 10^exponent in decimal, exactly, without an exponent: decimal(-25, -3) is −0.025.
 std::string decimal(long long n, int exponent);
 
-}  // namespace largo::svg
+}  // namespace largo::report

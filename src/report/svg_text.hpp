@@ -1,30 +1,25 @@
-// The pieces of an SVG that know nothing of curves: escaped text, short numbers, boxes, estimated widths.
+// The pieces of an SVG that know nothing of curves: places, short numbers, text and its estimated width.
 #pragma once
 
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace largo::svg {
+namespace largo::report {
 
 // All lengths are in points, 72 to an inch. The sizes are those of a 6.5 inch figure beside 10 point text.
 inline constexpr double kTitleSize = 8;
 inline constexpr double kLabelSize = 7.5;
-inline constexpr double kTickSize = 6.5;
-inline constexpr double kLegendSize = 6.5;
+inline constexpr double kTickSize = 6.5;  ///< also of legends
 inline constexpr double kNoteSize = 6;
 inline constexpr double kLineHeight = 1.25;  ///< of the text's size
-inline constexpr double kPowerSize = 0.72;   ///< of a raised exponent, relative to the text's size
+inline constexpr double kCapHeight =
+    0.73;  ///< of the text's size: from the base line to the top of a capital
 inline constexpr std::string_view kInk = "#262626";
 
 struct Point {
   double x = 0, y = 0;
 };
-
-double distance(Point a, Point b);
-
-/// a at t = 0, b at t = 1.
-Point between(Point a, Point b, double t);
 
 /// y grows downwards, as in SVG: top < bottom.
 struct Box {
@@ -32,13 +27,6 @@ struct Box {
 
   double width() const { return right - left; }
   double height() const { return bottom - top; }
-  bool contains(const Box& b) const {
-    return b.left >= left && b.right <= right && b.top >= top && b.bottom <= bottom;
-  }
-  bool overlaps(const Box& b) const {
-    return b.left < right && b.right > left && b.top < bottom && b.bottom > top;
-  }
-  Box grown(double by) const { return {left - by, top - by, right + by, bottom + by}; }
 };
 
 /// Fit for XML text and attributes: & < > " ' replaced; U+FFFD for what is not UTF-8 or not allowed in
@@ -71,4 +59,9 @@ void add_text(std::string& out, Point at, const TextStyle& style, std::string_vi
 /// The lines one below another, the first at `at`; upwards text runs from left to right.
 void add_lines(std::string& out, Point at, const TextStyle& style, const std::vector<std::string>& lines);
 
-}  // namespace largo::svg
+double lines_height(const std::vector<std::string>& lines, double size);
+
+/// The width of add_text's line.
+double text_width(std::string_view text, std::string_view power, double size);
+
+}  // namespace largo::report

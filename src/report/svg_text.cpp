@@ -1,16 +1,16 @@
-#include "report/figure_svg.hpp"
+#include "report/svg_text.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <iterator>
 
 #include <fmt/format.h>
 
-namespace largo::svg {
+namespace largo::report {
 namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
+constexpr double kPowerSize = 0.72;  // of a raised exponent, relative to the text's size
 
 struct Character {
   char32_t code = kReplacement;
@@ -34,36 +34,20 @@ Character decode(std::string_view text) {
   return {code, size};
 }
 
-bool allowed_in_xml(char32_t code) { return code >= 0x20 && code != 0xfffe && code != 0xffff; }
-
 // Of an em. Groups of letters are enough: the sum over a label is within a few per cent.
 double character_width(char32_t code) {
   const auto among = [&](std::string_view group) {
     return code < 0x80 && group.find(static_cast<char>(code)) != std::string_view::npos;
   };
-  if (among("ijl'|")) return 0.29;
-  if (among(" .,:;!()[]/\\ftrI-")) return 0.38;
-  if (among("mwMW%@")) return 0.93;
-  if (among("+<=>~#&OQGDHNU")) return 0.8;
-  if (code >= 'A' && code <= 'Z') return 0.67;
-  if (code < 0x80) return 0.63;
-  if (code >= 0x300 && code < 0x370) return 0;  // combining
-  if (code == 0xb2 || code == 0xb3 || code == 0xb9 || (code >= 0x2070 && code < 0x209d))
-    return 0.42;                                     // raised
-  if (code >= 0x2190 && code < 0x2300) return 0.85;  // mathematics
-  if (code >= 0x1100) return code >= 0x2e80 ? 1.0 : 0.7;
+  if (among("ijl'| .,:;!()[]/\\ftrI-")) return 0.36;
+  if (among("mwMW%@+<=>~#&OQGDHNU")) return 0.84;
+  if (code >= 0x300 && code < 0x370) return 0;                      // combining
+  if (code >= 0x2190) return code >= 0x2e80 ? 1.0 : 0.85;           // mathematics; ideographs
+  if (code >= 0x2070 || code == 0xb2 || code == 0xb3) return 0.42;  // raised and lowered digits
   return 0.65;
 }
 
-std::string_view name(Anchor anchor) {
-  return anchor == Anchor::start ? "start" : anchor == Anchor::middle ? "middle" : "end";
-}
-
 }  // namespace
-
-double distance(Point a, Point b) { return std::sqrt((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)); }
-
-Point between(Point a, Point b, double t) { return {a.x + t * (b.x - a.x), a.y + t * (b.y - a.y)}; }
 
 std::string escaped(std::string_view text) {
   std::string out;
@@ -71,30 +55,16 @@ std::string escaped(std::string_view text) {
     const Character c = decode(text);
     const std::string_view bytes = text.substr(0, c.bytes);
     text.remove_prefix(c.bytes);
-    switch (c.code) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      case '\n':
-      case '\r':
-      case '\t':
-        out += ' ';
-        break;
-      default:
-        // A replacement that stands for a broken byte and one that was in the text are written alike.
-        out += allowed_in_xml(c.code) && c.code != kReplacement ? bytes : std::string_view("\xef\xbf\xbd");
+    constexpr std::string_view kSpecial = "&<>\"'";
+    constexpr std::string_view kNames[] = {"&amp;", "&lt;", "&gt;", "&quot;", "&#39;"};
+    if (const std::size_t i = kSpecial.find(bytes); i != std::string_view::npos) {
+      out += kNames[i];
+    } else if (c.code == '\n' || c.code == '\r' || c.code == '\t') {
+      out += ' ';
+    } else {
+      // A replacement that stands for a broken byte and one that was in the text are written alike.
+      const bool allowed = c.code >= 0x20 && c.code != 0xfffe && c.code != 0xffff && c.code != kReplacement;
+      out += allowed ? bytes : std::string_view("\xef\xbf\xbd");
     }
   }
   return out;
@@ -117,6 +87,10 @@ double text_width(std::string_view text, double size) {
   return width * size;
 }
 
+double text_width(std::string_view text, std::string_view power, double size) {
+  return text_width(text, size) + text_width(power, kPowerSize * size);
+}
+
 std::vector<std::string> wrapped(std::string_view text, double size, double width) {
   std::vector<std::string> lines;
   while (!text.empty()) {
@@ -136,21 +110,17 @@ std::vector<std::string> wrapped(std::string_view text, double size, double widt
 
 void add_text(std::string& out, Point at, const TextStyle& style, std::string_view text,
               std::string_view power) {
-  const double width = text_width(text, style.size) + text_width(power, kPowerSize * style.size);
+  constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
+  const double width = text_width(text, power, style.size);
   const double size = width > style.widest ? style.size * std::max(0.6, style.widest / width) : style.size;
-  auto sink = std::back_inserter(out);
-  if (style.upwards) {
-    fmt::format_to(sink, "<text transform=\"translate({} {}) rotate(-90)\"", number(at.x), number(at.y));
-  } else {
-    fmt::format_to(sink, R"(<text x="{}" y="{}")", number(at.x), number(at.y));
-  }
-  fmt::format_to(sink, R"( font-size="{}")", number(size));
-  if (style.anchor != Anchor::start) fmt::format_to(sink, R"( text-anchor="{}")", name(style.anchor));
-  if (style.color != kInk) fmt::format_to(sink, R"( fill="{}")", style.color);
-  fmt::format_to(sink, ">{}", escaped(text));
+  const auto place =
+      style.upwards ? fmt::format("transform=\"translate({} {}) rotate(-90)\"", number(at.x), number(at.y))
+                    : fmt::format("x=\"{}\" y=\"{}\"", number(at.x), number(at.y));
+  fmt::format_to(std::back_inserter(out), R"(<text {} font-size="{}" text-anchor="{}" fill="{}">{})", place,
+                 number(size), kAnchors[static_cast<std::size_t>(style.anchor)], style.color, escaped(text));
   if (!power.empty()) {
-    fmt::format_to(sink, R"(<tspan dy="{}" font-size="{}">{}</tspan>)", number(-0.4 * size),
-                   number(kPowerSize * size), escaped(power));
+    fmt::format_to(std::back_inserter(out), R"(<tspan dy="{}" font-size="{}">{}</tspan>)",
+                   number(-0.4 * size), number(kPowerSize * size), escaped(power));
   }
   out += "</text>\n";
 }
@@ -162,4 +132,8 @@ void add_lines(std::string& out, Point at, const TextStyle& style, const std::ve
   }
 }
 
-}  // namespace largo::svg
+double lines_height(const std::vector<std::string>& lines, double size) {
+  return size * kLineHeight * static_cast<double>(lines.size());
+}
+
+}  // namespace largo::report
