@@ -2,7 +2,7 @@
 //
 // Everything here is made of operations that IEEE 754 rounds correctly on both, each written out: a b + c is
 // two roundings (--fmad=false, -ffp-contract=off), fused(a, b, c) is one. The functions are the scalar twins
-// of src/numerics/simd_exp_log-inl.hpp, and tests/cuda compares them with those bit for bit, without a GPU
+// of src/numerics/simd_math-inl.hpp, and tests/cuda compares them with those bit for bit, without a GPU
 // too.
 #pragma once
 

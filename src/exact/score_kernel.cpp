@@ -11,11 +11,8 @@
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using D = hn::CappedTag<double, kNodesAtOnce>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
@@ -172,8 +169,7 @@ double Complement(const KernelNodes& nodes, const double* HWY_RESTRICT weight,
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -9,11 +9,8 @@
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 // e^{r(x)} Σ c_k T_k(x) for all fields, by Clenshaw's recurrence. The same bits at every level.
 void EvaluatePanel(const double* HWY_RESTRICT coefficients, double x, double* HWY_RESTRICT fields) {
@@ -42,8 +39,7 @@ void EvaluatePanel(const double* HWY_RESTRICT coefficients, double x, double* HW
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

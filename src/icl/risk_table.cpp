@@ -8,6 +8,7 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/simd-inl.hpp"
 
 #ifndef LARGO_RISK_TABLE_GRID
 #define LARGO_RISK_TABLE_GRID
@@ -22,15 +23,10 @@ constexpr double kRound = 0x1p52;      // adding it leaves an integer in the low
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, 4>;
-using V = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
+using namespace four;
 
 // The four numbers of kLanes knots, a vector for each kind.
 HWY_INLINE void Gather(const double* const (&knots)[kLanes], V (&kinds)[4]) {
@@ -105,8 +101,7 @@ double Evaluate(const RiskTable::Knot* HWY_RESTRICT table, const double* HWY_RES
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

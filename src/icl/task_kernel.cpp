@@ -8,7 +8,7 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
-#include "numerics/simd_multiply_add-inl.hpp"
+#include "numerics/simd-inl.hpp"
 
 #ifndef LARGO_TASK_KERNEL_ROWS
 #define LARGO_TASK_KERNEL_ROWS
@@ -44,15 +44,10 @@ struct ParameterView {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, 4>;
-using V = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
+using namespace four;
 constexpr std::size_t kSide = 8;  // partial sums side by side, at every level
 constexpr std::size_t kVectors = kSide / kLanes;
 
@@ -220,8 +215,7 @@ void Slopes(const TaskView& task, const TaskScratch& s, double* HWY_RESTRICT sum
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -14,8 +14,7 @@
 #include "measures/tilt_tiles-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
 
 // Rows of a block copied to scratch start an odd number of cache lines apart: at a power of two they would
@@ -206,8 +205,7 @@ void SegmentDouble(const TiltProblem<double>& problem, std::int64_t begin, std::
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

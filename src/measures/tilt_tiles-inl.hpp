@@ -13,15 +13,11 @@
 #include <limits>
 #include <type_traits>
 
-#include "hwy/highway.h"
 #include "measures/weighted_sums.hpp"
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 // Tiles of accumulators must be unrolled completely to live in registers.
 #undef LARGO_UNROLL
@@ -341,8 +337,7 @@ HWY_NOINLINE void ScaleByProducts(const T* HWY_RESTRICT x, std::int64_t stride, 
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard toggled per target

@@ -19,10 +19,7 @@
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpDifference(D d, V score, V minus_reference) {
@@ -49,8 +46,7 @@ void ExpDifferences(const double* scores, std::size_t count, double reference, d
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -13,10 +13,7 @@
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 // y[i] = f(x[i]); the last, partial vector goes through a padded buffer and the same code, so a value does
 // not depend on its position.
@@ -84,8 +81,7 @@ void SinCosPiDoubles(const double* x, std::size_t count, double* sin, double* co
   Map2(x, count, sin, cos, [](auto d, auto v, auto& s, auto& c) HWY_ATTR { SinCosPi(d, v, s, c); });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -9,18 +9,14 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/simd-inl.hpp"
 #include "prompts/padded_rows.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, 4>;
-using V = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
+using namespace four;
 constexpr std::size_t kPadding = PaddedRows::kPadding;
 constexpr std::size_t kVectors = kPadding / kLanes;
 
@@ -120,8 +116,7 @@ void Spread(const CollapsedSums& c, const double* HWY_RESTRICT e, const double* 
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

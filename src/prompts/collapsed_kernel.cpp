@@ -12,8 +12,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
-#include "numerics/simd_exp_log-inl.hpp"
-#include "prompts/largest-inl.hpp"
+#include "numerics/simd_math-inl.hpp"
 #include "runtime/distribute.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
@@ -29,11 +28,8 @@ struct CollapsedTotals {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using DF = hn::CappedTag<float, kTokensAtOnce>;
 using V = hn::Vec<DF>;
@@ -144,8 +140,7 @@ void AccumulateFixed(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, s
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

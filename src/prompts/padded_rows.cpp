@@ -8,7 +8,7 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
-#include "numerics/simd_multiply_add-inl.hpp"
+#include "numerics/simd-inl.hpp"
 
 #ifndef LARGO_PADDED_ROWS_PRODUCT
 #define LARGO_PADDED_ROWS_PRODUCT
@@ -28,15 +28,10 @@ struct RowProduct {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
 
-namespace hn = hwy::HWY_NAMESPACE;
-
-using D = hn::CappedTag<double, 4>;
-using V = hn::Vec<D>;
-constexpr std::size_t kLanes = hn::MaxLanes(D());
+using namespace four;
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
 // kRows rows and two vectors of columns from (row, column) on stay in registers. Twelve sums, in six rows,
@@ -91,8 +86,7 @@ void AddRows(const double* HWY_RESTRICT rows, std::size_t count, std::size_t wid
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

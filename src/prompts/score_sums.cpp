@@ -12,8 +12,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
-#include "numerics/simd_exp_log-inl.hpp"
-#include "prompts/largest-inl.hpp"
+#include "numerics/simd_math-inl.hpp"
 #include "prompts/token_source.hpp"
 #include "random/float_draws.hpp"
 #include "random/float_normals-inl.hpp"
@@ -28,11 +27,8 @@ enum : std::size_t { kW, kWV, kWVV, kWW, kWWV, kWWVV, kWWW, kScoreSums };
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using DF = hn::CappedTag<float, kTokensAtOnce>;
 using V = hn::Vec<DF>;
@@ -90,8 +86,7 @@ void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, floa
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

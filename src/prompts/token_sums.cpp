@@ -12,8 +12,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
-#include "numerics/simd_exp_log-inl.hpp"
-#include "prompts/largest-inl.hpp"
+#include "numerics/simd_math-inl.hpp"
 
 #ifndef LARGO_TOKEN_SUMS_ONCE
 #define LARGO_TOKEN_SUMS_ONCE
@@ -42,11 +41,8 @@ struct TokenChunk {
 #endif
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 template <typename T>
 using Lanes = hn::CappedTag<T, kPartial<T>>;
@@ -163,8 +159,7 @@ void AddFloats(TokenChunk<float>& chunk) { AddChunk(chunk); }
 void AddDoubles(TokenChunk<double>& chunk) { AddChunk(chunk); }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -10,15 +10,13 @@
 #include "hwy/highway.h"
 
 #include "largo/numerics/simd_level.hpp"
+#include "numerics/simd-inl.hpp"
 #include "numerics/simd_math.hpp"
 #include "random/float_draws.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using DF = hn::CappedTag<float, kTokensAtOnce>;
 using DU = hn::RebindToUnsigned<DF>;
@@ -85,8 +83,7 @@ void Normalise(float* HWY_RESTRICT tokens, std::size_t stride, std::size_t count
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -14,11 +14,8 @@
 #include "random/philox-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 namespace {
-
-namespace hn = hwy::HWY_NAMESPACE;
 
 using D64 = hn::CappedTag<std::uint64_t, kCountersAtOnce>;
 #if HWY_TARGET == HWY_SCALAR
@@ -219,8 +216,7 @@ void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RES
 }
 
 }  // namespace
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

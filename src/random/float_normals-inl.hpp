@@ -10,15 +10,11 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
 #include "numerics/function_constants.hpp"
-#include "numerics/simd_exp_log-inl.hpp"
+#include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 /// yes where the upper bit is set, else no.
 template <class DF, class VU, class VF = hn::Vec<DF>>
@@ -114,8 +110,7 @@ HWY_INLINE void FloatNormals(DF df, const VU (&radius)[kCount], const VU (&angle
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard toggled per target

@@ -12,13 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "hwy/highway.h"
+#include "numerics/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 /// The 64-bit products of the lower halves.
 template <class D, class V = hn::Vec<D>>
@@ -170,8 +167,7 @@ struct PhiloxCounters {
   V x0[kCount], x1[kCount], x2[kCount], x3[kCount];
 };
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard toggled per target

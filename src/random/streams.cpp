@@ -15,10 +15,7 @@
 #include "random/philox-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
-
-namespace hn = hwy::HWY_NAMESPACE;
+namespace largo::HWY_NAMESPACE {
 
 // (m + 1/2) 2^-52, m the upper 52 bits: m as the fraction of a number in [1, 2), minus 1 - 2^-53, exactly.
 template <class DU, class VU = hn::Vec<DU>>
@@ -82,8 +79,7 @@ void NormalPairs(std::uint64_t key, std::uint64_t high, std::uint64_t first, std
   });
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

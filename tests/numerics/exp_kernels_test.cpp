@@ -20,8 +20,7 @@
 #include "numerics/simd_math-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 
 void Exp2Floats(const float* x, std::size_t count, float* y) {
   const hn::CappedTag<float, 2> d;  // any capped tag will do; counts here are even
@@ -37,8 +36,7 @@ void ExpSums(const double* x, const double* tail, std::size_t count, double* y) 
   }
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

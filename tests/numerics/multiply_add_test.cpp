@@ -15,11 +15,10 @@
 #include "hwy/foreach_target.h"
 // After foreach_target.h, as Highway requires.
 #include "hwy/highway.h"
-#include "numerics/simd_multiply_add-inl.hpp"
+#include "numerics/simd-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 
 template <typename T>
 HWY_INLINE void MulAdds(const T* a, const T* b, const T* c, std::size_t count, T* y) {
@@ -37,8 +36,7 @@ void DoubleMulAdds(const double* a, const double* b, const double* c, std::size_
   MulAdds(a, b, c, count, y);
 }
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE

@@ -1,12 +1,14 @@
-// a b + c on Highway vectors, by two rules of rounding. Private: included once per SIMD level through
-// hwy/foreach_target.h.
-#if defined(LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
-#ifdef LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_
-#undef LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_
+// What kernels on Highway vectors begin with: names, a b + c by two rules of rounding, the largest of some
+// numbers. Private: included once per SIMD level through hwy/foreach_target.h, like Highway's own -inl
+// headers.
+#if defined(LARGO_NUMERICS_SIMD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
+#ifdef LARGO_NUMERICS_SIMD_INL_HPP_
+#undef LARGO_NUMERICS_SIMD_INL_HPP_
 #else
-#define LARGO_NUMERICS_SIMD_MULTIPLY_ADD_INL_HPP_
+#define LARGO_NUMERICS_SIMD_INL_HPP_
 #endif
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -14,10 +16,28 @@
 #include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
-namespace largo {
-namespace HWY_NAMESPACE {
+namespace largo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
+
+/// Vectors of at most four doubles, for kernels whose sums are in one order at every level.
+namespace four {
+using D = hn::CappedTag<double, 4>;
+using V = hn::Vec<D>;
+constexpr std::size_t kLanes = hn::MaxLanes(D());
+}  // namespace four
+
+/// The largest of values[0 .. count), aligned, count >= 1.
+template <class D, typename T = hn::TFromD<D>>
+HWY_INLINE T Largest(D d, const T* HWY_RESTRICT values, std::size_t count) {
+  const std::size_t lanes = hn::MaxLanes(d);
+  auto largest = hn::Set(d, values[0]);
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::Load(d, values + i));
+  T result = hn::GetLane(hn::MaxOfLanes(d, largest));
+  for (; i < count; ++i) result = std::max(result, values[i]);
+  return result;
+}
 
 /// a b + c with two roundings: the same at every level.
 struct Separate {
@@ -82,8 +102,7 @@ struct FusedExact {
 #endif
 };
 
-}  // namespace HWY_NAMESPACE
-}  // namespace largo
+}  // namespace largo::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
 #endif  // include guard toggled per target
