@@ -5,7 +5,7 @@
 
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/regression_batches.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/threshold.hpp"

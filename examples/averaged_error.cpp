@@ -3,8 +3,8 @@
 #include <cstdio>
 #include <limits>
 
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/query_average.hpp"
+#include "largo/exact/softmax_moments.hpp"
 
 int main() {
   const int d = 5;

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "largo/concentration/concentration_summary.hpp"
+#include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "output.hpp"
 

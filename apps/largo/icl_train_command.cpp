@@ -12,7 +12,7 @@
 #include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
 #include "input_files.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 #include "output_files.hpp"
 #include "progress.hpp"

@@ -10,7 +10,7 @@
 #include "icl_train_report.hpp"
 #include "icl_train_seeds.hpp"
 #include "largo/report/figure.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 namespace {

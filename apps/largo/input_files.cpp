@@ -5,7 +5,7 @@
 #include <fmt/core.h>
 
 #include "largo/runtime/check.hpp"
-#include "measures/named_files.hpp"
+#include "measures/mixture_file.hpp"
 #include "output_files.hpp"
 
 namespace largo {

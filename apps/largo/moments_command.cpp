@@ -13,7 +13,6 @@
 #include "io/atomic_file.hpp"
 #include "io/csv.hpp"
 #include "io/parse_numbers.hpp"
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
 #include "output.hpp"

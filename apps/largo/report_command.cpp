@@ -17,7 +17,7 @@
 #include "output.hpp"
 #include "output_files.hpp"
 #include "processes.hpp"
-#include "report/page.hpp"
+#include "report/report.hpp"
 #include "report/study_report.hpp"
 #include "signals.hpp"
 

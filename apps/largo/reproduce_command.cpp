@@ -17,8 +17,7 @@
 #include "pdf.hpp"
 #include "processes.hpp"
 #include "progress.hpp"
-#include "report/page.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 #include "report_files.hpp"
 #include "run_facts.hpp"
 

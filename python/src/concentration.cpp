@@ -10,7 +10,6 @@
 #include "arrays.hpp"
 #include "calls.hpp"
 #include "largo/concentration/concentration_grid.hpp"
-#include "largo/concentration/concentration_summary.hpp"
 #include "largo/concentration/error_path.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/concentration/linear_attention.hpp"

@@ -19,7 +19,6 @@
 
 #include "calls.hpp"
 #include "docs.hpp"
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"

@@ -4,7 +4,6 @@
 
 #include <pybind11/pybind11.h>
 
-#include "largo/icl/loss.hpp"
 #include "largo/icl/prompt_task.hpp"
 
 namespace largo::python {

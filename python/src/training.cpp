@@ -13,7 +13,7 @@
 #include "calls.hpp"
 #include "icl_arguments.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "scalars.hpp"

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "largo/runtime/check.hpp"
-#include "largo/training/step_schedules.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
 namespace largo::python {

@@ -6,7 +6,7 @@
 
 #include <fmt/core.h>
 
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 

@@ -8,12 +8,12 @@
 #include <fmt/core.h>
 
 #include "claims/claims.hpp"
-#include "largo/concentration/concentration_summary.hpp"
+#include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "numerics/factor.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 namespace {

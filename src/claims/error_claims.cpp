@@ -8,10 +8,9 @@
 #include "claims/claims.hpp"
 #include "estimation/simulated_errors.hpp"
 #include "largo/concentration/concentration_grid.hpp"
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 namespace {

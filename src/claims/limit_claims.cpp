@@ -12,7 +12,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/threshold.hpp"
 #include "largo/random/streams.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "claims/plain_excess.hpp"
+#include "claims/claims.hpp"
 
 #include <algorithm>
 #include <cmath>

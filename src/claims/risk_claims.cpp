@@ -7,10 +7,9 @@
 #include <fmt/core.h>
 
 #include "claims/claims.hpp"
-#include "claims/plain_excess.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 namespace largo {
 namespace {

@@ -8,12 +8,12 @@
 #include <fmt/core.h>
 
 #include "claims/claims.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/prompt_risk.hpp"
-#include "largo/icl/published_experiment.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/training/gradient_flow.hpp"
 

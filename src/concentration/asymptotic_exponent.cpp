@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "largo/exact/asymptotics.hpp"
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/token_leaf.hpp"

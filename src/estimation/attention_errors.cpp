@@ -9,7 +9,6 @@
 #include "estimation/prompt_errors.hpp"
 #include "estimation/query_proposal.hpp"
 #include "estimation/rare_events.hpp"
-#include "estimation/token_kurtosis.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "prompts/token_source.hpp"

@@ -2,7 +2,12 @@
 // be to come near it.
 #pragma once
 
+#include <algorithm>
+#include <variant>
+#include <vector>
+
 #include "largo/measures/measure.hpp"
+#include "largo/measures/token_leaf.hpp"
 
 namespace largo {
 
@@ -34,5 +39,13 @@ struct LinearLimit {
   double mean = 0;     ///< the same without V
   double entropy = 0;  ///< D(ν_{4a}‖μ): tokens that the variance of these needs, in the sense above
 };
+
+// Laws that are mixtures of Gaussians, by their leaves.
+
+inline bool all_normal(const std::vector<TokenLeaf>& leaves) {
+  return std::all_of(leaves.begin(), leaves.end(), [](const TokenLeaf& leaf) {
+    return std::holds_alternative<NormalTokens>(leaf.base) && !leaf.squared_radius;
+  });
+}
 
 }  // namespace largo

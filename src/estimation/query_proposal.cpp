@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "estimation/normal_leaves.hpp"
+#include "estimation/query_limit.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 #include "numerics/portable_math.hpp"

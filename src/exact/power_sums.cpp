@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "exact/master_formula.hpp"
-#include "largo/exact/domain.hpp"
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

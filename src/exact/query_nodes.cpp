@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "exact/sphere_queries.hpp"
+#include "exact/sphere_law.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 

@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "exact/softmax_panel.hpp"
-#include "largo/exact/asymptotics.hpp"
-#include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "runtime/parallel.hpp"
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "icl/natural_units.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
-#include "icl/standard_coordinates.hpp"
 #include "icl/task_scores.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"

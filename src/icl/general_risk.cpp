@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
+#include "icl/natural_units.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
-#include "icl/standard_coordinates.hpp"
 #include "icl/task_kernel.hpp"
 #include "icl/task_points.hpp"
 #include "largo/runtime/check.hpp"

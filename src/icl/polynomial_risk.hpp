@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "icl/standard_coordinates.hpp"
+#include "icl/natural_units.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/training/risk.hpp"
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <span>
 
+#include "icl/natural_units.hpp"
 #include "icl/risk_table.hpp"
-#include "icl/standard_coordinates.hpp"
 #include "largo/runtime/matrix.hpp"
 #include "runtime/aligned_vector.hpp"
 

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 

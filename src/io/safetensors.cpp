@@ -9,10 +9,8 @@
 
 #include "io/atomic_file.hpp"
 #include "io/bytes.hpp"
-#include "io/half.hpp"
-#include "io/mapped_file.hpp"
+#include "io/csv.hpp"
 #include "io/text.hpp"
-#include "io/write_rows.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

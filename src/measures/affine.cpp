@@ -5,7 +5,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/nesting.hpp"
+#include "measures/mixture_file.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law_parts.hpp"
 #include "numerics/factor.hpp"

@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "largo/runtime/check.hpp"
-#include "measures/blocks.hpp"
-#include "measures/nesting.hpp"
+#include "measures/mixture_file.hpp"
+#include "measures/sampling.hpp"
 
 namespace largo {
 namespace {

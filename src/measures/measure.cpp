@@ -6,7 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "largo/measures/score_law.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/sphere_functions.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {
@@ -192,6 +194,31 @@ RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t l
                tokens.middleRows(first, std::min(kTogether, length - first)));
   });
   return tokens;
+}
+
+double ScoreComponent::log_partition() const {
+  switch (shape) {
+    case ScoreShape::atom:
+      return centre;
+    case ScoreShape::gaussian:
+      return centre + scale * scale / 2;
+    case ScoreShape::bounded:
+      break;
+  }
+  const double untilted = rate != 0 ? sphere_tilt(order, std::abs(rate)).value : 0;
+  return centre + (sphere_tilt(order, std::abs(scale + rate)).value - untilted);
+}
+
+double ScoreComponent::tilted_mean() const {
+  switch (shape) {
+    case ScoreShape::atom:
+      return 0;
+    case ScoreShape::gaussian:
+      return scale;
+    case ScoreShape::bounded:
+      break;
+  }
+  return std::copysign(sphere_tilt(order, std::abs(scale + rate)).derivative, scale + rate);
 }
 
 }  // namespace largo

@@ -8,7 +8,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/nesting.hpp"
+#include "measures/mixture_file.hpp"
 #include "measures/sampling.hpp"
 #include "numerics/log_sum_exp.hpp"
 

@@ -1,5 +1,6 @@
 #include "measures/mixture_file.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -83,6 +84,25 @@ std::vector<MixtureComponent> read_mixture_file(const std::string& file) {
   const std::string text{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   if (!in) fail("law", fmt::format("mixture: '{}' is not a file that can be read", file));
   return parse_mixture(text, file);
+}
+
+Nesting nesting_around(std::string_view function, const std::vector<MeasurePtr>& parts) {
+  Nesting result{0, 0};
+  for (const MeasurePtr& part : parts) {
+    const Nesting inner = part->nesting();
+    result.depth = std::max(result.depth, inner.depth);
+    result.innermost += inner.innermost;
+  }
+  ++result.depth;
+  if (result.depth > kMostNestedLaws) {
+    fail(function, fmt::format("laws are nested more than {} deep: join the weights or the maps into one law",
+                               kMostNestedLaws));
+  }
+  if (result.innermost > kMostInnerLaws) {
+    fail(function, "number of laws in it, nested ones included", result.innermost,
+         fmt::format("at most {:.0f}", kMostInnerLaws));
+  }
+  return result;
 }
 
 }  // namespace largo

@@ -21,7 +21,6 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/mixture_file.hpp"
-#include "measures/named_files.hpp"
 #include "runtime/closest_name.hpp"
 
 namespace largo {

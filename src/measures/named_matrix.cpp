@@ -13,7 +13,7 @@
 #include "io/read_matrix.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/named_files.hpp"
+#include "measures/mixture_file.hpp"
 
 namespace largo {
 namespace {

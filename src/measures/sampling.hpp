@@ -53,4 +53,19 @@ std::vector<double> side_uniforms(const Stream& stream, std::uint64_t first_toke
 std::ptrdiff_t pick(const std::vector<double>& cumulative, double uniform);
 std::vector<double> cumulative_sum(const Vector& probabilities);
 
+// Vectors and matrices of independent parts.
+
+inline Vector stack(const ConstVectorRef& top, const ConstVectorRef& bottom) {
+  Vector both(top.size() + bottom.size());
+  both << top, bottom;
+  return both;
+}
+
+inline Matrix block_diagonal(const ConstMatrixRef& first, const ConstMatrixRef& second) {
+  Matrix both = Matrix::Zero(first.rows() + second.rows(), first.cols() + second.cols());
+  both.topLeftCorner(first.rows(), first.cols()) = first;
+  both.bottomRightCorner(second.rows(), second.cols()) = second;
+  return both;
+}
+
 }  // namespace largo

@@ -1,4 +1,4 @@
-#include "prompts/collapsed_frame.hpp"
+#include "prompts/collapsed_kernel.hpp"
 
 #include <algorithm>
 #include <cmath>

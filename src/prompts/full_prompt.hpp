@@ -8,8 +8,8 @@
 
 #include "largo/measures/measure.hpp"
 #include "largo/measures/token_leaf.hpp"
-#include "prompts/leaf_source.hpp"
 #include "prompts/prompt_engine.hpp"
+#include "prompts/token_source.hpp"
 #include "prompts/token_sums.hpp"
 
 namespace largo {

@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "largo/runtime/matrix.hpp"
-#include "prompts/collapsed_frame.hpp"
+#include "prompts/collapsed_kernel.hpp"
 #include "random/float_draws.hpp"
 
 namespace largo {

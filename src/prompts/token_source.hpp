@@ -6,8 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <variant>
+#include <vector>
 
+#include "largo/measures/coordinate_law.hpp"
+#include "largo/measures/token_leaf.hpp"
 #include "prompts/prompt_layout.hpp"
+#include "prompts/token_transforms.hpp"
 
 namespace largo {
 
@@ -31,5 +37,42 @@ class TokenSource {
   virtual void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
                     T* tokens) = 0;
 };
+
+// The source of tokens of a leaf of a law (largo/measures/token_leaf.hpp).
+
+/// How many lanes the source of this leaf reads.
+std::uint64_t lanes_of(const TokenLeaf& leaf);
+
+/// The tokens r x of a leaf (its scale, map and offset are left to the caller), from lanes first_lane on. In
+/// float32, normals and words come from float_draws.hpp; in float64, and for laws that only sample
+/// themselves, from the streams of streams.hpp.
+template <typename T>
+std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::uint64_t first_lane);
+
+// Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit, a few
+// atoms, an interval or Laplace's law one word, any other law one word through its quantile function.
+
+template <typename T>
+class TokenSource;
+
+/// Two values of probability ½, from one bit.
+struct Coin {
+  float low, high;
+};
+/// Uniform on an interval.
+struct Segment {
+  float centre, half_width;
+};
+struct Quantile {
+  CoordinateLawPtr law;
+};
+using Recipe = std::variant<Coin, Atoms, Segment, TwoSided, Quantile>;
+Recipe recipe_of(const CoordinateLawPtr& law);
+
+/// Lanes for these coordinates: coins first, 64 a lane; then the others, two a lane.
+std::uint64_t coordinate_lanes(const std::vector<CoordinateLawPtr>& coordinates);
+
+std::unique_ptr<TokenSource<float>> make_coordinate_source(const std::vector<CoordinateLawPtr>& coordinates,
+                                                           std::uint64_t first_lane);
 
 }  // namespace largo

@@ -1,4 +1,4 @@
-#include "report/page.hpp"
+#include "report/report.hpp"
 
 #include <stdexcept>
 #include <string_view>

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <thread>
 
-#include "runtime/start_thread.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 

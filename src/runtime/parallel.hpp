@@ -2,15 +2,19 @@
 // one of its own, because tbb::parallel_reduce changes bits from run to run.
 #pragma once
 
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/info.h>
-#include <oneapi/tbb/parallel_for.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/info.h>
+#include <oneapi/tbb/parallel_for.h>
+#include <oneapi/tbb/task_arena.h>
 
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/execution.hpp"
@@ -84,6 +88,19 @@ void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& 
     body(i);
   };
   run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
+}
+
+// Threads where the system may have none left.
+
+/// A thread that runs `work`; InputError with a remedy where the system starts no more of them.
+template <typename Work>
+std::thread start_thread(Work&& work) {
+  try {
+    return std::thread(std::forward<Work>(work));
+  } catch (const std::system_error& error) {
+    fail("largo", "one more thread cannot be started (" + error.code().message() +
+                      "): raise the limit on processes (ulimit -u), or use fewer threads");
+  }
 }
 
 }  // namespace largo

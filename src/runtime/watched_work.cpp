@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "runtime/distribute.hpp"
-#include "runtime/start_thread.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {

@@ -1,4 +1,4 @@
-#include "studies/check_inputs.hpp"
+#include "studies/parameter_values.hpp"
 
 #include <algorithm>
 #include <functional>

@@ -6,6 +6,7 @@
 
 #include <toml++/toml.h>
 
+#include "largo/studies/study.hpp"
 #include "studies/quantity.hpp"
 
 namespace largo {
@@ -30,5 +31,12 @@ std::vector<StudyValue> all_values(const Parameter& parameter, const toml::node&
 /// After --set KEY=: what could stand in the grid, without quotes.
 std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::string& text,
                                        const Place& where);
+
+// Whether the units of a study can be set up at all, before anything is run or written.
+
+/// InputError where no unit has laws, matrices, files and settings that fit each other; nor any of those with
+/// one of the texts in the grid or at the points. (A number outside the domain is the failure of its unit.)
+/// Up to 1000 units are tried for each text, spread over all that have it; mostly the first one will do.
+void check_inputs(const Study& study);
 
 }  // namespace largo

@@ -13,10 +13,9 @@
 
 #include "largo/runtime/check.hpp"
 #include "runtime/parallel.hpp"
-#include "studies/check_inputs.hpp"
+#include "studies/parameter_values.hpp"
 #include "studies/quantity.hpp"
 #include "studies/store.hpp"
-#include "studies/unit_exchange.hpp"
 #include "studies/unit_pool.hpp"
 
 namespace largo {

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "largo/runtime/check.hpp"
-#include "measures/named_files.hpp"
+#include "measures/mixture_file.hpp"
 #include "runtime/sha256.hpp"
 #include "studies/quantity.hpp"
 #include "studies/study_json.hpp"

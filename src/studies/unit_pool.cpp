@@ -7,7 +7,10 @@
 
 #include <fmt/format.h>
 
-#include "runtime/start_thread.hpp"
+#include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
+#include "runtime/parallel.hpp"
+#include "runtime/sha256.hpp"
 
 namespace largo {
 namespace {
@@ -119,6 +122,115 @@ std::vector<FinishedUnit> UnitPool::take() {
 std::int64_t UnitPool::waiting() const {
   const std::lock_guard lock(mutex_);
   return std::ssize(queue_);
+}
+
+namespace {
+
+using Numbers = AlignedVector<double>;
+
+bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
+
+// Everything as doubles, which is what ranks gather; a message letter by letter.
+void append(Numbers& numbers, const std::string& text) {
+  numbers.push_back(static_cast<double>(text.size()));
+  for (const char c : text) numbers.push_back(static_cast<unsigned char>(c));
+}
+
+std::string read_text(const double*& next) {
+  std::string text(static_cast<std::size_t>(*next++), ' ');
+  for (char& c : text) c = static_cast<char>(static_cast<unsigned char>(*next++));
+  return text;
+}
+
+void append(Numbers& numbers, const FinishedUnit& unit) {
+  numbers.push_back(static_cast<double>(unit.unit));
+  numbers.push_back(unit.seconds);
+  append(numbers, unit.failure);
+  append(numbers, unit.warning);
+  for (const UnitResult& result : unit.results) {
+    numbers.insert(numbers.end(), {result.value, result.error, result.given ? 1.0 : 0.0});
+  }
+}
+
+FinishedUnit read_unit(const double*& next, std::size_t names) {
+  FinishedUnit unit;
+  unit.unit = static_cast<std::int64_t>(*next++);
+  unit.seconds = *next++;
+  unit.failure = read_text(next);
+  unit.warning = read_text(next);
+  if (!unit.failure.empty()) return unit;
+  unit.results.resize(names);
+  for (UnitResult& result : unit.results) {
+    result.value = next[0];
+    result.error = next[1];
+    result.given = next[2] != 0;
+    next += 3;
+  }
+  return unit;
+}
+
+}  // namespace
+
+std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execution& execution) {
+  std::vector<UnitReport> reports;
+  if (alone(execution)) {
+    reports.push_back(std::move(mine));
+    return reports;
+  }
+  Numbers numbers = {mine.stop ? 1.0 : 0.0, static_cast<double>(mine.waiting),
+                     static_cast<double>(mine.threads), static_cast<double>(mine.finished.size())};
+  for (const FinishedUnit& unit : mine.finished) append(numbers, unit);
+  const Numbers all = gather_rows(std::move(numbers), false, execution);
+  const double* next = all.data();
+  for (int rank = 0; rank < execution.ranks->size(); ++rank) {
+    UnitReport report;
+    report.stop = *next++ != 0;
+    report.waiting = static_cast<std::int64_t>(*next++);
+    report.threads = static_cast<int>(*next++);
+    report.finished.resize(static_cast<std::size_t>(*next++));
+    for (FinishedUnit& unit : report.finished) unit = read_unit(next, names);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+void check_same(const Study& study, const Execution& execution) {
+  if (alone(execution)) return;
+  Sha256 hash;
+  for (std::int64_t i = 0; i < study.size(); ++i)
+    hash.add(study.id(i).bytes.data(), study.id(i).bytes.size());
+  const Sha256::Digest digest = hash.finish();
+  const Numbers all = gather_rows(Numbers(digest.begin(), digest.end()), false, execution);
+  for (std::size_t k = digest.size(); k < all.size(); ++k) {
+    if (all[k] != all[k - digest.size()]) {
+      fail("run_study", "the processes have read different studies, or different files that these name");
+    }
+  }
+}
+
+std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution) {
+  if (alone(execution)) return list;
+  Numbers runs;  // first, count: a study that goes on is a few of them
+  if (execution.ranks->rank() == 0) {
+    for (const std::int64_t i : list) {
+      if (!runs.empty() && runs[runs.size() - 2] + runs.back() == static_cast<double>(i)) {
+        ++runs.back();
+      } else {
+        runs.insert(runs.end(), {static_cast<double>(i), 1.0});
+      }
+    }
+  }
+  const Numbers all = gather_rows(std::move(runs), false, execution);
+  list.clear();
+  for (std::size_t k = 0; k < all.size(); k += 2) {
+    const auto first = static_cast<std::int64_t>(all[k]), count = static_cast<std::int64_t>(all[k + 1]);
+    for (std::int64_t i = 0; i < count; ++i) list.push_back(first + i);
+  }
+  return list;
+}
+
+void give_up(const Execution& execution) {
+  if (!alone(execution)) gather_rows({}, true, execution);
 }
 
 }  // namespace largo

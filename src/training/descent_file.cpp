@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include "io/atomic_file.hpp"
-#include "io/mapped_file.hpp"
 #include "io/text.hpp"
 #include "largo/io/safetensors.hpp"
 #include "runtime/sha256.hpp"

@@ -7,7 +7,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
-#include "training/natural_sizes.hpp"
+#include "training/flow_integrator.hpp"
 
 namespace largo {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/exact_errors.hpp"
-#include "largo/exact/asymptotics.hpp"
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "concentration/log_slope.hpp"
+#include "concentration/rows.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

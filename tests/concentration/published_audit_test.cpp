@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "largo/concentration/concentration_summary.hpp"
+#include "largo/concentration/concentration_grid.hpp"
 #include "layers.hpp"
 #include "numerics/factor.hpp"
 

@@ -9,7 +9,7 @@
 
 #include "gpu.hpp"
 #include "icl/training/descent_engine.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/device.hpp"
 

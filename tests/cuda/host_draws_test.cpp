@@ -13,7 +13,6 @@
 #include "numerics/portable_math.hpp"
 #include "prompts/chi_squared.hpp"
 #include "prompts/collapsed_kernel.hpp"
-#include "prompts/coordinate_source.hpp"
 #include "prompts/labels.hpp"
 #include "prompts/linear_prompt.hpp"
 #include "prompts/token_source.hpp"

@@ -11,8 +11,8 @@
 #include "largo/measures/product.hpp"
 #include "largo/runtime/check.hpp"
 #include "prompts/labels.hpp"
-#include "prompts/leaf_source.hpp"
 #include "prompts/score_sums.hpp"
+#include "prompts/token_source.hpp"
 #include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 

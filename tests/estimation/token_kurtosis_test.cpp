@@ -1,4 +1,4 @@
-#include "estimation/token_kurtosis.hpp"
+#include "estimation/rare_events.hpp"
 
 #include <gtest/gtest.h>
 

@@ -6,7 +6,6 @@
 #include <limits>
 #include <numbers>
 
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
 #include "support/random_matrices.hpp"

@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"

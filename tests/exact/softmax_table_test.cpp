@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "largo/exact/asymptotics.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/io/npy.hpp"
 #include "largo/numerics/simd_level.hpp"

@@ -1,4 +1,4 @@
-#include "exact/sphere_queries.hpp"
+#include "exact/sphere_law.hpp"
 
 #include <gtest/gtest.h>
 

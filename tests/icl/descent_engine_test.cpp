@@ -5,7 +5,7 @@
 
 #include "icl/same_runs.hpp"
 #include "largo/icl/regression_maps.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"
 

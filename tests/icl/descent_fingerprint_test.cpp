@@ -1,4 +1,4 @@
-#include "icl/training/fingerprint.hpp"
+#include "icl/training/run_exchange.hpp"
 
 #include <gtest/gtest.h>
 

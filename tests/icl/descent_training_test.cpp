@@ -10,7 +10,7 @@
 
 #include "icl/round_flow.hpp"
 #include "icl/same_runs.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

@@ -7,9 +7,9 @@
 
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/invariant_set.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/regression_maps.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "icl/regression_settings.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo {
 namespace {

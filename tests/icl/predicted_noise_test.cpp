@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "icl/round_flow.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 namespace largo {
 namespace {

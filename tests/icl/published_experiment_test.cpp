@@ -1,4 +1,4 @@
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 
 #include <gtest/gtest.h>
 

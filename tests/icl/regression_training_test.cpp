@@ -1,5 +1,5 @@
 // Flows of train() against flows of two or four numbers.
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 #include <gtest/gtest.h>
 

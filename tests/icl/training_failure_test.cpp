@@ -5,8 +5,8 @@
 #include <filesystem>
 #include <string>
 
-#include "largo/icl/published_experiment.hpp"
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/named_problem.hpp"
+#include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

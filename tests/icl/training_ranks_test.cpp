@@ -13,7 +13,7 @@
 #include "icl/same_runs.hpp"
 #include "icl/training/descent_engine.hpp"
 #include "icl/training/training_state.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "icl/same_runs.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {

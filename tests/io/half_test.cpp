@@ -1,5 +1,5 @@
 // Every 16-bit pattern against the definition of the format, (-1)^s * (implicit bit . fraction) * 2^e.
-#include "io/half.hpp"
+#include "io/bytes.hpp"
 
 #include <cmath>
 

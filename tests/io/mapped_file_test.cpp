@@ -1,4 +1,4 @@
-#include "io/mapped_file.hpp"
+#include "io/atomic_file.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

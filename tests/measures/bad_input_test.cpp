@@ -16,7 +16,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
-#include "measures/nesting.hpp"
+#include "measures/mixture_file.hpp"
 
 namespace largo {
 namespace {

@@ -8,7 +8,7 @@
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/named_files.hpp"
+#include "measures/mixture_file.hpp"
 
 namespace largo {
 namespace {

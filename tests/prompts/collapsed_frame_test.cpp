@@ -1,5 +1,5 @@
 // The directions that scores and values see, against Eigen, and what is spread across them.
-#include "prompts/collapsed_frame.hpp"
+#include "prompts/collapsed_kernel.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "report/shown_number.hpp"
+#include "report/report.hpp"
 
 #include <limits>
 

@@ -1,5 +1,5 @@
 // Mistakes in texts are found before a store is made, wherever in the study they are.
-#include "studies/check_inputs.hpp"
+#include "studies/parameter_values.hpp"
 
 #include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"

@@ -1,4 +1,4 @@
-#include "largo/training/step_schedules.hpp"
+#include "largo/training/stochastic_descent.hpp"
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,6 @@
 #include <vector>
 
 #include "largo/attention/attention.hpp"
-#include "largo/icl/loss.hpp"
 #include "largo/icl/prompt_task.hpp"
 #include "largo/training/risk.hpp"
 

@@ -5,8 +5,8 @@
 
 #include <fmt/core.h>
 
-#include "icl/training/fingerprint.hpp"
 #include "icl/training/plan_parts.hpp"
+#include "icl/training/run_exchange.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"

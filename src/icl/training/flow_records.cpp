@@ -1,4 +1,4 @@
-#include "icl/training/flow_records.hpp"
+#include "icl/training/flow_runs.hpp"
 
 #include <algorithm>
 #include <cmath>

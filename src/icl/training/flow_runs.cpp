@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "icl/training/comparison.hpp"
-#include "icl/training/flow_records.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"

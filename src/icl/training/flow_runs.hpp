@@ -22,4 +22,10 @@ LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
                      const Execution& execution);
 
+// What is known of the risk along the path of a flow, and at its end.
+
+/// Fills in final_risk and record_error of a flow, and where the flow was over nodes the risks and gradients
+/// of its records: see TrainingRun.
+void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution);
+
 }  // namespace largo

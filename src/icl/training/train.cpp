@@ -1,4 +1,4 @@
-#include "largo/icl/training/train.hpp"
+#include "largo/icl/training/training_plan.hpp"
 
 #include <algorithm>
 #include <atomic>

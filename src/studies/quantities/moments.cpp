@@ -1,5 +1,4 @@
 // Statistics of softmax attention over L Gaussian tokens whose scores have standard deviation s.
-#include "largo/exact/domain.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "studies/quantity.hpp"
 

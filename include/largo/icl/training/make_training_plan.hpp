@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "largo/icl/invariant_set.hpp"
-#include "largo/icl/published_experiment.hpp"
+#include "largo/icl/named_problem.hpp"
 #include "largo/icl/training/training_plan.hpp"
 
 namespace largo {

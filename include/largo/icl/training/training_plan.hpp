@@ -14,6 +14,7 @@
 #include "largo/icl/regression_batches.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/numerics/estimate.hpp"
+#include "largo/runtime/execution.hpp"
 #include "largo/training/descent_noise.hpp"
 #include "largo/training/flow_plan.hpp"
 #include "largo/training/stochastic_descent.hpp"
@@ -118,5 +119,15 @@ struct TrainingRun {
 /// The plan of one seed. The seeds of prompts and nodes are larger by `number`, and a random start is that of
 /// the seed.
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
+
+// Training of in-context regression by flows and stochastic descents, from one start, at many lengths.
+
+/// Makes one run for each method, kind of attention, length and seed (for flows on the invariant set, one for
+/// all seeds). Descents run at finite whole lengths only. Runs are independent of each other and share the
+/// threads; those of a seed are bit-identical to the runs of train(plan_of_seed()), with the same
+/// checkpoints. On a device all descents run together. With ranks, each process makes and saves the runs
+/// assigned to it, and all processes get all results. Errors: those of gradient_flow and descend; Stopped
+/// when stopped.
+std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
 
 }  // namespace largo
