@@ -13,7 +13,6 @@
 #include "descent_kernel.hpp"
 #include "descent_sharing.hpp"
 #include "descent_staging.hpp"
-#include "icl/training/plan_parts.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 #include "prompts/prompt_layout.hpp"

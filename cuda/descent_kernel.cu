@@ -1,7 +1,7 @@
 // Stochastic descent with whole runs inside one kernel: a cluster of blocks of threads draws the prompts of a
 // batch, eight threads or more to each, sums their gradients and moves the parameters, step after step.
 //
-// Every number is made by the operations of the CPU's code, in its order (src/prompts/regression_batch.cpp
+// Every number is made by the operations of the CPU's code, in its order (src/prompts/regression_gradient.cpp
 // and src/training/stochastic_descent.cpp), so runs have its bits: partial sums over tokens by lane and
 // chunk, gradients over blocks of eight prompts, and these one after the other.
 #include "descent_kernel.hpp"

@@ -1,5 +1,5 @@
 // A prompt of a batch: its task, query and tokens drawn, its gradient left in shared memory, as
-// src/prompts/regression_batch.cpp has them.
+// src/prompts/regression_gradient.cpp has them.
 #pragma once
 
 #include "collapsed_prompt.cuh"

@@ -1,5 +1,5 @@
 // A step of a descent: the gradients of all prompts summed in order, and the parameters moved, as
-// src/prompts/regression_batch.cpp and src/training/stochastic_descent.cpp have it.
+// src/prompts/regression_gradient.cpp and src/training/stochastic_descent.cpp have it.
 #pragma once
 
 #include "descent_prompt.cuh"

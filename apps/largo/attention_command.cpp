@@ -10,7 +10,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "input_files.hpp"
+#include "files.hpp"
 #include "io/csv.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/attention/attention.hpp"

@@ -11,14 +11,13 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "concentration_report.hpp"
-#include "input_files.hpp"
+#include "files.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
-#include "output_files.hpp"
 #include "progress.hpp"
 
 namespace largo {

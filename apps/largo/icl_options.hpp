@@ -1,10 +1,15 @@
-// The options that describe the task of in-context regression, shared by the commands of largo icl.
+// The options that describe the task of in-context regression and where training starts, shared by the
+// commands of largo icl.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
 
 #include "command.hpp"
+#include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "output.hpp"
 
@@ -28,5 +33,17 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
 void add_icl_risk_command(CLI::App& icl);
 void add_icl_train_command(CLI::App& icl);
 void add_icl_threshold_command(CLI::App& icl);
+
+// --alpha and --theta: where training starts.
+
+struct StartOptions {
+  std::optional<double> alpha;  ///< none means half of the largest admissible one
+  std::string theta = "identity";
+
+  bool given() const { return alpha.has_value() || theta != "identity"; }
+  InvariantPoint read(const RegressionProblem& problem) const;
+};
+
+void add_start_options(CLI::App& command, StartOptions& options);
 
 }  // namespace largo

@@ -5,7 +5,6 @@
 
 #include "arguments.hpp"
 #include "icl_options.hpp"
-#include "icl_start.hpp"
 #include "largo/icl/threshold.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/runtime/check.hpp"

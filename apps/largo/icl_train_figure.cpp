@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "icl_train_plan.hpp"
 #include "icl_train_report.hpp"
-#include "icl_train_seeds.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
+#include "largo/icl/training/seed_summary.hpp"
 #include "largo/report/figure.hpp"
 #include "report/report.hpp"
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <fmt/core.h>
 
-#include "icl_train_seeds.hpp"
+#include "largo/icl/training/seed_summary.hpp"
 
 namespace largo {
 namespace {
@@ -53,13 +56,26 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
   return json;
 }
 
+Json over_json(const OverSeeds& over) {
+  Json json{{"mean", over.mean}};
+  if (over.deviation) json["standard_deviation"] = *over.deviation;
+  if (over.error) json["standard_error"] = *over.error;
+  return json;
+}
+
+Json summary_json(const SeedSummary& summary) {
+  Json json{
+      {"L", number_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
+  if (summary.final_risk) json["final_risk"] = over_json(*summary.final_risk);
+  if (summary.flow_risk) json["flow_risk"] = *summary.flow_risk;
+  if (summary.excess) json["excess"] = over_json(*summary.excess);
+  if (summary.predicted_excess) json["predicted_excess"] = *summary.predicted_excess;
+  return json;
+}
+
 }  // namespace
 
 std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("{:.15g}", L); }
-
-const char* name_of(AttentionKind attention) {
-  return attention == AttentionKind::softmax ? "softmax" : "linear";
-}
 
 const char* name_of(TrainingMethod method) { return method == TrainingMethod::flow ? "flow" : "sgd"; }
 
@@ -68,7 +84,7 @@ Json to_json(const TrainReport& report) {
   json["runs"] = Json::array();
   for (const TrainingRun& run : report.runs) json["runs"].push_back(run_json(report, run));
   for (const SeedSummary& one : summarise_seeds(report.runs)) {
-    if (one.count > 0) json["seeds"].push_back(to_json(one));  // a flow alone has no summary
+    if (one.count > 0) json["seeds"].push_back(summary_json(one));  // a flow alone has no summary
   }
   json["null"] = {{"value", report.null_risk}};
   if (!report.warnings.empty()) json["warnings"] = report.warnings;
@@ -92,6 +108,46 @@ std::string to_csv(const TrainReport& report) {
 }
 
 namespace {
+
+// Prints a line for each reason, with the lengths that it applies to.
+void print_reasons(const std::vector<SeedSummary>& summaries) {
+  std::vector<std::pair<std::string, std::string>> reasons;
+  for (const SeedSummary& one : summaries) {
+    if (one.no_prediction.empty()) continue;
+    const std::string where = fmt::format("{} ({})", length_text(one.L), name_of(one.attention));
+    const auto known = std::find_if(reasons.begin(), reasons.end(),
+                                    [&](const auto& reason) { return reason.first == one.no_prediction; });
+    if (known == reasons.end()) {
+      reasons.emplace_back(one.no_prediction, where);
+    } else {
+      known->second += fmt::format(", {}", where);
+    }
+  }
+  for (const auto& [reason, where] : reasons) fmt::print("no prediction at L = {}: {}\n", where, reason);
+}
+
+// Prints a header, a line for each summary, and why predictions are missing.
+void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
+  const auto shown = [](const std::optional<double>& value, const char* format) {
+    return value ? fmt::format(fmt::runtime(format), *value) : std::string();
+  };
+  fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", "L", "attention", "seeds",
+             "mean risk", "error", "deviation", "flow", "excess", "error", "predicted");
+  for (const SeedSummary& one : summaries) {
+    const OverSeeds risk = one.final_risk.value_or(OverSeeds()), excess = one.excess.value_or(OverSeeds());
+    fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", length_text(one.L),
+               name_of(one.attention), one.count > 0 ? fmt::format("{}", one.count) : "",
+               one.final_risk ? fmt::format("{:.8g}", shown_risk(risk.mean, null_risk)) : "",
+               shown(risk.error, "{:.1e}"), shown(risk.deviation, "{:.1e}"),
+               one.flow_risk ? fmt::format("{:.8g}", shown_risk(*one.flow_risk, null_risk)) : "",
+               one.excess ? fmt::format("{:+.2e}", excess.mean) : "", shown(excess.error, "{:.1e}"),
+               shown(one.predicted_excess, "{:+.2e}"));
+  }
+  fmt::print(
+      "mean risk: mean over seeds after training, with its standard error and the standard deviation of one "
+      "run; excess: risk above the flow's, in the last fifth of the time\n");
+  print_reasons(summaries);
+}
 
 // Prints a line for each run.
 void print_runs(const TrainReport& report) {

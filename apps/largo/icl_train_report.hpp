@@ -17,7 +17,6 @@ struct TrainReport {
 };
 
 std::string length_text(double L);
-const char* name_of(AttentionKind attention);
 const char* name_of(TrainingMethod method);
 
 Json to_json(const TrainReport& report);

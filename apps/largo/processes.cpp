@@ -9,7 +9,7 @@
 
 #include <fmt/core.h>
 
-#include "shortened_line.hpp"
+#include "usage.hpp"
 
 #ifdef LARGO_HAS_MPI
 #include "largo/mpi/mpi_session.hpp"

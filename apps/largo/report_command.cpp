@@ -11,11 +11,11 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "files.hpp"
 #include "io/atomic_file.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
-#include "output_files.hpp"
 #include "processes.hpp"
 #include "report/report.hpp"
 #include "report/study_report.hpp"

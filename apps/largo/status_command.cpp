@@ -8,7 +8,7 @@
 #include "command.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
-#include "shortened_line.hpp"
+#include "usage.hpp"
 
 namespace largo {
 namespace {

@@ -1,8 +1,9 @@
-// What was wrong with a command line, in one line.
+// What was wrong with a command line, in one line that fits a terminal.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include <CLI/CLI.hpp>
 
@@ -17,5 +18,10 @@ std::optional<std::string> wrong_word(const CLI::App& app);
 
 /// A message about what CLI11 refused: the option or argument, what is accepted, and which help says more.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+/// The text on one line. Control characters become \n or \x1b, and bytes that are not UTF-8 become \xff.
+/// Words of more than 100 bytes keep the first 60 and the last 20, with … between them. The whole is
+/// shortened in the same way to at most 1000 bytes.
+std::string shortened_line(std::string_view text);
 
 }  // namespace largo

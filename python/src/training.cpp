@@ -59,7 +59,7 @@ void add_path(py::dict& dict, const TrainingRun& run) {
 }
 
 py::dict to_dict(const TrainingRun& run) {
-  py::dict dict("L"_a = run.L, "attention"_a = run.attention == AttentionKind::softmax ? "softmax" : "linear",
+  py::dict dict("L"_a = run.L, "attention"_a = name_of(run.attention),
                 "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd", "seed"_a = run.seed,
                 "final_risk"_a = run.final_risk.value, "risk_error"_a = run.final_risk.error,
                 "stationary"_a = run.stationary, "flat"_a = run.flat, "steps"_a = run.steps);

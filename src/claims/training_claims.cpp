@@ -80,7 +80,7 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
   Panel panel{.title = title, .x_label = "prompt length L", .y_label = "risk after training"};
   int color = 0;
   for (const AttentionKind attention : {AttentionKind::softmax, AttentionKind::linear}) {
-    const char* name = attention == AttentionKind::softmax ? "softmax" : "linear";
+    const char* name = name_of(attention);
     Curve flow{.label = fmt::format("{}, flow", name), .color = color},
         descent{.label = fmt::format("{}, descent", name), .style = Curve::Style::points, .color = color};
     for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::flow)) {
@@ -173,7 +173,7 @@ ReportSection published_claim(const ClaimOptions& options) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
         std::vector<ReportCell> row{name,
-                                    attention == AttentionKind::softmax ? "softmax" : "linear",
+                                    name_of(attention),
                                     number_json(flow->L),
                                     flow->final_risk.value,
                                     nullptr,

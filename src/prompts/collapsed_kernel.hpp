@@ -2,7 +2,7 @@
 //
 // In whitened coordinates x_i ~ N(0, I) the scores see g_i = <x_i, e> alone, and the values v_i = α g_i + β
 // h_i one more coordinate, h_i = <x_i, f> with f ⊥ e. What else the output and its gradients depend on is
-// Gaussian given these, and is drawn once per prompt (regression_batch.cpp). So a token costs two normals and
+// Gaussian given these, and is drawn once per prompt (regression_gradient.cpp). So a token costs two normals and
 // one exponential, whatever d is.
 #pragma once
 

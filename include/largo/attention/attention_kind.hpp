@@ -7,4 +7,8 @@ namespace largo {
 
 enum class AttentionKind : std::uint8_t { softmax, linear };
 
+constexpr const char* name_of(AttentionKind attention) {
+  return attention == AttentionKind::softmax ? "softmax" : "linear";
+}
+
 }  // namespace largo

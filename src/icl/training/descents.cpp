@@ -18,10 +18,6 @@ namespace {
 constexpr const char* kName = "train";
 constexpr std::int64_t kCheckpoints = 50;  // in a run
 
-const char* name_of(AttentionKind attention) {
-  return attention == AttentionKind::softmax ? "softmax" : "linear";
-}
-
 DescentOptions descent_options(const TrainingPlan& plan, const Execution& execution) {
   DescentOptions options = plan.descent;
   options.execution.stop = execution.stop;

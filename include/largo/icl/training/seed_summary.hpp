@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "largo/icl/training/training_plan.hpp"
-#include "output.hpp"
 
 namespace largo {
 
@@ -33,10 +32,5 @@ struct SeedSummary {
 
 /// One summary for each length and kind of attention, in the order of the runs.
 std::vector<SeedSummary> summarise_seeds(const std::vector<TrainingRun>& runs);
-
-Json to_json(const SeedSummary& summary);
-
-/// Prints a header, a line for each summary, and why predictions are missing.
-void print_table(const std::vector<SeedSummary>& summaries, double null_risk);
 
 }  // namespace largo

@@ -1,9 +1,21 @@
-// The files that a command writes at its end: --csv and --plot.
+// The files that a command reads, which it must not replace with its results, and those that it writes at its
+// end: --csv and --plot.
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace largo {
+
+/// Laws, and matrices or queries, as the options name them. Some of the names refer to files.
+struct InputNames {
+  std::vector<std::string> laws = {}, matrices = {};
+};
+
+/// Call it before the work. InputError if `file`, the value of `option`, is one of the files that the names
+/// refer to, even under another name. An empty `file` means that none was asked for.
+void check_not_read(const char* command, const char* option, const std::string& file,
+                    const InputNames& inputs);
 
 /// Call it before the work. InputError unless `plot` is a .svg or .pdf file (.pdf only if there are fonts),
 /// the two are different files under any name, and both can be written. An empty name means that no file was
