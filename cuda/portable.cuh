@@ -67,30 +67,22 @@ LARGO_HOST_DEVICE To bits_as(From from) {
 
 LARGO_HOST_DEVICE bool is_finite(double x) { return (bits_as<std::uint64_t>(x) >> 52 & 0x7ff) != 0x7ff; }
 
-/// One of the two chains of Polynomial<Separate>: c[i] + c[i + 2] z + c[i + 4] z² + ..., c = Table::kValues.
-template <typename Table, int i, typename T>
+/// One of the two chains of Polynomial<Separate>: c[i] + c[i + 2] z + c[i + 4] z² + ..., c = C::kPolynomial.
+template <typename C, int i, typename T>
 LARGO_HOST_DEVICE T chain(T z) {
-  constexpr T c = Table::kValues[i];
-  if constexpr (i + 2 >= static_cast<int>(sizeof(Table::kValues) / sizeof(T))) {
+  constexpr T c = C::kPolynomial[i];
+  if constexpr (i + 2 >= static_cast<int>(sizeof(C::kPolynomial) / sizeof(T))) {
     return c;
   } else {
-    return z * chain<Table, i + 2>(z) + c;
+    return z * chain<C, i + 2>(z) + c;
   }
 }
-template <typename Table, typename T>
+
+template <typename C, typename T>
 LARGO_HOST_DEVICE T polynomial(T x) {
   const T z = x * x;
-  return x * chain<Table, 1>(z) + chain<Table, 0>(z);
+  return x * chain<C, 1>(z) + chain<C, 0>(z);
 }
-struct ExpTable {
-  static constexpr const auto& kValues = ExpConstants<double>::kPolynomial;
-};
-struct Exp2Table {
-  static constexpr const auto& kValues = Exp2Constants::kPolynomial;
-};
-struct LogTable {
-  static constexpr const auto& kValues = LogConstants::kR;
-};
 
 /// exp(x) for finite x: ExpSum with no tail.
 LARGO_HOST_DEVICE double exponential(double x) {
@@ -103,7 +95,7 @@ LARGO_HOST_DEVICE double exponential(double x) {
   const double r_low = (r_high - r) - correction;
   const double head = 1.0 + r;
   const double head_low = r - (head - 1.0);
-  const double rest = (r * r) * polynomial<ExpTable>(r);
+  const double rest = (r * r) * polynomial<C>(r);
   const double mantissa = head + (head_low + (r_low + rest));
   const double half_bits = x * (C::kLog2E / 2) + C::kRound;
   const std::uint64_t half = bits_as<std::uint64_t>(half_bits) << C::kMantissaBits;
@@ -124,7 +116,7 @@ LARGO_HOST_DEVICE double logarithm(double x) {
   const double f = m - 1.0;
   const double s = f / (f + 2.0);
   const double z = s * s;
-  const double R = z * polynomial<LogTable>(z);
+  const double R = z * polynomial<C>(z);
   const double half_square = (0.5 * f) * f;
   const double head = f - half_square;
   const double head_low = (f - head) - half_square;
@@ -140,7 +132,7 @@ LARGO_HOST_DEVICE float power_of_two(float x) {
   using C = ExpConstants<float>;
   const float n_bits = x + C::kRound;
   const float r = x - (n_bits - C::kRound);
-  const float mantissa = r * polynomial<Exp2Table>(r) + 1.0F;
+  const float mantissa = r * polynomial<Exp2Constants>(r) + 1.0F;
   const float y =
       bits_as<float>(bits_as<std::uint32_t>(mantissa) + (bits_as<std::uint32_t>(n_bits) << C::kMantissaBits));
   return x < Exp2Constants::kZeroBelow ? 0.0F : y;

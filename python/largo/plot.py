@@ -69,7 +69,8 @@ def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
     with matplotlib.rc_context(STYLE):
         stamps = {".pdf": {"CreationDate": None}, ".svg": {"Date": None}}  # the time of day is no part of a figure
         metadata = stamps.get(os.path.splitext(os.fspath(file))[1], {})
-        ax.figure.savefig(file, dpi=200, metadata=metadata)
+        dpi = 100 if metadata else 200  # in PDF and SVG only smooth maps of colours are made of pixels
+        ax.figure.savefig(file, dpi=dpi, metadata=metadata)
 
 
 def _length(L: float) -> str:

@@ -236,7 +236,7 @@ ReportSection softmax_linear_claim(const ClaimOptions& options) {
     found = found && here && overall;
     if (!found) break;
     last = tolerance * here->L;
-    table.rows.push_back({tolerance, number_json(here->L), last, number_json(overall->L)});
+    table.rows.push_back({tolerance, here->L, last, overall->L});
     for (Curve* curve : {&one, &mean, &asymptote}) curve->x.push_back(tolerance);
     asymptote.y.push_back(kConstant / tolerance);
     one.y.push_back(here->L);

@@ -227,8 +227,9 @@ ReportSection threshold_claim(const ClaimOptions& options) {
     holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
     // As differences: of the risks themselves no table has the digits in which they differ.
     const double most = at.limit + epsilon;
-    table.rows.push_back({epsilon, number_json(at.L), at.risk, most - at.risk,
-                          at.L == 1 ? ReportCell() : ReportCell(most - at.before.risk), epsilon * at.L});
+    std::vector<ReportCell>& row = table.rows.emplace_back();
+    row = {epsilon, at.L, at.risk, most - at.risk, most - at.before.risk, epsilon * at.L};
+    if (at.L == 1) row[4] = {};  // there is no token less
     last = epsilon * at.L;
     found.x.push_back(epsilon);
     found.y.push_back(at.L);

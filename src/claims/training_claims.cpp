@@ -172,14 +172,8 @@ ReportSection published_claim(const ClaimOptions& options) {
       for (const TrainingRun* flow : sorted_runs(runs, attention, TrainingMethod::flow)) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
-        std::vector<ReportCell> row{name,
-                                    name_of(attention),
-                                    number_json(flow->L),
-                                    flow->final_risk.value,
-                                    nullptr,
-                                    nullptr,
-                                    nullptr,
-                                    nullptr};
+        std::vector<ReportCell> row{name, name_of(attention), flow->L, flow->final_risk.value};
+        row.resize(table.columns.size());  // without a descent the rest is empty
         for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
           if (run->L != flow->L) continue;
           const double excess = run->final_risk.value - flow->final_risk.value;
@@ -255,7 +249,7 @@ ReportSection other_covariates_claim(const ClaimOptions& options) {
       for (const double x : distances) mean += x / kSets;
       for (const double x : distances) error += (x - mean) * (x - mean) / (kSets * (kSets - 1));
       error = std::sqrt(error);
-      table.rows.push_back({law, number_json(L), mean, error});
+      table.rows.push_back({law, L, mean, error});
       curve.x.push_back(L);
       curve.y.push_back(mean);
       curve.low.push_back(mean - 2 * error);

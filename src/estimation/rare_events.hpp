@@ -11,19 +11,6 @@
 
 namespace largo {
 
-/// At one query, over so many prompts: too short a prompt (condensation), or too few of the tokens that carry
-/// the error. Cost: some 12 tilts and the log-partitions of token_kurtosis.
-std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
-                                     std::int64_t prompts);
-
-/// Averaged over queries: too few of the queries that carry the error (rare_queries.hpp has those that the
-/// proposal does not know of), or of the tokens that do so at them. The number of prompts advised is enough
-/// for nothing to be said. Cost: up to 15 tilts for each of 256 queries, and rare_query_entropy.
-std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
-                                     const QueryProposal& proposal, std::int64_t prompts);
-
-// Rare queries that a proposal does not know of and that carry the error of attention.
-
 /// Errors of attention to be sampled.
 struct SampledLayer {
   const Measure& tokens;
@@ -33,6 +20,19 @@ struct SampledLayer {
   bool gradient_U = false;
 };
 
+/// At one query, over so many prompts: too short a prompt (condensation), or too few of the tokens that carry
+/// the error. Cost: some 12 tilts and the log-partitions of token_kurtosis.
+std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
+                                     std::int64_t prompts);
+
+/// Averaged over queries: too few of the queries that carry the error (rare_query_entropy has those that the
+/// proposal does not know of), or of the tokens that do so at them. The number of prompts advised is enough
+/// for nothing to be said. Cost: up to 15 tilts for each of 256 queries, and rare_query_entropy.
+std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
+                                     const QueryProposal& proposal, std::int64_t prompts);
+
+/// Rare queries that a proposal does not know of and that carry the error of attention.
+///
 /// Queries are looked for by tilting their law ν: those typical of ν tilted along b are e^{-D} of the draws
 /// of the proposal, D the relative entropy. Directions b, through U: for a mixture of tokens, the means of
 /// its components and the axes along which one is wider than the law; unless tokens and queries are Gaussian
@@ -45,11 +45,9 @@ struct SampledLayer {
 double rare_query_entropy(const SampledLayer& layer, const Measure& queries, const QueryProposal& proposal,
                           const ErrorProxy& log_means);
 
-// How rare the tokens are that make up the moments of a law: known from its log-partition, before any is
-// drawn.
-
-/// With x = z − mean(μ) and W = V or the identity, whichever is worse: upper bounds of the logarithms of
-/// E‖Wx‖⁴/(E‖Wx‖²)² and E‖Wx‖⁸/(E‖Wx‖⁴)². Among n tokens about n over the ratio carry the second and the
+/// How rare the tokens are that make up the moments of a law: known from its log-partition, before any is
+/// drawn. With x = z − mean(μ) and W = V or the identity, whichever is worse: upper bounds of the logarithms
+/// of E‖Wx‖⁴/(E‖Wx‖²)² and E‖Wx‖⁸/(E‖Wx‖⁴)². Among n tokens about n over the ratio carry the second and the
 /// fourth moment: an atom of probability p beside zero has the ratios 1/p.
 struct TokenKurtosis {
   double fourth = 0, eighth = 0;

@@ -181,8 +181,6 @@ ScoreLaw IndependentPair::score_law(const ConstVectorRef& direction) const {
 
 namespace {
 
-constexpr std::size_t kMostComponents = std::size_t{1} << 16;
-
 bool is_continuous(const std::vector<ScoreComponent>& pieces) {
   for (const ScoreComponent& piece : pieces) {
     if (piece.shape != ScoreShape::atom) return true;

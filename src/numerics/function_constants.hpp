@@ -54,7 +54,7 @@ struct LogConstants {
   static constexpr std::uint64_t kBias = 0x3ff;  // keeps the shifted exponent non-negative
   static constexpr std::uint64_t kTwo52Bits = 0x4330000000000000;
   // R(z)/z on z <= 0.0295, relative error of the logarithm 2^-59.4
-  static constexpr double kR[] = {0x1.5555555555594p-1, 0x1.999999997f72dp-2, 0x1.249249423c734p-2,
+  static constexpr double kPolynomial[] = {0x1.5555555555594p-1, 0x1.999999997f72dp-2, 0x1.249249423c734p-2,
                                   0x1.c71c51d50fa2ap-3, 0x1.7466486178ecdp-3, 0x1.39a0ddfa994c2p-3,
                                   0x1.2f0d5e2c92795p-3};
 };

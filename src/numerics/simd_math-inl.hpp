@@ -124,7 +124,7 @@ HWY_INLINE V LogOfNormal(D d, V x, V exponent_shift) {
   const V f = hn::Sub(m, hn::Set(d, 1.0));
   const V s = hn::Div(f, hn::Add(f, hn::Set(d, 2.0)));
   const V z = hn::Mul(s, s);
-  const V R = hn::Mul(z, Polynomial<Separate>(d, z, C::kR));
+  const V R = hn::Mul(z, Polynomial<Separate>(d, z, C::kPolynomial));
   const V half_square = hn::Mul(hn::Mul(hn::Set(d, 0.5), f), f);
   const V head = hn::Sub(f, half_square);
   const V head_low = hn::Sub(hn::Sub(f, head), half_square);

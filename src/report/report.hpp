@@ -60,10 +60,10 @@ enum class Verdict : std::uint8_t { holds, fails, not_testable };
 const char* name_of(Verdict verdict);
 
 struct ReportSection {
-  std::string id, title, source;  ///< no source: not in the JSON; likewise formula and verdict
-  std::string statement;          ///< in plain words
-  std::string formula;            ///< LaTeX
-  std::string computed;           ///< what was done
+  std::string id = {}, title = {}, source = {};  ///< no source: not in the JSON; likewise formula and verdict
+  std::string statement = {};                    ///< in plain words
+  std::string formula = {};                      ///< LaTeX
+  std::string computed = {};                     ///< what was done
   std::optional<Verdict> verdict = {};
   std::string reason = {};  ///< for the verdict: numbers against thresholds, one line
   std::vector<ReportNumber> numbers = {};
@@ -74,7 +74,7 @@ struct ReportSection {
 
 struct Report {
   std::string kind;  ///< "reproduce" or "study"
-  std::string title, intro, version, command;
+  std::string title, intro = {}, version = {}, command = {};
   std::uint64_t seed = 1;
   std::vector<ReportSection> sections = {};
   std::vector<std::pair<std::string, std::string>> about = {};  ///< labels and texts at the end of the page

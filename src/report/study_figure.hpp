@@ -1,4 +1,4 @@
-// The figure of one result of a study.
+// The figure of one result of a study, and what is drawn against what in it.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,6 @@
 #include "report/report.hpp"
 
 namespace largo {
-
-/// For readers: as the page has numbers (report/report.hpp), texts as they are.
-std::string shown_value(const StudyValue& value);
-
-/// "output against L, a curve for each sigma."
-std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result);
-
-/// With a view for each of the layouts, which have an x axis; the first is shown at first.
-ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
-
-// What is drawn against what in the figures of a study.
 
 /// A parameter that has more than one value.
 struct ReportAxis {
@@ -42,6 +31,15 @@ struct ReportLayout {
 /// number has the slider. Without such an axis there is one layout, that has no x. InputError where `first`,
 /// unless empty, is no such axis.
 std::vector<ReportLayout> layouts_of(const StudyTable& table, const std::string& first = {});
+
+/// For readers: as the page has numbers (report/report.hpp), texts as they are.
+std::string shown_value(const StudyValue& value);
+
+/// "output against L, a curve for each sigma."
+std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result);
+
+/// With a view for each of the layouts, which have an x axis; the first is shown at first.
+ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
 
 /// Whether steps in log are more even than steps.
 bool log_spaced(const ReportAxis& axis);

@@ -255,47 +255,70 @@ void add_notes(std::string& out, const PlacedPanel& placed) {
   }
 }
 
+// A sample of a curve with its label; without a curve the title of a panel, which begins a line.
 struct LegendEntry {
   const Panel* panel;
   const Curve* curve;
+
+  std::string text() const { return curve != nullptr ? curve->label : panel->title + ":"; }
+  double key() const { return curve != nullptr ? kKeyWidth + kKeyGap : 0; }
 };
 
-// Every label once, lines first, whatever is drawn along with each: σ = 1, σ = 2, bound, sampled.
+bool same_look(const Curve& a, const Curve& b) { return a.style == b.style && a.color == b.color; }
+
+// Every label once, lines first, whatever is drawn along with each: σ = 1, σ = 2, bound, sampled. Where one
+// look has two labels, in different panels, those of each panel stand behind its title.
 std::vector<LegendEntry> legend_of(const Figure& figure) {
   std::vector<LegendEntry> legend;
+  bool ambiguous = false;
   for (const Panel& panel : figure.panels) {
     for (const Curve& curve : panel.curves) {
-      const bool repeated = std::any_of(legend.begin(), legend.end(), [&](const LegendEntry& other) {
-        return other.curve->label == curve.label && other.curve->style == curve.style &&
-               other.curve->color == curve.color;
-      });
+      bool repeated = false;
+      for (const LegendEntry& other : legend) {
+        if (!same_look(*other.curve, curve) || curve.label.empty()) continue;
+        repeated = repeated || other.curve->label == curve.label;
+        ambiguous = ambiguous || other.curve->label != curve.label;
+      }
       if (!curve.label.empty() && !repeated && drawable(panel, curve)) legend.push_back({&panel, &curve});
     }
   }
-  std::stable_sort(legend.begin(), legend.end(), [](const LegendEntry& a, const LegendEntry& b) {
+  const auto by_style = [](const LegendEntry& a, const LegendEntry& b) {
     return a.curve->style < b.curve->style;
-  });
-  return legend;
+  };
+  if (!ambiguous) {
+    std::stable_sort(legend.begin(), legend.end(), by_style);
+    return legend;
+  }
+  std::vector<LegendEntry> by_panel;
+  for (const LegendEntry& entry : legend) {
+    if (by_panel.empty() || by_panel.back().panel != entry.panel) by_panel.push_back({entry.panel, nullptr});
+    by_panel.push_back(entry);
+  }
+  return by_panel;
 }
 
 // Entries one behind another in centred lines below `top`; returns the bottom.
 double add_legend(std::string& out, const std::vector<LegendEntry>& legend, double page_width, double top) {
   const double room = page_width - 2 * kMargin;
   const auto width = [&](const LegendEntry& entry) {
-    return std::min(room, kKeyWidth + kKeyGap + text_width(entry.curve->label, kTickSize));
+    return std::min(room, entry.key() + text_width(entry.text(), kTickSize));
   };
   for (std::size_t begin = 0, end = 0; begin < legend.size(); begin = end, top += kLegendLine) {
     double line = width(legend[end++]);
-    while (end < legend.size() && line + kEntryGap + width(legend[end]) <= room) {
+    while (end < legend.size() && legend[end].curve != nullptr &&
+           line + kEntryGap + width(legend[end]) <= room) {
       line += kEntryGap + width(legend[end++]);
     }
     Point at = {(page_width - line) / 2, top + kLegendLine};
     for (std::size_t i = begin; i < end; ++i) {
+      const LegendEntry& entry = legend[i];
       TextStyle style;
-      style.widest = width(legend[i]) - kKeyWidth - kKeyGap;
-      add_key(out, *legend[i].panel, *legend[i].curve, {at.x, at.y - kTickSize * kCapHeight / 2});
-      add_text(out, {at.x + kKeyWidth + kKeyGap, at.y}, style, legend[i].curve->label);
-      at.x += width(legend[i]) + kEntryGap;
+      style.widest = width(entry) - entry.key();
+      if (entry.curve != nullptr) {
+        add_key(out, *entry.panel, *entry.curve, {at.x, at.y - kTickSize * kCapHeight / 2});
+      }
+      add_text(out, {at.x + entry.key(), at.y}, style, entry.text());
+      at.x += width(entry) + kEntryGap;
     }
   }
   return top;

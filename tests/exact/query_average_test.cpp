@@ -74,7 +74,7 @@ TEST(QueryAverage, OnALineByDirectQuadrature) {
       for (double x = -kEnd; x <= kEnd; x += kStep) {
         truth.add(kStep * kNormal * std::exp(-0.5 * x * x), problem.at(Vector::Constant(1, x), L));
       }
-      SCOPED_TRACE(testing::Message() << "mean " << mean << ", L = " << L);
+      SCOPED_TRACE(::testing::Message() << "mean " << mean << ", L = " << L);
       expect_equal(problem.average(L), truth, 1e-9);
     }
   }
@@ -92,7 +92,7 @@ TEST(QueryAverage, InThePlaneByDirectQuadrature) {
         if (weight > 1e-19) truth.add(weight, problem.at(Vector((Vector(2) << x, y).finished()), L));
       }
     }
-    SCOPED_TRACE(testing::Message() << "mean " << mean);
+    SCOPED_TRACE(::testing::Message() << "mean " << mean);
     expect_equal(problem.average(L), truth, 1e-9);
   }
 }
@@ -111,7 +111,7 @@ TEST(QueryAverage, FlatQueriesFarFromZero) {
           if (weight > 1e-18) truth.add(weight, problem.at(Vector((Vector(2) << x, y).finished()), 200));
         }
       }
-      SCOPED_TRACE(testing::Message() << "mean " << mean << ", flat " << flat);
+      SCOPED_TRACE(::testing::Message() << "mean " << mean << ", flat " << flat);
       const AveragedAttentionError got = problem.average(200);
       EXPECT_NEAR(got.output.value, truth.output, 1e-8 * truth.output);
       EXPECT_NEAR(got.gradient_U.value, truth.gradient_U, 1e-8 * truth.gradient_U);
@@ -145,7 +145,7 @@ TEST(QueryAverage, FarQueries) {
       for (double x = -kEnd; x <= kEnd; x += kStep) {
         truth.add(kStep * kNormal * std::exp(-0.5 * x * x), problem.at(Vector::Constant(1, x), 100));
       }
-      SCOPED_TRACE(testing::Message() << "mean " << mean << ", deviation " << deviation);
+      SCOPED_TRACE(::testing::Message() << "mean " << mean << ", deviation " << deviation);
       const AveragedAttentionError got = problem.average(100);
       EXPECT_NEAR(got.output.value, truth.output, 1e-9 * truth.output + got.output.error);
       EXPECT_LE(got.output.error, 1e-6 * truth.output);
@@ -189,7 +189,7 @@ TEST(QueryAverage, OfRandomQueries) {
         auto z_score = [](double mean_value, double square, double truth) {
           return std::abs(mean_value - truth) / std::sqrt((square - mean_value * mean_value) / kQueries);
         };
-        SCOPED_TRACE(testing::Message() << "d = " << d << ", mean " << mean << ", L = " << L);
+        SCOPED_TRACE(::testing::Message() << "d = " << d << ", mean " << mean << ", L = " << L);
         EXPECT_LE(z_score(sum.output, squares.output, got.output.value), 4);
         EXPECT_LE(z_score(sum.gradient_V, squares.gradient_V, got.gradient_V.value), 4);
         EXPECT_LE(z_score(sum.gradient_U, squares.gradient_U, got.gradient_U.value), 4);

@@ -38,7 +38,7 @@ std::vector<Statistic> statistics(double largest_square) {
                              {"exp(s²/2)", [=](double q) { return std::exp(0.5 * (q - largest_square)); }}};
   for (const double L : {2.0, 1e4, 1e12}) {
     auto table = SoftmaxTable::shared(L);
-    const std::string at = " at L = " + testing::PrintToString(L);
+    const std::string at = " at L = " + ::testing::PrintToString(L);
     all.push_back({"P2" + at, [table](double q) { return (*table)(std::sqrt(q)).P2; }});
     all.push_back({"D" + at, [table](double q) { return (*table)(std::sqrt(q)).squared_spread; }});
   }

@@ -182,6 +182,21 @@ TEST(Figure, NamesEachCurveOnce) {
 
 double distance(report::Point a, report::Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
+// One look with two labels: the legend says which panel each belongs to.
+TEST(Figure, LegendsOfPanelsThatDiffer) {
+  Figure figure = figure_of(named({1, 10}, {1, 10}));
+  figure.panels.push_back(figure.panels[0]);
+  EXPECT_EQ(count(to_svg(figure), ">a panel:<"), 0U);
+  figure.panels[1].title = "another";
+  figure.panels[1].curves[0].label = "distance";
+  const std::string svg = to_svg(figure);
+  const std::size_t first = svg.find(">a panel:<"), second = svg.find(">another:<");
+  ASSERT_NE(second, std::string::npos);
+  EXPECT_LT(first, svg.find(">σ = 1<"));
+  EXPECT_LT(svg.find(">σ = 1<"), second);
+  EXPECT_LT(second, svg.find(">distance<"));
+}
+
 // The middles of the circles, the markers of colour 0, that have this fill.
 std::vector<report::Point> circles(const std::string& svg, const std::string& fill) {
   std::vector<report::Point> found;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string_view>
 
 #include <fmt/format.h>
 
@@ -53,7 +54,7 @@ class PlanMaker {
 
  private:
   TrainingPlan& plan() { return made_.plan; }
-  void warn(std::string text) { made_.warnings.push_back(std::move(text)); }
+  void warn(std::string_view text) { made_.warnings.emplace_back(text); }
   bool descends() const { return has(made_.plan, TrainingMethod::descent); }
   bool is_plain() const { return request_.optimizer.value_or(Optimizer::plain) == Optimizer::plain; }
 
