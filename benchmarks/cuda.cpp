@@ -35,27 +35,28 @@ double seconds_of(const auto& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-largo::RegressionDescent run_of(std::int64_t L, largo::AttentionKind attention, std::uint64_t seed) {
-  largo::RegressionDescent run;
+largo::icl::RegressionDescent run_of(std::int64_t L, largo::AttentionKind attention, std::uint64_t seed) {
+  largo::icl::RegressionDescent run;
   run.batches = {.length = L, .prompts = 128, .seed = seed, .attention = attention, .loss_factor = 1};
   run.state.parameters = largo::random_factored_start(kDimension, seed);
   return run;
 }
 
-double train(const largo::Device& device, std::vector<largo::RegressionDescent> runs, std::int64_t steps) {
+double train(const largo::Device& device, std::vector<largo::icl::RegressionDescent> runs,
+             std::int64_t steps) {
   largo::DescentOptions options;
   options.step_size = largo::constant_steps(0.01);
   options.steps = steps;
   options.record_every = std::max<std::int64_t>(1, steps / 100);
   const auto problem = largo::published_problem(largo::PublishedData::code, kDimension);
   return seconds_of([&] {
-    largo::engine_of<largo::DescentEngine>(device).descend(problem, largo::Parametrisation::factored, options,
-                                                           runs);
+    largo::engine_of<largo::icl::DescentEngine>(device).descend(problem, largo::Parametrisation::factored,
+                                                                options, runs);
   });
 }
 
 void train_one_length(const largo::Device& device, std::int64_t L, std::int64_t count, std::int64_t steps) {
-  std::vector<largo::RegressionDescent> runs;
+  std::vector<largo::icl::RegressionDescent> runs;
   for (std::int64_t i = 0; i < count; ++i) {
     runs.push_back(run_of(L, largo::AttentionKind::softmax, static_cast<std::uint64_t>(i + 1)));
   }
@@ -70,7 +71,7 @@ void train_one_length(const largo::Device& device, std::int64_t L, std::int64_t 
 }
 
 void sweep(const largo::Device& device, std::int64_t steps, std::int64_t seeds) {
-  std::vector<largo::RegressionDescent> runs;
+  std::vector<largo::icl::RegressionDescent> runs;
   double tokens = 0;
   for (std::int64_t seed = 1; seed <= seeds; ++seed) {
     for (const auto attention : {largo::AttentionKind::softmax, largo::AttentionKind::linear}) {

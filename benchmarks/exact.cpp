@@ -58,7 +58,7 @@ void monte_carlo(benchmark::State& state) {
     stream.normals(first, weights);
     first += L;
     for (double& w : weights) w *= s;
-    largo::simd::exp(weights, weights);
+    largo::numerics::exp(weights, weights);
     double total = 0, total_squares = 0;
     for (const double w : weights) {
       total += w;

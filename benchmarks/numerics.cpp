@@ -41,13 +41,13 @@ void libm_log(In x, Out y) {
   for (std::size_t i = 0; i < x.size(); ++i) y[i] = std::log(x[i]);
 }
 
-BENCHMARK_CAPTURE(each, largo_exp, [](In x, Out y) { largo::simd::exp(x, y); });
+BENCHMARK_CAPTURE(each, largo_exp, [](In x, Out y) { largo::numerics::exp(x, y); });
 BENCHMARK_CAPTURE(each, libm_exp, libm_exp);
-BENCHMARK_CAPTURE(each, largo_log, [](In x, Out y) { largo::simd::log(x, y); });
+BENCHMARK_CAPTURE(each, largo_log, [](In x, Out y) { largo::numerics::log(x, y); });
 BENCHMARK_CAPTURE(each, libm_log, libm_log);
-BENCHMARK_CAPTURE(each, largo_normal_inverse, [](In x, Out y) { largo::simd::normal_inverse(x, y); });
+BENCHMARK_CAPTURE(each, largo_normal_inverse, [](In x, Out y) { largo::numerics::normal_inverse(x, y); });
 BENCHMARK_CAPTURE(each, largo_uniforms, [](In, Out y) { largo::Stream(1, 0).uniforms(0, y); });
 BENCHMARK_CAPTURE(each, largo_normals, [](In, Out y) { largo::Stream(1, 0).normals(0, y); });
-BENCHMARK_CAPTURE(each, largo_log_sum_exp, [](In x, Out y) { y[0] = largo::log_sum_exp(x); });
+BENCHMARK_CAPTURE(each, largo_log_sum_exp, [](In x, Out y) { y[0] = largo::numerics::log_sum_exp(x); });
 
 }  // namespace

@@ -5,10 +5,10 @@
 
 namespace largo::cuda {
 
-class CudaTilts final : public TiltEngine {
+class CudaTilts final : public measures::TiltEngine {
  public:
   explicit CudaTilts(int device, const GivenLimits& limits = {}) : device_(device), limits_(limits) {}
-  std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const override {
+  std::shared_ptr<measures::KeptPrompt> keep(const ArrayView& tokens) const override {
     return std::make_shared<GivenPrompt>(device_, tokens, limits_, shelf_);
   }
 

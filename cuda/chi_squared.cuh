@@ -8,8 +8,8 @@
 namespace largo::cuda {
 
 /// The i-th candidate: sixteen from every group of eight tokens.
-LARGO_HOST_DEVICE Candidate candidate(const Address& normal_draws, const Address& uniform_draws,
-                                      std::uint64_t i) {
+LARGO_HOST_DEVICE prompts::Candidate candidate(const Address& normal_draws, const Address& uniform_draws,
+                                               std::uint64_t i) {
   const std::uint64_t group = i / 16, t = i % 8;
   const Address normals_at{normal_draws.seed, normal_draws.stream, normal_draws.first + 16 * group};
   const Address words_at{uniform_draws.seed, uniform_draws.stream, uniform_draws.first + 4 * group};

@@ -9,8 +9,9 @@
 namespace largo::cuda {
 
 /// Lanes of partial sums, and tokens of a chunk in full.
-inline constexpr int kLanes = static_cast<int>(kTokensAtOnce), kSumsChunk = static_cast<int>(kChunkTokens);
-inline constexpr int kCollapsedChunk = static_cast<int>(largo::kCollapsedChunk);
+inline constexpr int kLanes = static_cast<int>(random::kTokensAtOnce),
+                     kSumsChunk = static_cast<int>(prompts::kChunkTokens);
+inline constexpr int kCollapsedChunk = static_cast<int>(prompts::kCollapsedChunk);
 
 /// 2^{rate x} for |rate x| < 126; kUnderflow: for rate x <= 0, with zero from -125.5 down.
 template <bool kUnderflow>
@@ -29,26 +30,26 @@ LARGO_HOST_DEVICE float weight(float rate, float x) {
 }
 
 /// Adds the token (g, h) of weight w to the partial sums of its lane.
-LARGO_HOST_DEVICE void add_token(const CollapsedToken& token, float g, float h, float w,
-                                 float (&sum)[kCollapsedSums]) {
+LARGO_HOST_DEVICE void add_token(const prompts::CollapsedToken& token, float g, float h, float w,
+                                 float (&sum)[prompts::kCollapsedSums]) {
   const float G = g - token.shift;
   const float v = fused(token.alpha, G, token.beta * h);
   const float wv = w * v;
-  sum[kW] = sum[kW] + w;
-  sum[kWG] = fused(w, G, sum[kWG]);
-  sum[kWH] = fused(w, h, sum[kWH]);
-  sum[kWVG] = fused(wv, G, sum[kWVG]);
-  sum[kWVH] = fused(wv, h, sum[kWVH]);
-  sum[kW2] = fused(w, w, sum[kW2]);
-  sum[kW2V] = fused(w, wv, sum[kW2V]);
-  sum[kW2VV] = fused(wv, wv, sum[kW2VV]);
+  sum[prompts::kW] = sum[prompts::kW] + w;
+  sum[prompts::kWG] = fused(w, G, sum[prompts::kWG]);
+  sum[prompts::kWH] = fused(w, h, sum[prompts::kWH]);
+  sum[prompts::kWVG] = fused(wv, G, sum[prompts::kWVG]);
+  sum[prompts::kWVH] = fused(wv, h, sum[prompts::kWVH]);
+  sum[prompts::kW2] = fused(w, w, sum[prompts::kW2]);
+  sum[prompts::kW2V] = fused(w, wv, sum[prompts::kW2V]);
+  sum[prompts::kW2VV] = fused(wv, wv, sum[prompts::kW2VV]);
 }
 
 /// What the sums so far and those of the next chunk are multiplied by, when the largest draw so far is `top`.
 struct Scales {
   double old_scale = 1, new_scale = 1;
 };
-LARGO_HOST_DEVICE Scales scales(const CollapsedToken& token, float top) {
+LARGO_HOST_DEVICE Scales scales(const prompts::CollapsedToken& token, float top) {
   const double difference = std::numbers::ln2 * double{token.rate} * (double{token.top} - double{top});
   return {difference > 0 ? exponential(-difference) : 1, difference > 0 ? 1 : exponential(difference)};
 }

@@ -16,7 +16,7 @@ inline constexpr int kTogether = 4;
 template <typename Use>
 __device__ void for_tokens(const Team& team, const Address& at, std::int64_t chunk, int count,
                            const Use& use) {
-  const std::uint64_t first = static_cast<std::uint64_t>(chunk) * (kCollapsedChunk / 2);
+  const std::uint64_t first = static_cast<std::uint64_t>(chunk) * (prompts::kCollapsedChunk / 2);
   for (int two = 0; two < count; two += 2 * kBlockTokens) {
     TwoBlocks words;
     words.draw(at, first + static_cast<std::uint64_t>(two / 2), team.lane, team.octet_mask);
@@ -39,17 +39,19 @@ __device__ void for_tokens(const Team& team, const Address& at, std::int64_t chu
 // The sums over L tokens in every thread of the team: each octet takes a chunk at a time, and adds those of
 // all in order.
 template <bool kFixed>
-__device__ void sum_tokens(const Team& team, const Address& at, std::int64_t L, CollapsedToken token,
-                           double (&total)[kCollapsedSums]) {
-  const std::int64_t chunks = (L + kCollapsedChunk - 1) / kCollapsedChunk;
+__device__ void sum_tokens(const Team& team, const Address& at, std::int64_t L, prompts::CollapsedToken token,
+                           double (&total)[prompts::kCollapsedSums]) {
+  const std::int64_t chunks = (L + prompts::kCollapsedChunk - 1) / prompts::kCollapsedChunk;
   float top = 0;
   LARGO_UNROLL
   for (double& sum : total) sum = 0;
   for (std::int64_t first = 0; first < chunks; first += team.count) {
     const std::int64_t chunk = first + team.octet;
-    const std::int64_t left = L - chunk * kCollapsedChunk;
-    const int count = left > kCollapsedChunk ? kCollapsedChunk : left < 0 ? 0 : static_cast<int>(left);
-    float sum[kCollapsedSums] = {};
+    const std::int64_t left = L - chunk * prompts::kCollapsedChunk;
+    const int count = left > prompts::kCollapsedChunk ? prompts::kCollapsedChunk
+                      : left < 0                      ? 0
+                                                      : static_cast<int>(left);
+    float sum[prompts::kCollapsedSums] = {};
     if (!kFixed) {
       float largest = -bits_as<float>(0x7f800000);
       for_tokens(team, at, chunk, count,
@@ -82,13 +84,13 @@ __device__ void sum_tokens(const Team& team, const Address& at, std::int64_t L, 
         top = top < token.top ? token.top : top;
       }
       LARGO_UNROLL
-      for (std::size_t k = 0; k < kCollapsedSums; ++k) {
+      for (std::size_t k = 0; k < prompts::kCollapsedSums; ++k) {
         const double more = double{team.from_octet(sum[k], octet)};
         if (kFixed) {
           total[k] = total[k] + more;
         } else {
-          const double old_scale = k < kW2 ? scale.old_scale : scale.old_scale * scale.old_scale;
-          const double new_scale = k < kW2 ? scale.new_scale : scale.new_scale * scale.new_scale;
+          const double old_scale = k < prompts::kW2 ? scale.old_scale : scale.old_scale * scale.old_scale;
+          const double new_scale = k < prompts::kW2 ? scale.new_scale : scale.new_scale * scale.new_scale;
           total[k] = total[k] * old_scale + more * new_scale;
         }
       }
@@ -103,10 +105,10 @@ struct TeamCandidates {
   const Team& team;
   Address normal_draws, uniform_draws;
   std::uint64_t used = 0;
-  Candidate mine = {};
+  prompts::Candidate mine = {};
 
   __device__ static double logarithm(double x) { return cuda::logarithm(x); }
-  __device__ Candidate operator()() {
+  __device__ prompts::Candidate operator()() {
     const int lane = static_cast<int>(used % kLanes);
     if (lane == 0) {
       mine = candidate(normal_draws, uniform_draws, used + static_cast<std::uint64_t>(team.lane));

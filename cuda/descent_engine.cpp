@@ -31,13 +31,13 @@ constexpr double kFirstTokens = 1e9;
 class Descents {
  public:
   Descents(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-           std::vector<RegressionDescent>& descents)
+           std::vector<icl::RegressionDescent>& descents)
       : problem_(problem),
         map_(map_of(parameters, problem.dimension())),
         options_(options),
         descents_(descents) {
     check_possible();
-    for (RegressionDescent& descent : descents_) {
+    for (icl::RegressionDescent& descent : descents_) {
       // The checks of the CPU's, and the moments of a start.
       DescentOptions none = quiet_options();
       none.steps = descent.state.step;
@@ -52,14 +52,14 @@ class Descents {
     groups_ = share_chip(descents_, residents);
     while (streams_.size() < groups_.size()) streams_.emplace_back();
     double work = 0;
-    for (const RegressionDescent& descent : descents_) work += cost_of(descent.batches);
+    for (const icl::RegressionDescent& descent : descents_) work += cost_of(descent.batches);
     const auto prompts = static_cast<double>(descents_.front().batches.prompts);
     span_ = static_cast<std::int64_t>(std::clamp(kFirstTokens / (work * prompts), 1.0, double{kFirstSpan}));
   }
 
   void run() {
     std::vector<std::int64_t> first_steps;
-    for (const RegressionDescent& descent : descents_) first_steps.push_back(descent.state.step);
+    for (const icl::RegressionDescent& descent : descents_) first_steps.push_back(descent.state.step);
     for (;;) {
       if (stop_asked()) {
         save_all(first_steps);
@@ -81,7 +81,7 @@ class Descents {
       fail(kName, "dimension on a GPU", static_cast<double>(problem_.dimension()),
            fmt::format("at most {}: train larger ones with --device cpu", kMostDimensions));
     }
-    for (const RegressionDescent& descent : descents_) {
+    for (const icl::RegressionDescent& descent : descents_) {
       const RegressionBatches &batches = descent.batches, &first = descents_.front().batches;
       if (batches.kernel != PromptKernel::collapsed) {
         fail(kName, "kernel on a GPU", "full",
@@ -95,9 +95,9 @@ class Descents {
 
   // The CPU's limits; its message is the one to give.
   bool has_refused_length() {
-    for (RegressionDescent& descent : descents_) {
+    for (icl::RegressionDescent& descent : descents_) {
       const bool softmax = descent.batches.attention == AttentionKind::softmax;
-      if (descent.batches.length < (softmax ? kMostTokens : kMostLinear)) continue;
+      if (descent.batches.length < (softmax ? prompts::kMostTokens : prompts::kMostLinear)) continue;
       refuse(descent);
       return true;
     }
@@ -113,7 +113,7 @@ class Descents {
     return options;
   }
 
-  std::shared_ptr<const StochasticRisk> risk_of(const RegressionDescent& descent) const {
+  std::shared_ptr<const StochasticRisk> risk_of(const icl::RegressionDescent& descent) const {
     return in_parameters(regression_batches(problem_, descent.batches), map_);
   }
 
@@ -123,7 +123,7 @@ class Descents {
 
   std::int64_t first_step() const {
     std::int64_t first = options_.steps;
-    for (const RegressionDescent& descent : descents_) first = std::min(first, descent.state.step);
+    for (const icl::RegressionDescent& descent : descents_) first = std::min(first, descent.state.step);
     return first;
   }
 
@@ -177,7 +177,7 @@ class Descents {
     for (const DescentRun& run : runs) all_well = take(run) && all_well;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     std::int64_t made = 1;  // less than span_, where runs are to be saved on the way
-    for (const RegressionDescent& descent : descents_) made = std::max(made, descent.state.step - first);
+    for (const icl::RegressionDescent& descent : descents_) made = std::max(made, descent.state.step - first);
     const double faster = std::clamp(kLaunchSeconds / elapsed.count(), 0.25, 4.0);
     span_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(made) * faster), 1,
                                      options_.steps);
@@ -186,7 +186,7 @@ class Descents {
 
   // False where it has ended with an error.
   bool take(const DescentRun& run) {
-    RegressionDescent& descent = descents_[static_cast<std::size_t>(run.place)];
+    icl::RegressionDescent& descent = descents_[static_cast<std::size_t>(run.place)];
     DescentState& state = descent.state;
     const std::int64_t before = state.step;
     stage_->take(run, state);
@@ -208,7 +208,7 @@ class Descents {
   }
 
   // The exception that the CPU has for this step.
-  void refuse(RegressionDescent& descent) const {
+  void refuse(icl::RegressionDescent& descent) const {
     DescentOptions one = quiet_options();
     one.steps = descent.state.step + 1;
     try {
@@ -221,7 +221,7 @@ class Descents {
   }
 
   bool refuse_first(std::int64_t first) {
-    for (RegressionDescent& descent : descents_) {
+    for (icl::RegressionDescent& descent : descents_) {
       if (descent.state.step == first) {
         refuse(descent);
         return false;
@@ -241,20 +241,20 @@ class Descents {
   // Those that had steps to make and have not failed; with the record of the end, where one has come there.
   void save_all(const std::vector<std::int64_t>& first_steps) {
     for (std::size_t i = 0; i < descents_.size(); ++i) {
-      RegressionDescent& descent = descents_[i];
+      icl::RegressionDescent& descent = descents_[i];
       if (descent.error || first_steps[i] >= options_.steps) continue;
       if (descent.state.step >= options_.steps) record_end(descent.state);
       save(descent);
     }
   }
 
-  static void save(const RegressionDescent& descent) {
+  static void save(const icl::RegressionDescent& descent) {
     if (!descent.checkpoint.empty()) save_descent(descent.checkpoint, descent.state);
   }
 
   double share_done() const {
     double done = 0, all = 0;
-    for (const RegressionDescent& descent : descents_) {
+    for (const icl::RegressionDescent& descent : descents_) {
       done += cost_of(descent.batches) * static_cast<double>(descent.state.step);
       all += cost_of(descent.batches) * static_cast<double>(options_.steps);
     }
@@ -264,7 +264,7 @@ class Descents {
   const RegressionProblem& problem_;
   std::shared_ptr<const ParameterMap> map_;
   const DescentOptions& options_;
-  std::vector<RegressionDescent>& descents_;
+  std::vector<icl::RegressionDescent>& descents_;
   std::optional<DescentStage> stage_;
   std::vector<DescentGroup> groups_;
   std::vector<Stream> streams_;
@@ -274,7 +274,7 @@ class Descents {
 }  // namespace
 
 void CudaDescents::descend(const RegressionProblem& problem, Parametrisation parameters,
-                           const DescentOptions& options, std::vector<RegressionDescent>& runs) const {
+                           const DescentOptions& options, std::vector<icl::RegressionDescent>& runs) const {
   if (runs.empty()) return;
   check(cudaSetDevice(device_), "choice of the GPU");  // of this thread
   Descents(problem, parameters, options, runs).run();

@@ -5,11 +5,11 @@
 
 namespace largo::cuda {
 
-class CudaDescents final : public DescentEngine {
+class CudaDescents final : public icl::DescentEngine {
  public:
   explicit CudaDescents(int device) : device_(device) {}
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<RegressionDescent>& runs) const override;
+               std::vector<icl::RegressionDescent>& runs) const override;
 
  private:
   int device_;

@@ -61,7 +61,7 @@ LARGO_HOST_DEVICE constexpr std::size_t row_width(int d) {
   return static_cast<std::size_t>((d + 1) * (d + 1)) + 1;
 }
 LARGO_HOST_DEVICE constexpr std::size_t block_count(std::int64_t prompts) {
-  return static_cast<std::size_t>((prompts + kPromptsInBlock - 1) / kPromptsInBlock);
+  return static_cast<std::size_t>((prompts + prompts::kPromptsInBlock - 1) / prompts::kPromptsInBlock);
 }
 
 }  // namespace largo::cuda

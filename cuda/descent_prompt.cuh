@@ -65,7 +65,7 @@ __device__ void draw_prompt(const DescentSetting& setting, const DescentRun& run
   const int groups = d / kLanes + 1;  // of eight, for d + 1 numbers
   const double v_y = s.v[d];
   Row<kParts> omega, chi, mean, gradient;
-  const Address prompt_draws{run.seed, id, kPromptDraws};
+  const Address prompt_draws{run.seed, id, prompts::kPromptDraws};
   LARGO_UNROLL
   for (int m = 0; m < kParts; ++m) {
     const int i = m * kLanes + team.lane;
@@ -99,25 +99,25 @@ __device__ void draw_prompt(const DescentSetting& setting, const DescentRun& run
   double output = 0;
   bool refused = false;
   if (run.attention == AttentionKind::linear) {
-    const Address normal_draws{run.seed, id, kMatrixDraws};
-    TeamCandidates next{team, normal_draws, {run.seed, id, kMatrixDraws + kUniforms}};
-    const CollapsedSums sums = linear_sums(run.length, frame.alpha, frame.beta, next);
+    const Address normal_draws{run.seed, id, prompts::kMatrixDraws};
+    TeamCandidates next{team, normal_draws, {run.seed, id, prompts::kMatrixDraws + prompts::kUniforms}};
+    const prompts::CollapsedSums sums = prompts::linear_sums(run.length, frame.alpha, frame.beta, next);
     spread(team, sums, frame, mean, gradient);
     LARGO_UNROLL
     for (int m = 0; m < kParts; ++m) mean.at[m] = mean.at[m] * frame.s;
     output = frame.s * sums.vg;
   } else {
-    refused = !(frame.s <= kLargestSpread);
-    const CollapsedSetting tokens =
-        collapsed_setting(run.length, refused ? 0 : frame.s, frame.alpha, frame.beta);
+    refused = !(frame.s <= prompts::kLargestSpread);
+    const prompts::CollapsedSetting tokens =
+        prompts::collapsed_setting(run.length, refused ? 0 : frame.s, frame.alpha, frame.beta);
     const Address token_draws{run.seed, id, 0};
-    double total[kCollapsedSums];
+    double total[prompts::kCollapsedSums];
     if (tokens.fixed) {
       sum_tokens<true>(team, token_draws, run.length, tokens.token, total);
     } else {
       sum_tokens<false>(team, token_draws, run.length, tokens.token, total);
     }
-    const CollapsedSums sums = collapsed_sums(tokens, run.length, total);
+    const prompts::CollapsedSums sums = prompts::collapsed_sums(tokens, run.length, total);
     spread(team, sums, frame, mean, gradient);
     output = frame.alpha * sums.g + frame.beta * sums.h;
   }

@@ -29,8 +29,8 @@ int cluster_of(const RegressionBatches& batches, double fair, int factor, int mo
 int octets_of(const RegressionBatches& batches, int cluster) {
   if (batches.attention == AttentionKind::linear) return 1;
   const auto blocks = static_cast<std::int64_t>(block_count(batches.prompts));
-  const std::int64_t prompts = (blocks + cluster - 1) / cluster * kPromptsInBlock;
-  const std::int64_t chunks = (batches.length + kCollapsedChunk - 1) / kCollapsedChunk;
+  const std::int64_t prompts = (blocks + cluster - 1) / cluster * prompts::kPromptsInBlock;
+  const std::int64_t chunks = (batches.length + prompts::kCollapsedChunk - 1) / prompts::kCollapsedChunk;
   int octets = 1;
   while (octets < kMostOctets && 2 * octets * prompts <= kOctetsInBlock && octets < chunks) octets *= 2;
   return octets;
@@ -38,18 +38,18 @@ int octets_of(const RegressionBatches& batches, int cluster) {
 
 }  // namespace
 
-std::vector<DescentGroup> share_chip(const std::vector<RegressionDescent>& descents,
+std::vector<DescentGroup> share_chip(const std::vector<icl::RegressionDescent>& descents,
                                      const Residents& residents) {
   const int most = residents.largest_cluster;
   double work = 0;
-  for (const RegressionDescent& descent : descents) work += cost_of(descent.batches);
+  for (const icl::RegressionDescent& descent : descents) work += cost_of(descent.batches);
   const double fair = static_cast<double>(residents.blocks) / work;
   int best = 1, blocks = 0;
   double shortest = std::numeric_limits<double>::infinity();
   for (int factor = 1; factor <= most; factor *= 2) {
     int all = 0;
     double longest = 0;
-    for (const RegressionDescent& descent : descents) {
+    for (const icl::RegressionDescent& descent : descents) {
       const int cluster = cluster_of(descent.batches, fair, factor, most);
       all += cluster;
       longest = std::max(longest, kStepCost + cost_of(descent.batches) / cluster);

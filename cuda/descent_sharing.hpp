@@ -17,7 +17,7 @@ struct DescentGroup {
 
 /// The groups of all runs, the largest clusters first. Where more blocks of threads are wanted than are on
 /// the device at a time, smaller parts fill the last round better.
-std::vector<DescentGroup> share_chip(const std::vector<RegressionDescent>& descents,
+std::vector<DescentGroup> share_chip(const std::vector<icl::RegressionDescent>& descents,
                                      const Residents& residents);
 
 }  // namespace largo::cuda

@@ -15,7 +15,8 @@ constexpr std::size_t kRecordNumbers = std::size_t{1} << 26;
 }  // namespace
 
 DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameters,
-                           const DescentOptions& options, const std::vector<RegressionDescent>& descents) {
+                           const DescentOptions& options,
+                           const std::vector<icl::RegressionDescent>& descents) {
   const auto d = static_cast<int>(task.token_root.rows());
   const RegressionBatches& batches = descents.front().batches;
   setting_.dimension = d;
@@ -70,7 +71,7 @@ void DescentStage::set_steps(std::int64_t first, const std::vector<double>& size
   setting_.first_step = first;
 }
 
-DescentRun DescentStage::run_of(std::size_t i, const RegressionDescent& descent, std::int64_t until) {
+DescentRun DescentStage::run_of(std::size_t i, const icl::RegressionDescent& descent, std::int64_t until) {
   const DescentState& state = descent.state;
   DescentRun run;
   run.length = descent.batches.length;

@@ -14,7 +14,7 @@ class DescentStage {
  public:
   /// Copies the states of all runs to the device.
   DescentStage(const RegressionTask& task, Parametrisation parameters, const DescentOptions& options,
-               const std::vector<RegressionDescent>& descents);
+               const std::vector<icl::RegressionDescent>& descents);
 
   const DescentSetting& setting() const { return setting_; }
 
@@ -22,7 +22,7 @@ class DescentStage {
   void set_steps(std::int64_t first, const std::vector<double>& sizes);
 
   /// Run number `i`, as it goes to the device.
-  static DescentRun run_of(std::size_t i, const RegressionDescent& descent, std::int64_t until);
+  static DescentRun run_of(std::size_t i, const icl::RegressionDescent& descent, std::int64_t until);
 
   /// To the device, before a launch; their place there.
   DescentRun* send(const std::vector<DescentRun>& runs);

@@ -55,11 +55,11 @@ __device__ inline void merge_parameters(const DescentSetting& setting, const Sha
 // The gradients of the blocks of prompts of a pass, as rows.
 __device__ inline void sum_blocks(const DescentSetting& setting, const Shared& s, int prompts, double* rows) {
   const int d = setting.dimension, n = d + 1, width = static_cast<int>(row_width(d));
-  const int blocks = (prompts + kPromptsInBlock - 1) / kPromptsInBlock;
+  const int blocks = (prompts + prompts::kPromptsInBlock - 1) / prompts::kPromptsInBlock;
   for (int e = static_cast<int>(threadIdx.x); e < blocks * width; e += kThreads) {
     const int block = e / width, at = e % width, i = at % n, j = at / n;
-    const int first = block * kPromptsInBlock;
-    const int end = prompts < first + kPromptsInBlock ? prompts : first + kPromptsInBlock;
+    const int first = block * prompts::kPromptsInBlock;
+    const int end = prompts < first + prompts::kPromptsInBlock ? prompts : first + prompts::kPromptsInBlock;
     double sum = 0;
     if (at == n * n) {
       for (int p = first; p < end; ++p) sum = sum + s.loss[p];
@@ -68,7 +68,7 @@ __device__ inline void sum_blocks(const DescentSetting& setting, const Shared& s
       const double* const right = (j < d ? s.along : s.mean) + i;
       const int step = j < d ? n : 1;
       LARGO_UNROLL
-      for (int k = 0; k < kPromptsInBlock; ++k) {
+      for (int k = 0; k < prompts::kPromptsInBlock; ++k) {
         const int p = first + k < end ? first + k : first;
         const double more = fused(left[p * step], right[p * n], sum);
         sum = first + k < end ? more : sum;
@@ -187,7 +187,7 @@ __device__ void draw_batch(const DescentSetting& setting, const DescentRun& run,
   const auto width = static_cast<std::int64_t>(row_width(setting.dimension));
   // Blocks of prompts in order: the first ones are the first block of threads'.
   const auto blocks = static_cast<std::int64_t>(block_count(setting.prompts));
-  const std::int64_t share = (blocks + cluster - 1) / cluster * kPromptsInBlock;
+  const std::int64_t share = (blocks + cluster - 1) / cluster * prompts::kPromptsInBlock;
   const std::int64_t begin = rank * share;
   const std::int64_t end = begin + share < setting.prompts ? begin + share : setting.prompts;
   const int teams = kPass / team.count, mine = static_cast<int>(threadIdx.x) / (kLanes * team.count);
@@ -198,7 +198,7 @@ __device__ void draw_batch(const DescentSetting& setting, const DescentRun& run,
       draw_prompt<kParts>(setting, run, s, team, static_cast<std::uint64_t>(id), mine);
     }
     __syncthreads();
-    sum_blocks(setting, s, here, rows + first / kPromptsInBlock * width);
+    sum_blocks(setting, s, here, rows + first / prompts::kPromptsInBlock * width);
     __syncthreads();
   }
 }
@@ -226,9 +226,10 @@ __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, cons
     }
   }
   finite = __syncthreads_and(finite && is_finite(value)) != 0;
-  const double loss = size_of_number(value);
-  const double first_loss =
-      place.step < kFirstBatches || run.first_loss == 0 ? larger_of(run.first_loss, loss) : run.first_loss;
+  const double loss = runtime::size_of_number(value);
+  const double first_loss = place.step < training::kFirstBatches || run.first_loss == 0
+                                ? runtime::larger_of(run.first_loss, loss)
+                                : run.first_loss;
   if (!finite || loss > setting.divergence_factor * first_loss) return Ending::refused;
   if (place.step == 0) record(setting, run, s, place, value, rank == 0);
   const double momentum_power = run.momentum_power * setting.momentum;

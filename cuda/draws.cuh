@@ -46,7 +46,7 @@ struct Pair {
 
 /// -2 ln of the uniform in the upper 31 bits of the word.
 LARGO_HOST_DEVICE float squared_radius(std::uint32_t radius) {
-  using C = PolarConstants;
+  using C = numerics::PolarConstants;
   constexpr float c0 = C::kLog[0], c1 = C::kLog[1], c2 = C::kLog[2], c3 = C::kLog[3], c4 = C::kLog[4],
                   c5 = C::kLog[5], c6 = C::kLog[6], c7 = C::kLog[7];
   const float u = static_cast<float>(static_cast<std::int32_t>(radius >> 1)) + 0.5F;
@@ -61,7 +61,7 @@ LARGO_HOST_DEVICE float squared_radius(std::uint32_t radius) {
 
 /// cos θ and sin θ, in the order that the upper bit of the word says.
 LARGO_HOST_DEVICE Pair<float> direction(std::uint32_t angle) {
-  using C = PolarConstants;
+  using C = numerics::PolarConstants;
   constexpr float s0 = C::kSin[0], s1 = C::kSin[1], s2 = C::kSin[2], s3 = C::kSin[3];
   constexpr float c0 = C::kCos[0], c1 = C::kCos[1], c2 = C::kCos[2], c3 = C::kCos[3];
   const float y = static_cast<float>(static_cast<std::int32_t>(angle << 1)) * 0x1p-31F;
@@ -98,8 +98,8 @@ LARGO_HOST_DEVICE Pair<float> normals(std::uint32_t radius, std::uint32_t angle)
 
 /// Tokens of a block of 32 whose counters a lane reads: lane = 2j + k has tokens 8v + lane, v < 4, with the
 /// radii in words 2k and 2k + 1 of counters j and 4 + j, and angles in those of counter 8 + j.
-inline constexpr int kBlockTokens = static_cast<int>(kGroupsInBlock * kTokensAtOnce);
-inline constexpr int kBlockCounters = static_cast<int>(largo::kBlockCounters);
+inline constexpr int kBlockTokens = static_cast<int>(random::kGroupsInBlock * random::kTokensAtOnce);
+inline constexpr int kBlockCounters = static_cast<int>(random::kBlockCounters);
 static_assert(kBlockTokens == 32 && kBlockCounters == 16, "as the layout above says");
 
 /// Half a word as an angle: the lower one for even v.
@@ -126,7 +126,8 @@ LARGO_HOST_DEVICE Pair<std::uint32_t> token_words(const Address& at, std::uint64
 /// Lanes of counters of a prompt (src/prompts/token_source.hpp), for the tokens from `first_token` on.
 LARGO_HOST_DEVICE Address lane_of(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                                   std::uint64_t first_token) {
-  return {seed, prompt, lane * kLaneCounters + first_token / kTokensAtOnce * kCountersAtOnce};
+  return {seed, prompt,
+          lane * prompts::kLaneCounters + first_token / random::kTokensAtOnce * random::kCountersAtOnce};
 }
 
 // From a word to a coordinate, as src/prompts/token_transforms.hpp has it.
@@ -135,10 +136,10 @@ LARGO_HOST_DEVICE float coin(std::uint32_t word, int bit, float low, float high)
   return (word >> bit & 1) != 0 ? high : low;
 }
 
-LARGO_HOST_DEVICE float atom(std::uint32_t word, const Atoms& law) {
-  float value = law.value[kMostAtoms - 1];
+LARGO_HOST_DEVICE float atom(std::uint32_t word, const prompts::Atoms& law) {
+  float value = law.value[prompts::kMostAtoms - 1];
   LARGO_UNROLL
-  for (int k = static_cast<int>(kMostAtoms) - 2; k >= 0; --k)
+  for (int k = static_cast<int>(prompts::kMostAtoms) - 2; k >= 0; --k)
     value = word < law.below[static_cast<std::size_t>(k)] ? law.value[static_cast<std::size_t>(k)] : value;
   return value;
 }
@@ -147,10 +148,10 @@ LARGO_HOST_DEVICE float interval(std::uint32_t word, float centre, float half_wi
   return centre + static_cast<float>(static_cast<std::int32_t>(word)) * (half_width * 0x1p-31F);
 }
 
-LARGO_HOST_DEVICE float two_sided(std::uint32_t word, const TwoSided& law) {
+LARGO_HOST_DEVICE float two_sided(std::uint32_t word, const prompts::TwoSided& law) {
   const double uniform = (static_cast<double>(word) + 0.5) * 0x1p-31 - 1;
-  const double length = -law.scale * logarithm(1 - size_of_number(uniform) * law.mass);
-  const double within = smaller_of(length, law.bound);
+  const double length = -law.scale * logarithm(1 - runtime::size_of_number(uniform) * law.mass);
+  const double within = runtime::smaller_of(length, law.bound);
   return static_cast<float>(uniform < 0 ? -within : within);
 }
 

@@ -12,8 +12,8 @@ namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "attention on a GPU";
-static_assert(token_row(7, false) == KeptPrompt::row_size(7, false) &&
-              token_row(7, true) == KeptPrompt::row_size(7, true));
+static_assert(token_row(7, false) == measures::KeptPrompt::row_size(7, false) &&
+              token_row(7, true) == measures::KeptPrompt::row_size(7, true));
 constexpr std::size_t kSpareBytes = std::size_t{1} << 29;  // left to others, and to what is small
 
 std::vector<float> to_floats(const ConstMatrixRef& values, double factor) {
@@ -157,7 +157,7 @@ void GivenPrompt::sum_pass(const ConstMatrixRef& directions, const ConstVectorRe
     job.tokens = bring(piece, execution, pass);
     job.length = tokens_of(piece);
     for (std::size_t first = 0; first < count; first += at_once) {
-      check_stop(execution);
+      runtime::check_stop(execution);
       Event& launched = pass.launched[pass.launches++ % 2];
       launched.wait("attention");
       job.directions = pass.directions.data() + first * static_cast<std::size_t>(tokens_.columns);
@@ -180,8 +180,9 @@ void GivenPrompt::sum(const ConstMatrixRef& directions, const ConstVectorRef& ce
   check_token_numbers(kName, tokens_.columns);
   look_at_tokens(execution);
   const std::size_t width = token_row(static_cast<int>(tokens_.columns), covariance);
-  for (Eigen::Index first = 0; first < directions.cols(); first += kDirectionsPerPass) {
-    const Eigen::Index count = std::min<Eigen::Index>(kDirectionsPerPass, directions.cols() - first);
+  for (Eigen::Index first = 0; first < directions.cols(); first += measures::kDirectionsPerPass) {
+    const Eigen::Index count =
+        std::min<Eigen::Index>(measures::kDirectionsPerPass, directions.cols() - first);
     sum_pass(directions.middleCols(first, count), centre, covariance, execution,
              rows.subspan(static_cast<std::size_t>(first) * width, static_cast<std::size_t>(count) * width));
   }

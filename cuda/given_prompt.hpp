@@ -26,7 +26,7 @@ struct GivenLimits {
   std::size_t kept_bytes = std::numeric_limits<std::size_t>::max();  // besides what memory there is
 };
 
-class GivenPrompt final : public KeptPrompt {
+class GivenPrompt final : public measures::KeptPrompt {
  public:
   GivenPrompt(int device, const ArrayView& tokens, const GivenLimits& limits,
               std::shared_ptr<StagingShelf> shelf);

@@ -18,10 +18,10 @@ __global__ void __launch_bounds__(kThreads) count_labels(const __grid_constant__
     for (int k = thread; k < job.components; k += kThreads) counts[k] = 0;
     __syncthreads();
     const std::int64_t prompt = item / job.spans, span = job.first_span + item % job.spans;
-    const std::int64_t first = span * kLabelSpan, left = job.length - first;
-    const int size = static_cast<int>(left < kLabelSpan ? left : kLabelSpan);
-    const Address at = lane_of(job.seed, job.first_prompt + static_cast<std::uint64_t>(prompt), kLabelLane,
-                               static_cast<std::uint64_t>(first));
+    const std::int64_t first = span * prompts::kLabelSpan, left = job.length - first;
+    const int size = static_cast<int>(left < prompts::kLabelSpan ? left : prompts::kLabelSpan);
+    const Address at = lane_of(job.seed, job.first_prompt + static_cast<std::uint64_t>(prompt),
+                               prompts::kLabelLane, static_cast<std::uint64_t>(first));
     for (int pair = thread; 2 * pair < size; pair += kThreads) {  // a counter has the words of two tokens
       const Words words = philox(at, static_cast<std::uint64_t>(pair));
       atomicAdd(&counts[label_of(words.word[0], words.word[1], job.cumulative, job.components)], 1);

@@ -33,8 +33,8 @@ struct LabelCounts {
 
   /// Tokens of the component from `token` on, in the span of that token: zero or less where there are none.
   LARGO_HOST_DEVICE std::int64_t left_in_span(std::int64_t prompt, std::int64_t token) const {
-    const std::int64_t span = token / kLabelSpan;
-    return counts[(prompt * spans + span - first_span) * components] - token % kLabelSpan;
+    const std::int64_t span = token / prompts::kLabelSpan;
+    return counts[(prompt * spans + span - first_span) * components] - token % prompts::kLabelSpan;
   }
 };
 

@@ -8,7 +8,9 @@
 namespace largo::cuda {
 namespace {
 
-__device__ bool is_bounded(double top) { return top >= -kLargestScore && top <= kLargestScore; }
+__device__ bool is_bounded(double top) {
+  return top >= -prompts::kLargestScore && top <= prompts::kLargestScore;
+}
 
 // Of w in the sum number k.
 __device__ int power_of_weight(MergeJob::Kind kind, std::int64_t k) {

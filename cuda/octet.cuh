@@ -124,7 +124,7 @@ __device__ Frame<kParts> collapse(const Team& team, const Row<kParts>& a, const 
   LARGO_UNROLL
   for (int m = 0; m < kParts; ++m) frame.f.at[m] = frame.f.at[m] - along * frame.e.at[m];
   const double beta = root(dot(team, frame.f, frame.f));
-  frame.beta = beta > 1e-12 * size_of_number(frame.alpha) ? beta : 0;
+  frame.beta = beta > 1e-12 * runtime::size_of_number(frame.alpha) ? beta : 0;
   const double scale = frame.beta > 0 ? 1 / frame.beta : 0;
   LARGO_UNROLL
   for (int m = 0; m < kParts; ++m) frame.f.at[m] = frame.f.at[m] * scale;
@@ -133,13 +133,13 @@ __device__ Frame<kParts> collapse(const Team& team, const Row<kParts>& a, const 
 
 /// Σ p x and Σ p (v - v̄) x, from two vectors of standard normals.
 template <int kParts>
-__device__ void spread(const Team& team, const CollapsedSums& c, const Frame<kParts>& frame,
+__device__ void spread(const Team& team, const prompts::CollapsedSums& c, const Frame<kParts>& frame,
                        Row<kParts>& mean, Row<kParts>& gradient) {
   const double mean_e = dot(team, mean, frame.e), mean_f = dot(team, mean, frame.f);
   const double gradient_e = dot(team, gradient, frame.e), gradient_f = dot(team, gradient, frame.f);
   const double share = c.p2v / c.p2;
   const double across = root(c.p2);
-  const double rest = root(larger_of(0.0, c.p2vv - c.p2v * share));
+  const double rest = root(runtime::larger_of(0.0, c.p2vv - c.p2v * share));
   LARGO_UNROLL
   for (int m = 0; m < kParts; ++m) {
     const double e = frame.e.at[m], f = frame.f.at[m];

@@ -15,7 +15,7 @@ struct TwoBlocks {
   /// The blocks begin at counter `first` of the address; `mask` has the threads of the octet.
   __device__ void draw(const Address& at, std::uint64_t first, int lane, unsigned mask) {
     const int j = lane / 2, k = lane % 2;
-    const std::uint64_t counter = first + static_cast<std::uint64_t>(k * kBlockCounters + j);
+    const std::uint64_t counter = first + static_cast<std::uint64_t>(k * random::kBlockCounters + j);
     LARGO_UNROLL
     for (int c = 0; c < 3; ++c) {
       const Words mine = philox(at, counter + static_cast<std::uint64_t>(4 * c));

@@ -47,7 +47,7 @@ LARGO_HOST_DEVICE float root(float x) {
 #endif
 }
 
-using largo::root;  // of float64
+using runtime::root;  // of float64
 
 LARGO_HOST_DEVICE float quotient(float a, float b) {
 #ifdef __CUDA_ARCH__
@@ -86,7 +86,7 @@ LARGO_HOST_DEVICE T polynomial(T x) {
 
 /// exp(x) for finite x: ExpSum with no tail.
 LARGO_HOST_DEVICE double exponential(double x) {
-  using C = ExpConstants<double>;
+  using C = numerics::ExpConstants<double>;
   const double n_bits = x * C::kLog2E + C::kRound;
   const double n = n_bits - C::kRound;
   const double r_high = x - n * C::kLn2High;
@@ -108,7 +108,7 @@ LARGO_HOST_DEVICE double exponential(double x) {
 
 /// ln(x) for positive, normal, finite x: LogOfNormal.
 LARGO_HOST_DEVICE double logarithm(double x) {
-  using C = LogConstants;
+  using C = numerics::LogConstants;
   const std::uint64_t offset = bits_as<std::uint64_t>(x) - (C::kRootHalfBits - (C::kBias << 52));
   const double m = bits_as<double>((offset & C::kMantissaMask) + C::kRootHalfBits);
   const double k_plus = bits_as<double>(offset >> 52 | C::kTwo52Bits);
@@ -120,22 +120,22 @@ LARGO_HOST_DEVICE double logarithm(double x) {
   const double half_square = (0.5 * f) * f;
   const double head = f - half_square;
   const double head_low = (f - head) - half_square;
-  const double k_high = k * ExpConstants<double>::kLn2High;
+  const double k_high = k * numerics::ExpConstants<double>::kLn2High;
   const double sum = k_high + head;
   const double sum_low = (k_high - sum) + head;
-  const double small = (head_low + s * (half_square + R)) + k * ExpConstants<double>::kLn2Low;
+  const double small = (head_low + s * (half_square + R)) + k * numerics::ExpConstants<double>::kLn2Low;
   return sum + (sum_low + small);
 }
 
 /// 2^x for x <= 0: Exp2<Separate>.
 LARGO_HOST_DEVICE float power_of_two(float x) {
-  using C = ExpConstants<float>;
+  using C = numerics::ExpConstants<float>;
   const float n_bits = x + C::kRound;
   const float r = x - (n_bits - C::kRound);
-  const float mantissa = r * polynomial<Exp2Constants>(r) + 1.0F;
+  const float mantissa = r * polynomial<numerics::Exp2Constants>(r) + 1.0F;
   const float y =
       bits_as<float>(bits_as<std::uint32_t>(mantissa) + (bits_as<std::uint32_t>(n_bits) << C::kMantissaBits));
-  return x < Exp2Constants::kZeroBelow ? 0.0F : y;
+  return x < numerics::Exp2Constants::kZeroBelow ? 0.0F : y;
 }
 
 /// 2^exponent for exponent <= 1023, with subnormal numbers; zero below them.

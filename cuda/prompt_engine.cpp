@@ -23,9 +23,9 @@ namespace {
 constexpr const char* kName = "sample_attention_errors";
 
 // Rows are what the CPU reads.
-static_assert(kScoreRow == PromptEngine::kScoreRow);
-static_assert(token_row(7, false) == sum_count(7, SumOrder::mean) + 1 &&
-              token_row(7, true) == sum_count(7, SumOrder::covariance) + 1);
+static_assert(kScoreRow == prompts::PromptEngine::kScoreRow);
+static_assert(token_row(7, false) == prompts::sum_count(7, prompts::SumOrder::mean) + 1 &&
+              token_row(7, true) == prompts::sum_count(7, prompts::SumOrder::covariance) + 1);
 
 [[noreturn]] void refuse(const std::string& law) {
   fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
@@ -37,19 +37,19 @@ struct Recipes {
   std::vector<std::int32_t> lane_begins = {0};
 };
 
-Coordinate to_coordinate(const Recipe& recipe) {
+Coordinate to_coordinate(const prompts::Recipe& recipe) {
   Coordinate c;
-  if (const auto* coin = std::get_if<Coin>(&recipe)) {
+  if (const auto* coin = std::get_if<prompts::Coin>(&recipe)) {
     c.low = coin->low;
     c.high = coin->high;
-  } else if (const auto* segment = std::get_if<Segment>(&recipe)) {
+  } else if (const auto* segment = std::get_if<prompts::Segment>(&recipe)) {
     c.kind = Coordinate::Kind::interval;
     c.low = segment->centre;
     c.high = segment->half_width;
-  } else if (const auto* few = std::get_if<Atoms>(&recipe)) {
+  } else if (const auto* few = std::get_if<prompts::Atoms>(&recipe)) {
     c.kind = Coordinate::Kind::atoms;
     c.atoms = *few;
-  } else if (const auto* laplace = std::get_if<TwoSided>(&recipe)) {
+  } else if (const auto* laplace = std::get_if<prompts::TwoSided>(&recipe)) {
     c.kind = Coordinate::Kind::two_sided;
     c.two_sided = *laplace;
   } else {
@@ -61,7 +61,7 @@ Coordinate to_coordinate(const Recipe& recipe) {
 Recipes recipes_of(const ProductTokens& base) {
   std::vector<Coordinate> coins, others;
   for (std::size_t j = 0; j < base.coordinates.size(); ++j) {
-    Coordinate c = to_coordinate(recipe_of(base.coordinates[j]));
+    Coordinate c = to_coordinate(prompts::recipe_of(base.coordinates[j]));
     c.index = static_cast<std::int32_t>(j);
     (c.kind == Coordinate::Kind::coin ? coins : others).push_back(c);
   }
@@ -73,7 +73,7 @@ Recipes recipes_of(const ProductTokens& base) {
     coins[k].word = static_cast<std::int32_t>(k / 32 % 2);
     coins[k].bit = static_cast<std::int32_t>(k % 32);
     recipes.coordinates.push_back(coins[k]);
-    if ((k + 1) % kCoinsPerLane == 0 || k + 1 == coins.size()) end_lane();
+    if ((k + 1) % prompts::kCoinsPerLane == 0 || k + 1 == coins.size()) end_lane();
   }
   for (std::size_t k = 0; k < others.size(); ++k) {
     others[k].word = static_cast<std::int32_t>(k % 2);
@@ -96,7 +96,7 @@ class Tokens {
   Tokens(const TokenLeaf& leaf, std::uint64_t first_lane, TokenJob& job) {
     job.first_lane = first_lane;
     if (leaf.squared_radius.has_value())
-      set_radius(*leaf.squared_radius, first_lane + lanes_of(leaf) - 1, job);
+      set_radius(*leaf.squared_radius, first_lane + prompts::lanes_of(leaf) - 1, job);
     job.dimension = job.drawn = static_cast<std::int32_t>(leaf.base_dimension());
     if (std::holds_alternative<SampledTokens>(leaf.base)) refuse("laws that only sample themselves are");
     if (const auto* sphere = std::get_if<SphereTokens>(&leaf.base)) {
@@ -157,7 +157,7 @@ constexpr std::int64_t kScoreWork = 60;
 // launch(first, slice, stream) for all chunks of all prompts, `first` being the first of the prompts; then
 // their rows.
 template <typename Launch>
-void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_work, int device,
+void sum_slices(const prompts::PromptRange& range, std::size_t width, std::int64_t token_work, int device,
                 const PromptLimits& limits, const Execution& execution, const Launch& launch,
                 std::span<double> rows) {
   int processors = 1;
@@ -179,7 +179,7 @@ void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_
     slice.prompts = std::min(plan.prompts, range.prompts - first);
     std::size_t launches = 0;
     for (slice.first_chunk = 0; slice.first_chunk < chunks; slice.first_chunk += plan.chunks, ++launches) {
-      check_stop(execution);
+      runtime::check_stop(execution);
       slice.chunks = std::min(plan.chunks, chunks - slice.first_chunk);
       slice.before = launches == 0 ? nullptr : sums[(launches + 1) % 2].data();
       slice.rows = sums[launches % 2].data();
@@ -198,17 +198,18 @@ void sum_slices(const PromptRange& range, std::size_t width, std::int64_t token_
 // the memory and costs some 30 instructions a token and component, beside 300 and more to draw it.
 class Labels {
  public:
-  explicit Labels(std::span<const LeafSums> leaves) {
+  explicit Labels(std::span<const prompts::LeafSums> leaves) {
     std::vector<double> probabilities;
-    for (const LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
+    for (const prompts::LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
     job_.components = static_cast<std::int32_t>(leaves.size());
-    cumulative_ = DeviceArray<double>(std::span<const double>(cumulative_probabilities(probabilities)));
+    cumulative_ =
+        DeviceArray<double>(std::span<const double>(prompts::cumulative_probabilities(probabilities)));
     job_.cumulative = cumulative_.data();
   }
 
   /// Of component number k.
   LabelCounts count(const PromptSlice& slice, std::size_t k, cudaStream_t stream) {
-    constexpr std::int64_t kChunksInSpan = kLabelSpan / kSumsChunk;
+    constexpr std::int64_t kChunksInSpan = prompts::kLabelSpan / kSumsChunk;
     LabelJob job = job_;
     job.seed = slice.seed;
     job.first_prompt = slice.first_prompt;
@@ -231,10 +232,10 @@ class Labels {
   DeviceArray<std::int32_t> counts_;
 };
 
-void CudaPrompts::sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
-                             const Execution& execution) const {
+void CudaPrompts::sum_tokens(std::span<const prompts::LeafSums> leaves, prompts::SumOrder order,
+                             const prompts::PromptRange& range, const Execution& execution) const {
   check(cudaSetDevice(device_), "choice of the GPU");
-  if (order == SumOrder::gradient) refuse("sums of values are");
+  if (order == prompts::SumOrder::gradient) refuse("sums of values are");
   if (leaves.size() == 1) return sum_leaf(leaves, 0, nullptr, order, range, execution);
   if (leaves.size() > kMostComponents) {
     fail(kName, "components of a mixture on a GPU", static_cast<double>(leaves.size()),
@@ -244,11 +245,12 @@ void CudaPrompts::sum_tokens(std::span<const LeafSums> leaves, SumOrder order, c
   for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves, k, &labels, order, range, execution);
 }
 
-void CudaPrompts::sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labels* labels, SumOrder order,
-                           const PromptRange& range, const Execution& execution) const {
-  const LeafSums& one = leaves[k];
+void CudaPrompts::sum_leaf(std::span<const prompts::LeafSums> leaves, std::size_t k, Labels* labels,
+                           prompts::SumOrder order, const prompts::PromptRange& range,
+                           const Execution& execution) const {
+  const prompts::LeafSums& one = leaves[k];
   TokenJob job;
-  job.covariance = order == SumOrder::covariance;
+  job.covariance = order == prompts::SumOrder::covariance;
   const Tokens tokens(*one.leaf, one.first_lane, job);
   const DeviceArray<float> along{std::span<const float>(to_floats(one.directions, std::numbers::log2e))};
   const auto dimension = static_cast<std::size_t>(job.dimension);
@@ -269,7 +271,7 @@ void CudaPrompts::sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labe
 }
 
 void CudaPrompts::sum_scores(std::uint64_t lane, std::span<const double> rates,
-                             std::span<const double> shifts, const PromptRange& range,
+                             std::span<const double> shifts, const prompts::PromptRange& range,
                              const Execution& execution, std::span<double> rows) const {
   check(cudaSetDevice(device_), "choice of the GPU");
   ScoreJob job;

@@ -14,18 +14,18 @@ struct PromptLimits {
                              << 34;  // instructions of threads, for each multiprocessor: some 0.15 s
 };
 
-class CudaPrompts final : public PromptEngine {
+class CudaPrompts final : public prompts::PromptEngine {
  public:
   explicit CudaPrompts(int device, const PromptLimits& limits = {}) : device_(device), limits_(limits) {}
-  void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
-                  const Execution& execution) const override;
+  void sum_tokens(std::span<const prompts::LeafSums> leaves, prompts::SumOrder order,
+                  const prompts::PromptRange& range, const Execution& execution) const override;
   void sum_scores(std::uint64_t lane, std::span<const double> rates, std::span<const double> shifts,
-                  const PromptRange& range, const Execution& execution,
+                  const prompts::PromptRange& range, const Execution& execution,
                   std::span<double> rows) const override;
 
  private:
-  void sum_leaf(std::span<const LeafSums> leaves, std::size_t k, Labels* labels, SumOrder order,
-                const PromptRange& range, const Execution& execution) const;
+  void sum_leaf(std::span<const prompts::LeafSums> leaves, std::size_t k, Labels* labels,
+                prompts::SumOrder order, const prompts::PromptRange& range, const Execution& execution) const;
 
   int device_;
   PromptLimits limits_;

@@ -20,8 +20,8 @@ struct Coordinate {
   std::int32_t word = 0;    // of the token's two
   std::int32_t bit = 0;     // of a coin
   float low = 0, high = 0;  // of a coin; centre and half the width of an interval
-  Atoms atoms = {};
-  TwoSided two_sided = {};
+  prompts::Atoms atoms = {};
+  prompts::TwoSided two_sided = {};
 };
 
 /// words: coordinate by coordinate; coins and intervals: all coordinates are alike, in order.

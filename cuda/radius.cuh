@@ -15,7 +15,7 @@ struct RadiusLaw {
 };
 
 LARGO_HOST_DEVICE float radius_of(std::uint32_t high, std::uint32_t low, const RadiusLaw& law) {
-  const double u = open_uniform(high, low);
+  const double u = prompts::open_uniform(high, low);
   if (law.count == 0) return static_cast<float>(root(law.low + (law.high - law.low) * u));
   const double all = law.cumulative[law.count - 1], target = u * all;
   int first = 0, last = law.count - 1;  // the first above the target, or that makes up the whole

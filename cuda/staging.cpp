@@ -55,8 +55,8 @@ template <typename Use>
 void in_tasks(const ArrayView& tokens, std::int64_t first, std::int64_t count, const Execution& execution,
               const Use& use) {
   const std::int64_t rows = rows_of(kTaskNumbers, tokens);
-  parallel_for((count + rows - 1) / rows, execution, [&](std::ptrdiff_t task) {
-    check_stop(execution);
+  runtime::parallel_for((count + rows - 1) / rows, execution, [&](std::ptrdiff_t task) {
+    runtime::check_stop(execution);
     use(first + task * rows, std::min(rows, count - task * rows));
   });
 }

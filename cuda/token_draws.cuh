@@ -10,7 +10,7 @@ namespace largo::cuda {
 // Two coordinates of all tokens: a thread draws 8 of a block of 32.
 __device__ inline void draw_normals(const Address& at, int thread, float* first, float* second) {
   const int block = thread / 4, j = thread % 4;
-  const std::uint64_t counter = static_cast<std::uint64_t>(block * kBlockCounters + j);
+  const std::uint64_t counter = static_cast<std::uint64_t>(block * random::kBlockCounters + j);
   const Words radii[2] = {philox(at, counter), philox(at, counter + 4)};
   const Words angles = philox(at, counter + 8);
   LARGO_UNROLL

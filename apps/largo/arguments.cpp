@@ -21,7 +21,7 @@ namespace {
 
 std::optional<double> number_in(const std::string& text) {
   try {
-    return parse_number("", text);
+    return io::parse_number("", text);
   } catch (const InputError&) {
     return std::nullopt;
   }
@@ -52,7 +52,7 @@ CLI::Validator number_that(std::function<bool(double)> fits, const std::string& 
                            const std::string& range) {
   const auto check = [fits = std::move(fits), kind](std::string& text) -> std::string {
     const std::optional<double> number = number_in(text);
-    if (is_too_small(text)) return fmt::format("'{}' is {}", text, kTooSmall);
+    if (io::is_too_small(text)) return fmt::format("'{}' is {}", text, io::kTooSmall);
     if (!number || !fits(*number)) return fmt::format("'{}' is not {}", text, kind);
     text = fmt::format("{:.17g}", *number);  // for CLI11, which reads it once more
     return "";
@@ -99,7 +99,7 @@ CLI::Validator one_of(const std::vector<std::string>& names) {
   const auto check = [names](const std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) return "";
     constexpr std::size_t kFew = 5;  // few enough to see at a glance
-    const auto closest = names.size() > kFew ? closest_name(text, names) : std::nullopt;
+    const auto closest = names.size() > kFew ? runtime::closest_name(text, names) : std::nullopt;
     return fmt::format("'{}' is not one of {}{}", text, fmt::join(names, ", "),
                        closest ? fmt::format("; did you mean {}?", *closest) : "");
   };
@@ -111,7 +111,7 @@ RowMatrix read_queries(const char* command, const std::string& text, std::ptrdif
 }
 
 std::vector<double> read_values(const char* command, const char* option, const std::string& text) {
-  return parse_values(command, option, text);
+  return io::parse_values(command, option, text);
 }
 
 }  // namespace largo

@@ -10,7 +10,6 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "files.hpp"
 #include "io/csv.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/attention/attention.hpp"
@@ -19,6 +18,7 @@
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
 #include "output.hpp"
+#include "output_files.hpp"
 
 namespace largo {
 namespace {
@@ -39,7 +39,8 @@ struct AttentionOptions : CommonOptions {
 using Weights = std::variant<MergedWeights, FactoredWeights>;
 
 double read_scale(const std::string& text, std::ptrdiff_t key_dimension) {
-  return text == "auto" ? 1 / std::sqrt(static_cast<double>(key_dimension)) : parse_number("--scale", text);
+  return text == "auto" ? 1 / std::sqrt(static_cast<double>(key_dimension))
+                        : io::parse_number("--scale", text);
 }
 
 Weights read_weights(const AttentionOptions& options, std::ptrdiff_t d) {
@@ -62,7 +63,7 @@ std::ptrdiff_t query_dimension(const Weights& weights) {
 
 // The law itself for L = inf, otherwise a prompt drawn from it.
 MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
-  const std::vector<double> lengths = parse_lengths("--L", options.length);
+  const std::vector<double> lengths = io::parse_lengths("--L", options.length);
   if (lengths.size() != 1)
     fail("attention", "--L", fmt::format("'{}'", options.length), "one length, or inf");
   if (std::isinf(lengths[0])) return law;
@@ -76,12 +77,12 @@ MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
       options.arithmetic());
 }
 
-Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights,
-                    const RowMatrix& queries, const Execution& execution) {
-  Json json;
+io::Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights,
+                        const RowMatrix& queries, const Execution& execution) {
+  io::Json json;
   const auto add = [&](const char* name, const Matrix& jacobian, std::ptrdiff_t rows,
                        std::ptrdiff_t columns) {
-    Json outputs = Json::array();
+    io::Json outputs = io::Json::array();
     for (std::ptrdiff_t k = 0; k < jacobian.rows(); ++k) {
       outputs.push_back(to_json(jacobian.row(k).transpose(), rows, columns));
     }
@@ -116,10 +117,10 @@ void check_out(const AttentionOptions& options) {
 
 void write_outputs(const std::string& file, const RowMatrix& outputs) {
   if (file.ends_with(".npy")) return write_npy(file, outputs);
-  write_csv(file, {}, outputs);
+  io::write_csv(file, {}, outputs);
 }
 
-void print_table(const Json& json, const RowMatrix& softmax, const RowMatrix& linear) {
+void print_table(const io::Json& json, const RowMatrix& softmax, const RowMatrix& linear) {
   fmt::print("law {}, d = {}, L = {}\n", json["law"].get<std::string>(), json["d"].get<std::ptrdiff_t>(),
              json["L"].is_string() ? "inf" : fmt::format("{}", json["L"].get<std::int64_t>()));
   for (std::ptrdiff_t q = 0; q < softmax.rows(); ++q) {
@@ -159,7 +160,7 @@ void run_attention(const AttentionOptions& options) {
   const RowMatrix softmax = output(AttentionKind::softmax);
   const RowMatrix linear = output(AttentionKind::linear);
 
-  Json json;
+  io::Json json;
   json["law"] = options.law;
   json["d"] = law->dimension();
   json["L"] = "inf";
@@ -167,12 +168,12 @@ void run_attention(const AttentionOptions& options) {
   json["softmax"] = to_json(softmax);
   json["linear"] = to_json(linear);
   if (options.gradients) {
-    const Json exact = jacobians_json(AttentionKind::softmax, *prompt, weights, queries, execution);
+    const io::Json exact = jacobians_json(AttentionKind::softmax, *prompt, weights, queries, execution);
     for (const auto& [name, value] : exact.items()) json["gradient_" + name] = value;
-    const Json linearised = jacobians_json(AttentionKind::linear, *prompt, weights, queries, execution);
+    const io::Json linearised = jacobians_json(AttentionKind::linear, *prompt, weights, queries, execution);
     for (const auto& [name, value] : linearised.items()) json["linear_gradient_" + name] = value;
   }
-  check_numbers(json);
+  io::check_numbers(json);
   if (!options.out.empty() && first_process()) write_outputs(options.out, softmax);
   if (options.json) {
     print_json(json);
@@ -213,7 +214,10 @@ void add_attention_command(CLI::App& app) {
   command->add_flag("--gradients", options->gradients, "Compute the full Jacobians in (U, V) or (K, Q, V)");
   command->add_option("--out", options->out, "Write the softmax outputs to this .npy or .csv file")
       ->check(check_given, "");
-  add_device_option(*command, options->device);
+  add_device_option(
+      *command, options->device,
+      "Device that attends over the prompt: cpu or cuda (an NVIDIA GPU), which agrees to the precision "
+      "of float32");
   add_common_options(*command, *options);
   command->footer(
       "A matrix is identity, zeros, toeplitz:RHO, diag:1,2,3, random:SEED, or a .npy, .csv or .safetensors\n"

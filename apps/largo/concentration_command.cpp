@@ -11,13 +11,13 @@
 #include "arguments.hpp"
 #include "command.hpp"
 #include "concentration_report.hpp"
-#include "files.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
+#include "output_files.hpp"
 #include "progress.hpp"
 
 namespace largo {
@@ -101,8 +101,8 @@ ConcentrationPlan read_plan(const ConcentrationOptions& options, const Attention
   plan.scales = without_repeats(read_values(kName, "--sigma", options.sigma));
   for (const double sigma : plan.scales) check_positive(kName, "--sigma", sigma);
   choose_methods(options, layer, plan, notes);
-  const LengthKind kind = plan.sampled ? LengthKind::kWhole : LengthKind::kReal;
-  plan.lengths = without_repeats(parse_lengths("--L", options.L, kind));
+  const io::LengthKind kind = plan.sampled ? io::LengthKind::kWhole : io::LengthKind::kReal;
+  plan.lengths = without_repeats(io::parse_lengths("--L", options.L, kind));
   plan.seed = options.seed;
   if (!plan.sampled) {
     const auto refuse = [](const char* option) {
@@ -135,7 +135,7 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
   }
   tokens *= static_cast<double>(plan.scales.size());
   const std::size_t points = plan.scales.size() * plan.lengths.size();
-  Json json;
+  io::Json json;
   if (plan.exact) json["exact"] = {{"points", points}, {"seconds", 0.05 * 5 * lengths}};  // with exponents
   if (plan.sampled) {
     json["sampled"] = {{"points", points}, {"tokens", tokens}, {"seconds", tokens * kNanoseconds * 1e-9}};
@@ -197,8 +197,8 @@ void run_concentration(const ConcentrationOptions& options) {
     const auto lengths = lengths_for_tolerance(layer, *options.tolerance, plan.scales, options.execution());
     for (std::size_t i = 0; i < lengths.size(); ++i) report.tolerated.push_back({plan.scales[i], lengths[i]});
   }
-  const Json json = to_json(report);
-  check_numbers(json);
+  const io::Json json = to_json(report);
+  io::check_numbers(json);
   const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
   if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
   if (first_process() && !options.plot.empty()) write_figure(kName, options.plot, svg);

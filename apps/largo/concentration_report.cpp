@@ -16,25 +16,25 @@ bool several_scales(const ConcentrationReport& report) {
   return std::any_of(report.rows.begin(), report.rows.end(), differs);
 }
 
-Json to_json(const ErrorBar& bar, ErrorMethod method) {
-  Json json{{"value", bar.value}, {"error", bar.error}};
+io::Json to_json(const ErrorBar& bar, ErrorMethod method) {
+  io::Json json{{"value", bar.value}, {"error", bar.error}};
   if (method == ErrorMethod::sampled) json["interval"] = {bar.low, bar.high};
   return json;
 }
 
-Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
+io::Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
 
 template <typename Three>
-Json slopes_json(const Three& slopes) {
-  Json json = Json::object();
+io::Json slopes_json(const Three& slopes) {
+  io::Json json = io::Json::object();
   if (slopes.output) json["output"] = to_json(*slopes.output);
   if (slopes.gradient_V) json["gradient_V"] = to_json(*slopes.gradient_V);
   if (slopes.gradient_U) json["gradient_U"] = to_json(*slopes.gradient_U);
   return json;
 }
 
-Json to_json(const ConcentrationRow& row) {
-  Json json{{"sigma", row.scale}, {"L", number_json(row.L)}, {"method", name_of(row.method)}};
+io::Json to_json(const ConcentrationRow& row) {
+  io::Json json{{"sigma", row.scale}, {"L", io::number_json(row.L)}, {"method", name_of(row.method)}};
   json["output"] = to_json(row.output, row.method);
   json["gradient_V"] = to_json(row.gradient_V, row.method);
   if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
@@ -46,13 +46,13 @@ Json to_json(const ConcentrationRow& row) {
   return json;
 }
 
-Json to_json(const BoundReport& bound, double sub_gaussian) {
-  Json json{{"c1", bound.constants.c1},       {"c2", bound.constants.c2},
-            {"fitted", bound.fitted},         {"holds", bound.verdict.holds},
-            {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
+io::Json to_json(const BoundReport& bound, double sub_gaussian) {
+  io::Json json{{"c1", bound.constants.c1},       {"c2", bound.constants.c2},
+                {"fitted", bound.fitted},         {"holds", bound.verdict.holds},
+                {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
   if (bound.verdict.worst_ratio > 0) {
     json["worst"] = {{"sigma", bound.verdict.worst.sigma / sub_gaussian},
-                     {"L", number_json(bound.verdict.worst.L)}};
+                     {"L", io::number_json(bound.verdict.worst.L)}};
   }
   return json;
 }
@@ -134,19 +134,19 @@ void print_summary(const ConcentrationReport& report) {
 
 }  // namespace
 
-Json to_json(const ConcentrationReport& report) {
-  Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
-  json["rows"] = Json::array();
+io::Json to_json(const ConcentrationReport& report) {
+  io::Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
+  json["rows"] = io::Json::array();
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
-  Json fit{{"sub_gaussian", report.summary.sub_gaussian},
-           {"sub_gaussian_kind", name_of(report.summary.sub_gaussian_kind)},
-           {"method", name_of(report.summary.method)}};
+  io::Json fit{{"sub_gaussian", report.summary.sub_gaussian},
+               {"sub_gaussian_kind", name_of(report.summary.sub_gaussian_kind)},
+               {"method", name_of(report.summary.method)}};
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
     if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
-  fit["slopes"] = Json::array();
+  fit["slopes"] = io::Json::array();
   for (const ScaleSummary& s : report.summary.scales) {
-    Json slopes{{"sigma", s.scale}, {"method", name_of(s.method)}};
+    io::Json slopes{{"sigma", s.scale}, {"method", name_of(s.method)}};
     slopes.update(slopes_json(s));
     if (s.asymptotic) {
       slopes["asymptotic_exponent"] = s.asymptotic->value;
@@ -156,8 +156,8 @@ Json to_json(const ConcentrationReport& report) {
   }
   json["fit"] = std::move(fit);
   for (const TolerancePoint& point : report.tolerated) {
-    Json answer{{"sigma", point.scale}, {"tolerance", report.tolerance}};
-    answer["L"] = point.length ? number_json(point.length->L) : Json(nullptr);
+    io::Json answer{{"sigma", point.scale}, {"tolerance", report.tolerance}};
+    answer["L"] = point.length ? io::number_json(point.length->L) : io::Json(nullptr);
     if (point.length) answer["value"] = point.length->value;
     json["tolerance"].push_back(std::move(answer));
   }

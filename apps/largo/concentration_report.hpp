@@ -26,7 +26,7 @@ struct ConcentrationReport {
   std::vector<std::string> notes;         ///< what is missing, and what to do about it
 };
 
-Json to_json(const ConcentrationReport& report);
+io::Json to_json(const ConcentrationReport& report);
 void print_report(const ConcentrationReport& report);
 /// One row per point, with all digits. A value that is not known is left empty.
 std::string to_csv(const ConcentrationReport& report);

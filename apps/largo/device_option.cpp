@@ -10,12 +10,8 @@
 
 namespace largo {
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command
-      .add_option("--device", device,
-                  "Device that draws the prompts: cpu or cuda (an NVIDIA GPU). The numbers are the same.")
-      ->check(one_of({"cpu", "cuda"}))
-      ->capture_default_str();
+void add_device_option(CLI::App& command, std::string& device, const char* description) {
+  command.add_option("--device", device, description)->check(one_of({"cpu", "cuda"}))->capture_default_str();
 }
 
 #ifdef LARGO_HAS_CUDA

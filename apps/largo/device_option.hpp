@@ -9,7 +9,10 @@
 
 namespace largo {
 
-void add_device_option(CLI::App& command, std::string& device);
+void add_device_option(
+    CLI::App& command, std::string& device,
+    const char* description =
+        "Device that draws the prompts: cpu or cuda (an NVIDIA GPU). The numbers are the same.");
 
 /// The device of that name, opened at the first call and kept; null for cpu. InputError if there is none.
 const Device* named_device(const std::string& name);

@@ -30,7 +30,7 @@ std::string describe_mpi(const std::string& mpi, int processes) {
 }
 
 void run_doctor(const CommonOptions& options) {
-  Json json;
+  io::Json json;
   json["version"] = kVersion;
   json["compiler"] = compiler_of_this_build();
 #ifdef NDEBUG

@@ -39,19 +39,6 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
   add_common_options(command, options, without_effect);
 }
 
-void add_icl_command(CLI::App& app) {
-  CLI::App* command = app.add_subcommand(
-      "icl",
-      "In-context regression: risks at every prompt length, training, and the prompt length that is enough");
-  command->require_subcommand(1);
-  command->footer(
-      "Example: largo icl threshold --d 5 --epsilon 0.01\n"
-      "For help on a subcommand: largo icl risk --help, largo icl train --help, largo icl threshold --help");
-  add_icl_risk_command(*command);
-  add_icl_train_command(*command);
-  add_icl_threshold_command(*command);
-}
-
 InvariantPoint StartOptions::read(const RegressionProblem& problem) const {
   return named_start(problem, alpha, theta, "--");
 }

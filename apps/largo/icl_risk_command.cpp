@@ -70,17 +70,17 @@ PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& pro
   return with_covariates(problem, named_law(options.covariates, problem.dimension(), options.arithmetic()));
 }
 
-Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
+io::Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
 
 // The row for Gaussian covariates. The risk is exact, except above 32 dimensions off the invariant set: there
 // it is a quasi-Monte-Carlo average.
-Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
-               const RegressionParameters& parameters, double L) {
+io::Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
+                   const RegressionParameters& parameters, double L) {
   const TaskNodes nodes{options.nodes, options.seed};
   const auto risk = [&](AttentionKind kind) {
     return regression_risk(problem, kind, L, parameters, nodes, options.execution());
   };
-  Json row{{"L", number_json(L)}};
+  io::Json row{{"L", io::number_json(L)}};
   row["softmax"] = to_json(risk(AttentionKind::softmax));
   row["linear"] = {{"value", risk(AttentionKind::linear).value}};
   if (std::isinf(L) || L == std::floor(L)) {
@@ -90,9 +90,9 @@ Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
   return row;
 }
 
-Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const RegressionProblem& problem,
-                 const Vector& parameters, double L) {
-  Json row{{"L", number_json(L)}};
+io::Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const RegressionProblem& problem,
+                     const Vector& parameters, double L) {
+  io::Json row{{"L", io::number_json(L)}};
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, options.seed};
     const RiskPoint point = PromptRisk(setting, options.draws, options.execution()).at(parameters);
@@ -102,10 +102,10 @@ Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const Re
   return row;
 }
 
-void print_rows(const Json& json) {
+void print_rows(const io::Json& json) {
   fmt::print("{:>10} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", "softmax", "error", "linear", "ridge",
              "error");
-  for (const Json& row : json["rows"]) {
+  for (const io::Json& row : json["rows"]) {
     const auto number = [&](const char* who, const char* what, const char* format) {
       if (!row.contains(who) || !row[who].contains(what)) return std::string();
       return fmt::format(fmt::runtime(format), row[who][what].get<double>());
@@ -126,12 +126,13 @@ void run_risk(const RiskOptions& options) {
   std::string note;
   const RegressionParameters parameters = read_parameters(options, problem, note);
   const bool other = !options.covariates.empty();
-  const auto lengths = parse_lengths("--L", options.L, other ? LengthKind::kWhole : LengthKind::kReal);
+  const auto lengths =
+      io::parse_lengths("--L", options.L, other ? io::LengthKind::kWhole : io::LengthKind::kReal);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  Json json;
-  json["rows"] = Json::array();
+  io::Json json;
+  json["rows"] = io::Json::array();
   auto line = std::make_optional<ProgressLine>("icl risk");
-  const auto add_row = [&](Json row) {
+  const auto add_row = [&](io::Json row) {
     json["rows"].push_back(std::move(row));
     line->show(static_cast<double>(json["rows"].size()) / static_cast<double>(lengths.size()));
   };
@@ -154,7 +155,7 @@ void run_risk(const RiskOptions& options) {
   line.reset();
   if (!note.empty()) json["note"] = note;
   if (options.json) return print_json(json);
-  check_numbers(json);
+  io::check_numbers(json);
   print_rows(json);
 }
 

@@ -33,17 +33,18 @@ void run_threshold(const ThresholdOptions& options) {
     plan.trained = [&](double, double) { line.show(std::min(0.95, ++tried / 12.0)); };
     found = threshold(problem, options.epsilon, start, plan, options.execution());
   }
-  Json json{{"epsilon", options.epsilon}, {"L", number_json(found.L)}, {"risk", found.risk}};
+  io::Json json{{"epsilon", options.epsilon}, {"L", io::number_json(found.L)}, {"risk", found.risk}};
   json["limit"] = found.limit;
   json["attention"] = options.attention;
-  if (found.before.L > 0) json["before"] = {{"L", number_json(found.before.L)}, {"risk", found.before.risk}};
-  json["tried"] = Json::array();
+  if (found.before.L > 0)
+    json["before"] = {{"L", io::number_json(found.before.L)}, {"risk", found.before.risk}};
+  json["tried"] = io::Json::array();
   for (const TrainedRisk& one : found.tried) {
-    json["tried"].push_back({{"L", number_json(one.L)}, {"risk", one.risk}});
+    json["tried"].push_back({{"L", io::number_json(one.L)}, {"risk", one.risk}});
   }
   if (!notes.empty()) json["warnings"] = notes;
   if (options.json) return print_json(json);
-  check_numbers(json);
+  io::check_numbers(json);
   fmt::print("L = {:.15g}: trained risk {:.10g}, within {:g} of the limit {:.10g}\n", found.L, found.risk,
              options.epsilon, shown_risk(found.limit, problem.null_risk()));
   if (found.before.L > 0)

@@ -14,13 +14,13 @@
 #include <fmt/core.h>
 
 #include "arguments.hpp"
-#include "files.hpp"
 #include "icl_options.hpp"
 #include "icl_train_report.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
+#include "output_files.hpp"
 #include "progress.hpp"
 
 namespace largo {
@@ -106,7 +106,8 @@ TrainingRequest request_of(const TrainOptions& options) {
   }
   if (!options.L.empty()) {
     const bool drawn = options.method.find("sgd") != std::string::npos;
-    request.lengths = parse_lengths("--L", options.L, drawn ? LengthKind::kWhole : LengthKind::kReal);
+    request.lengths =
+        io::parse_lengths("--L", options.L, drawn ? io::LengthKind::kWhole : io::LengthKind::kReal);
   }
   request.parameters = chosen<Parametrisation>(options.parameters, {{"invariant", Parametrisation::invariant},
                                                                     {"merged", Parametrisation::merged},
@@ -148,10 +149,10 @@ void describe(const TrainOptions& options, const TrainingPlan& plan) {
   const TrainingCost cost =
       estimate_cost(plan, asked > 0 ? asked : static_cast<int>(std::thread::hardware_concurrency()));
   const auto memory = static_cast<std::int64_t>(cost.megabytes);
-  const Json json{{"flows", cost.flows},
-                  {"descents", cost.descents},
-                  {"core_seconds", cost.seconds},
-                  {"memory_MB", memory}};
+  const io::Json json{{"flows", cost.flows},
+                      {"descents", cost.descents},
+                      {"core_seconds", cost.seconds},
+                      {"memory_MB", memory}};
   if (options.json) return print_json(json);
   fmt::print("{} flows and {} descents, about {:.2g} s on one core, about {} MB\n", cost.flows, cost.descents,
              cost.seconds, memory);
@@ -190,8 +191,8 @@ void run_train(const TrainOptions& options) {
     report.runs = train_or_stop(options, report.plan);
     if (!first_process()) return;
   }
-  const Json json = to_json(report);
-  check_numbers(json);
+  const io::Json json = to_json(report);
+  io::check_numbers(json);
   const std::string csv = options.csv.empty() ? "" : to_csv(report),
                     svg = options.plot.empty() ? "" : to_svg(report);  // both are made before one is written
   if (!options.csv.empty()) write_text(kName, options.csv, csv);

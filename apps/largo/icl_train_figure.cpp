@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostLengths = 5;
 
-std::string label_of(double L) { return fmt::format("L = {}", shown(L)); }
+std::string label_of(double L) { return fmt::format("L = {}", report::shown(L)); }
 
 // At most kMostLengths lengths, evenly chosen, with both ends: more curves cannot be told apart.
 std::vector<double> shown_lengths(const TrainReport& report) {
@@ -143,7 +143,7 @@ Panel length_panel(const TrainReport& report) {
 
 std::vector<std::string> lengths_text(const std::vector<double>& lengths) {
   std::vector<std::string> texts;
-  for (const double L : lengths) texts.push_back(std::isinf(L) ? "∞" : shown(L));
+  for (const double L : lengths) texts.push_back(std::isinf(L) ? "∞" : report::shown(L));
   return texts;
 }
 
@@ -164,7 +164,7 @@ std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   const bool cut = std::any_of(report.runs.begin(), report.runs.end(), [&](const TrainingRun& run) {
     return std::isinf(run.L) && run.final_risk.value < least;
   });
-  if (cut) text += fmt::format(" Risks below {} are not shown.", shown(least, 1));
+  if (cut) text += fmt::format(" Risks below {} are not shown.", report::shown(least, 1));
   if (lengths_shown && !std::all_of(all.begin(), all.end(), finite))
     text += " L = ∞ cannot be shown on a logarithmic axis.";
   std::set<std::uint64_t> seeds;

@@ -13,19 +13,19 @@
 namespace largo {
 namespace {
 
-Json supremum_json(const TrajectoryDistance& distance) {
+io::Json supremum_json(const TrajectoryDistance& distance) {
   return {{"value", distance.value}, {"time", distance.time}};
 }
 
-Json distance_json(const PathDistance& distance) {
+io::Json distance_json(const PathDistance& distance) {
   return {{"parameters", supremum_json(distance.parameters)},
           {"predictions", supremum_json(distance.predictions)}};
 }
 
-Json run_json(const TrainReport& report, const TrainingRun& run) {
-  Json json{
-      {"L", number_json(run.L)}, {"attention", name_of(run.attention)}, {"method", name_of(run.method)},
-      {"seed", run.seed},        {"final_risk", run.final_risk.value},  {"risk_error", run.final_risk.error}};
+io::Json run_json(const TrainReport& report, const TrainingRun& run) {
+  io::Json json{{"L", io::number_json(run.L)},        {"attention", name_of(run.attention)},
+                {"method", name_of(run.method)},      {"seed", run.seed},
+                {"final_risk", run.final_risk.value}, {"risk_error", run.final_risk.error}};
   if (run.record_error) json["record_error"] = *run.record_error;
   const Eigen::Index d = report.plan.problem.dimension();
   if (report.plan.parameters == Parametrisation::invariant) {
@@ -56,16 +56,16 @@ Json run_json(const TrainReport& report, const TrainingRun& run) {
   return json;
 }
 
-Json over_json(const OverSeeds& over) {
-  Json json{{"mean", over.mean}};
+io::Json over_json(const OverSeeds& over) {
+  io::Json json{{"mean", over.mean}};
   if (over.deviation) json["standard_deviation"] = *over.deviation;
   if (over.error) json["standard_error"] = *over.error;
   return json;
 }
 
-Json summary_json(const SeedSummary& summary) {
-  Json json{
-      {"L", number_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
+io::Json summary_json(const SeedSummary& summary) {
+  io::Json json{
+      {"L", io::number_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
   if (summary.final_risk) json["final_risk"] = over_json(*summary.final_risk);
   if (summary.flow_risk) json["flow_risk"] = *summary.flow_risk;
   if (summary.excess) json["excess"] = over_json(*summary.excess);
@@ -79,9 +79,9 @@ std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("
 
 const char* name_of(TrainingMethod method) { return method == TrainingMethod::flow ? "flow" : "sgd"; }
 
-Json to_json(const TrainReport& report) {
-  Json json;
-  json["runs"] = Json::array();
+io::Json to_json(const TrainReport& report) {
+  io::Json json;
+  json["runs"] = io::Json::array();
   for (const TrainingRun& run : report.runs) json["runs"].push_back(run_json(report, run));
   for (const SeedSummary& one : summarise_seeds(report.runs)) {
     if (one.count > 0) json["seeds"].push_back(summary_json(one));  // a flow alone has no summary

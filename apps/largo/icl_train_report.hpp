@@ -19,7 +19,7 @@ struct TrainReport {
 std::string length_text(double L);
 const char* name_of(TrainingMethod method);
 
-Json to_json(const TrainReport& report);
+io::Json to_json(const TrainReport& report);
 std::string to_csv(const TrainReport& report);  ///< one row for each point of each path
 std::string to_svg(const TrainReport& report);
 void print_report(const TrainReport& report);

@@ -10,8 +10,8 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "io/atomic_file.hpp"
 #include "io/csv.hpp"
+#include "io/files.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
@@ -67,7 +67,7 @@ double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.v
 
 // Here a length need not be a whole number, unlike elsewhere: the formulas hold for any length.
 std::vector<double> read_lengths(const std::string& text) {
-  return parse_lengths("--L", text, LengthKind::kReal);
+  return io::parse_lengths("--L", text, io::LengthKind::kReal);
 }
 
 std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
@@ -90,21 +90,21 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
   return softmax_moments(spreads, lengths, options.execution());
 }
 
-Json to_json(const SoftmaxMoments& moments) {
-  Json json;
+io::Json to_json(const SoftmaxMoments& moments) {
+  io::Json json;
   json["s"] = moments.s;
-  json["L"] = number_json(moments.L);
-  Json errors;
+  json["L"] = io::number_json(moments.L);
+  io::Json errors;
   for (const Field& field : kFields) {
     json[field.name] = (moments.*field.estimate).value;
     errors[field.name] = (moments.*field.estimate).error;
     if (field.estimate == &SoftmaxMoments::mse) {
-      json["effective_tokens"] = number_json(effective_tokens(moments));
+      json["effective_tokens"] = io::number_json(effective_tokens(moments));
       json["error_estimate"] = error_estimate(moments);
     }
   }
   json["self_check"] = moments.self_check;
-  json["condensation_s"] = number_json(condensation_line(moments.L));
+  json["condensation_s"] = io::number_json(condensation_line(moments.L));
   json["errors"] = std::move(errors);
   return json;
 }
@@ -128,7 +128,7 @@ void write_table(const std::string& file, const std::vector<SoftmaxMoments>& gri
     add(moments.self_check);
     add(condensation_line(moments.L));
   }
-  write_csv(file, header, table);
+  io::write_csv(file, header, table);
 }
 
 void print_point(const SoftmaxMoments& moments) {
@@ -160,15 +160,15 @@ void print_grid(const std::vector<SoftmaxMoments>& grid) {
 void print_rows(const std::vector<SoftmaxMoments>& grid) {
   fmt::print("{{\"rows\":[");
   for (std::size_t i = 0; i < grid.size(); ++i)
-    fmt::print("{}{}", i > 0 ? "," : "", to_text(to_json(grid[i])));
+    fmt::print("{}{}", i > 0 ? "," : "", io::to_text(to_json(grid[i])));
   fmt::print("]}}\n");
 }
 
 void run_moments(const MomentsOptions& options) {
   const bool writes = !options.csv.empty() && first_process();
-  if (writes) AtomicFile("moments", options.csv);  // checks before the work that it can be written
+  if (writes) io::AtomicFile("moments", options.csv);  // checks before the work that it can be written
   const std::vector<SoftmaxMoments> grid = compute(options);
-  for (const SoftmaxMoments& moments : grid) check_numbers(to_json(moments));
+  for (const SoftmaxMoments& moments : grid) io::check_numbers(to_json(moments));
   if (writes) write_table(options.csv, grid);
   const bool one = grid.size() == 1;
   if (options.json) {

@@ -6,23 +6,23 @@
 
 namespace largo {
 
-Json to_json(const ConstMatrixRef& matrix) {
-  Json rows = Json::array();
+io::Json to_json(const ConstMatrixRef& matrix) {
+  io::Json rows = io::Json::array();
   for (std::ptrdiff_t i = 0; i < matrix.rows(); ++i) {
-    Json row = Json::array();
+    io::Json row = io::Json::array();
     for (std::ptrdiff_t j = 0; j < matrix.cols(); ++j) row.push_back(matrix(i, j));
     rows.push_back(std::move(row));
   }
   return rows;
 }
 
-Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
+io::Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns) {
   return to_json(Matrix(values.reshaped<Eigen::RowMajor>(rows, columns)));
 }
 
-void print_json(const Json& json) {
-  check_numbers(json);
-  fmt::print("{}\n", to_text(json));
+void print_json(const io::Json& json) {
+  io::check_numbers(json);
+  fmt::print("{}\n", io::to_text(json));
 }
 
 double shown_risk(double risk, double null_risk) { return std::abs(risk) < 1e-14 * null_risk ? 0 : risk; }

@@ -8,12 +8,12 @@
 
 namespace largo {
 
-Json to_json(const ConstMatrixRef& matrix);
+io::Json to_json(const ConstMatrixRef& matrix);
 /// Entries of a row-major vector as a rows x columns array.
-Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns);
+io::Json to_json(const ConstVectorRef& values, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
 /// Prints one object and nothing else on standard output, after check_numbers.
-void print_json(const Json& json);
+void print_json(const io::Json& json);
 
 /// For tables: zero if a risk is only rounding error, compared with the risk of predicting zero.
 double shown_risk(double risk, double null_risk);

@@ -11,11 +11,11 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "files.hpp"
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/study_table.hpp"
 #include "output.hpp"
+#include "output_files.hpp"
 #include "processes.hpp"
 #include "report/report.hpp"
 #include "report/study_report.hpp"
@@ -78,7 +78,7 @@ void run_report(ReportOptions options) {
   const Execution execution{.stop = stop_signal()};
   StudyExtent extent;
   if (first_process() && !options.csv.empty()) {
-    AtomicFile file(kName, options.csv);
+    io::AtomicFile file(kName, options.csv);
     extent = write_study_csv(
         options.store, [&](std::string_view text) { file.write(text); }, execution);
     file.commit();
@@ -88,7 +88,7 @@ void run_report(ReportOptions options) {
     extent = {table.units, std::ssize(table.rows)};
     std::string command = fmt::format("largo report {}", options.store);
     if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
-    write_text(kName, options.out, report_page(study_report(table, command, options.x)));
+    write_text(kName, options.out, report::report_page(report::study_report(table, command, options.x)));
   }
   if (options.json) return print_rows(options.store, execution);
   for (const std::string& file : {options.csv, options.out}) {
@@ -106,20 +106,23 @@ void run_report(ReportOptions options) {
 
 void add_report_command(CLI::App& app) {
   auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = app.add_subcommand("report", "The results of a study, as files");
-  command->add_option("store", options->store, "the study's store, a SQLite file")
+  CLI::App* command = app.add_subcommand("report", "Write the results of a study to files");
+  command->add_option("store", options->store, "Store of the study, a SQLite file")
       ->required()
       ->check(check_given, "");
   command
-      ->add_option("--csv", options->csv, "inputs and results, one row for each unit, in the study's order")
+      ->add_option("--csv", options->csv,
+                   "Write inputs and results to this CSV file, one row per unit in the study's order")
       ->check(check_given, "");
   command
       ->add_option("--out", options->out,
-                   "a page with figures, .html (the store's name, if nothing else is asked for)")
+                   "Write a page with figures to this .html file (default: named after the store, if nothing "
+                   "else is asked "
+                   "for)")
       ->check(check_given, "");
   command
       ->add_option("--x", options->x,
-                   "parameter on the x axis of the page's figures (the first that varies and is a number)")
+                   "Parameter on the x axis of the figures (default: the first that varies and is a number)")
       ->check(check_given, "");
   add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");

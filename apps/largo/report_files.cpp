@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "largo/report/figure.hpp"
 #include "largo/runtime/check.hpp"
 #include "pdf.hpp"
@@ -32,13 +32,13 @@ std::filesystem::path figure_file(const std::filesystem::path& folder, const std
 std::vector<std::string> figures_there(const std::filesystem::path& folder) {
   std::vector<std::string> ids;
   std::ifstream file(folder / "report.json");
-  const Json report = Json::parse(file, nullptr, false);
+  const io::Json report = io::Json::parse(file, nullptr, false);
   if (!report.is_object() || !report.contains("claims")) return ids;
   try {
-    for (const Json& claim : report["claims"]) {
-      for (const Json& figure : claim.at("figures")) ids.push_back(figure.at("id").get<std::string>());
+    for (const io::Json& claim : report["claims"]) {
+      for (const io::Json& figure : claim.at("figures")) ids.push_back(figure.at("id").get<std::string>());
     }
-  } catch (const Json::exception&) {  // not ours
+  } catch (const io::Json::exception&) {  // not ours
     return {};
   }
   // Names of files in the folder, and nothing else, whatever the file says.
@@ -57,37 +57,37 @@ void remove_file(const std::filesystem::path& file) {
 
 void check_report_folder(const char* command, const std::filesystem::path& folder) {
   make_folder(command, folder);
-  for (const char* name : {"report.json", "run.json", "report.html"}) AtomicFile(command, folder / name);
+  for (const char* name : {"report.json", "run.json", "report.html"}) io::AtomicFile(command, folder / name);
   const std::filesystem::path figures = folder / "figures";
   std::error_code missing;
   const auto status = std::filesystem::status(figures, missing);
   if (!std::filesystem::exists(status)) return;
   make_folder(command, figures);
-  AtomicFile(command, figures / "figure.svg");  // can files be made there?
+  io::AtomicFile(command, figures / "figure.svg");  // can files be made there?
 }
 
 void write_report(const char* command, const std::filesystem::path& folder,
-                  const std::vector<ReportSection>& claims, const ReportTexts& texts) {
+                  const std::vector<report::ReportSection>& claims, const ReportTexts& texts) {
   make_folder(command, folder / "figures");
-  std::deque<AtomicFile> files;
+  std::deque<io::AtomicFile> files;
   const auto add = [&](const std::filesystem::path& file, const std::string& text) {
     files.emplace_back(command, file).write(text);
   };
   std::vector<std::string> ids;
-  for (const ReportSection& claim : claims) {
-    for (const ReportFigure& figure : claim.figures) {
+  for (const report::ReportSection& claim : claims) {
+    for (const report::ReportFigure& figure : claim.figures) {
       // A paper has captions of its own.
       const std::string bare = to_svg({.panels = figure.figure.panels});
       add(figure_file(folder, figure.id, "svg"), to_svg(figure.figure));
       if (has_fonts()) add(figure_file(folder, figure.id, "pdf"), to_pdf(bare));
-      add(figure_file(folder, figure.id, "csv"), to_csv(figure.figure));
+      add(figure_file(folder, figure.id, "csv"), report::to_csv(figure.figure));
       ids.push_back(figure.id);
     }
   }
-  add(folder / "report.json", fmt::format("{}\n", to_text(texts.report, 1)));
-  add(folder / "run.json", fmt::format("{}\n", to_text(texts.run, 1)));
+  add(folder / "report.json", fmt::format("{}\n", io::to_text(texts.report, 1)));
+  add(folder / "run.json", fmt::format("{}\n", io::to_text(texts.run, 1)));
   add(folder / "report.html", texts.page);
-  for (AtomicFile& file : files) file.flush();
+  for (io::AtomicFile& file : files) file.flush();
   remove_file(files.back().target());  // the old page, and no link to it: it would show the new figures
   for (const std::string& id : figures_there(folder)) {
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
@@ -96,7 +96,7 @@ void write_report(const char* command, const std::filesystem::path& folder,
   if (!has_fonts()) {  // what is there is another run's
     for (const std::string& id : ids) remove_file(figure_file(folder, id, "pdf"));
   }
-  for (AtomicFile& file : files) file.commit();
+  for (io::AtomicFile& file : files) file.commit();
 }
 
 }  // namespace largo

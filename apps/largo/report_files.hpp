@@ -15,15 +15,14 @@ namespace largo {
 void check_report_folder(const char* command, const std::filesystem::path& folder);
 
 struct ReportTexts {
-  Json report, run;
+  io::Json report, run;
   std::string page;
 };
 
-/// All files, or none: every one is complete on the disk before the first replaces its predecessor. From
-/// there until the last is in place, report.html, there is no report.html; who kills the program then leaves
-/// no page that fits neither its figures nor its data. Figures of an earlier report that this one does not
-/// have are removed.
+/// Writes all files or none: each is complete on disk before the first replaces its predecessor. report.html
+/// is removed first and put in place last, so a program killed in between leaves no page beside figures of
+/// another report. Figures of an earlier report that this one does not have are removed.
 void write_report(const char* command, const std::filesystem::path& folder,
-                  const std::vector<ReportSection>& claims, const ReportTexts& texts);
+                  const std::vector<report::ReportSection>& claims, const ReportTexts& texts);
 
 }  // namespace largo

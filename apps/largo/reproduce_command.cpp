@@ -44,10 +44,8 @@ std::string command_line(const ReproduceOptions& options, const std::vector<std:
 std::string introduction(const ReproduceOptions& options, std::size_t held, std::size_t count) {
   std::string intro = fmt::format(
       "{} of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt Regime: a "
-      "Measure-based "
-      "Perspective (arXiv 2512.11784), and results beyond {}, computed anew: {} of {} {}.{} Each section "
-      "says "
-      "what is claimed, what was computed, and how the verdict came about.",
+      "Measure-based Perspective (arXiv 2512.11784), and results beyond {}, computed anew: {} of {} {}.{} "
+      "Each section says what is claimed, what was computed, and how the verdict came about.",
       options.only.empty() ? "Every claim" : "Some claims", options.only.empty() ? "it" : "the paper", held,
       count, held == 1 ? "holds" : "hold",
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
@@ -64,13 +62,13 @@ std::string introduction(const ReproduceOptions& options, std::size_t held, std:
   return intro;
 }
 
-std::string cell_text(const ReportCell& cell) {
-  if (const double* number = std::get_if<double>(&cell.value)) return shown(*number, 6);
+std::string cell_text(const report::ReportCell& cell) {
+  if (const double* number = std::get_if<double>(&cell.value)) return report::shown(*number, 6);
   const std::string* text = std::get_if<std::string>(&cell.value);
   return text != nullptr ? *text : "";
 }
 
-// Columns: the names of UTF-8 characters have bytes that are not shown.
+// The width in columns: continuation bytes of UTF-8 take none.
 std::size_t shown_width(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xC0) != 0x80; }));
@@ -86,11 +84,11 @@ void print_row(const std::vector<std::string>& cells, const std::vector<std::siz
   fmt::print("{}\n", line);
 }
 
-void print_table(const ReportTable& table) {
+void print_table(const report::ReportTable& table) {
   std::vector<std::vector<std::string>> texts{table.columns};
   for (const auto& row : table.rows) {
     texts.emplace_back();
-    for (const ReportCell& cell : row) texts.back().push_back(cell_text(cell));
+    for (const report::ReportCell& cell : row) texts.back().push_back(cell_text(cell));
   }
   std::vector<std::size_t> widths(table.columns.size(), 0);
   for (const auto& row : texts) {
@@ -100,13 +98,13 @@ void print_table(const ReportTable& table) {
   for (const auto& row : texts) print_row(row, widths);
 }
 
-void print(const ReportSection& claim) {
+void print(const report::ReportSection& claim) {
   fmt::print("{} ({}): {}\n  {}\n", claim.title, claim.source, claim.statement, claim.computed);
-  for (const ReportNumber& number : claim.numbers) {
-    fmt::print("  {}: {}{}\n", number.label, shown(number.value, 4),
-               number.limit ? fmt::format(" (tolerance {})", shown(*number.limit)) : "");
+  for (const report::ReportNumber& number : claim.numbers) {
+    fmt::print("  {}: {}{}\n", number.label, report::shown(number.value, 4),
+               number.limit ? fmt::format(" (tolerance {})", report::shown(*number.limit)) : "");
   }
-  for (const ReportTable& table : claim.tables) print_table(table);
+  for (const report::ReportTable& table : claim.tables) print_table(table);
   fmt::print("  verdict: {}{}\n\n", name_of(*claim.verdict),
              claim.reason.empty() ? "" : fmt::format(" ({})", claim.reason));
 }
@@ -117,21 +115,21 @@ void run_reproduce(const ReproduceOptions& options) {
     return options.only.empty() ||
            std::find(options.only.begin(), options.only.end(), id) != options.only.end();
   };
-  if (options.device != "cpu" && !wanted(kTrainedClaim)) {
+  if (options.device != "cpu" && !wanted(claims::kTrainedClaim)) {
     fail(kName, "--device", options.device,
-         fmt::format("cpu for these claims; a GPU trains for --only {}", kTrainedClaim));
+         fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kTrainedClaim));
   }
-  ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
+  claims::ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::swap(settings.device, settings.execution.device);  // other claims draw few prompts
-  const Json run = run_facts(options);                    // the time of the beginning
+  const io::Json run = run_facts(options);                // the time of the beginning
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kName, folder);
-  std::vector<ReportSection> claims;
+  std::vector<report::ReportSection> claims;
   {
     ProgressLine line("claims");
-    const auto count = std::count_if(all_claims().begin(), all_claims().end(),
-                                     [&](const NamedClaim& claim) { return wanted(claim.id); });
-    for (const NamedClaim& claim : all_claims()) {
+    const auto count = std::count_if(claims::all_claims().begin(), claims::all_claims().end(),
+                                     [&](const claims::NamedClaim& claim) { return wanted(claim.id); });
+    for (const claims::NamedClaim& claim : claims::all_claims()) {
       if (!wanted(claim.id)) continue;
       claims.push_back(claim.check(settings));
       claims.back().command = command_line(options, {claim.id});
@@ -139,29 +137,28 @@ void run_reproduce(const ReproduceOptions& options) {
     }
   }
   std::vector<std::string> only;  // each once, in our order
-  for (const ReportSection& claim : claims) only.push_back(claim.id);
-  const auto held =
-      static_cast<std::size_t>(std::count_if(claims.begin(), claims.end(), [](const ReportSection& claim) {
-        return claim.verdict == Verdict::holds;
-      }));
-  const Report report{.kind = "reproduce",
-                      .title = "The large-prompt limit of softmax attention",
-                      .intro = introduction(options, held, claims.size()),
-                      .version = kVersion,
-                      .command = command_line(options, options.only.empty() ? options.only : only),
-                      .seed = options.seed,
-                      .sections = claims};
-  Json json{{"version", report.version}, {"seed", report.seed}, {"command", report.command}};
-  for (const ReportSection& claim : claims) json["claims"].push_back(to_json(claim));
-  check_numbers(json);
+  for (const report::ReportSection& claim : claims) only.push_back(claim.id);
+  const auto held = static_cast<std::size_t>(std::count_if(
+      claims.begin(), claims.end(),
+      [](const report::ReportSection& claim) { return claim.verdict == report::Verdict::holds; }));
+  const report::Report report{.kind = "reproduce",
+                              .title = "The large-prompt limit of softmax attention",
+                              .intro = introduction(options, held, claims.size()),
+                              .version = kVersion,
+                              .command = command_line(options, options.only.empty() ? options.only : only),
+                              .seed = options.seed,
+                              .sections = claims};
+  io::Json json{{"version", report.version}, {"seed", report.seed}, {"command", report.command}};
+  for (const report::ReportSection& claim : claims) json["claims"].push_back(report::to_json(claim));
+  io::check_numbers(json);
   const std::string page = (folder / "report.html").string();
   if (first_process()) {
-    write_report(kName, folder, claims, {json, run, report_page(report, run)});
+    write_report(kName, folder, claims, {json, run, report::report_page(report, run)});
   }
   if (options.json) {
     print_json(json);
   } else {
-    for (const ReportSection& claim : claims) print(claim);
+    for (const report::ReportSection& claim : claims) print(claim);
     fmt::print("{} of {} {}. Report: {} (figures and data beside it)\n", held, claims.size(),
                claims.size() > 1 ? "claims hold" : "claim holds", page);
     if (!has_fonts())
@@ -176,16 +173,17 @@ void add_reproduce_command(CLI::App& app) {
   auto options = std::make_shared<ReproduceOptions>();
   CLI::App* command = app.add_subcommand(
       "reproduce", "Check the claims of the paper: the Lemma, exact errors, concentration, training");
-  command->add_flag("--quick", options->quick,
-                    "all claims with less: shorter prompts, fewer starts and lengths (some seconds)");
+  command->add_flag(
+      "--quick", options->quick,
+      "Check all claims with less work: shorter prompts, fewer starts and lengths (some seconds)");
   command->add_flag(
       "--full", options->full,
-      "more prompts and starts, and the published experiment in full (some twenty minutes; with --device "
-      "cuda a minute)");
-  command->add_option("--out", options->out, "folder for the report")->capture_default_str();
+      "Use more prompts and starts, and the published experiment in full (about twenty minutes; one minute "
+      "with --device cuda)");
+  command->add_option("--out", options->out, "Folder for the report")->capture_default_str();
   std::vector<std::string> ids;
-  for (const NamedClaim& claim : all_claims()) ids.emplace_back(claim.id);
-  command->add_option("--only", options->only, "some of the claims, by name")
+  for (const claims::NamedClaim& claim : claims::all_claims()) ids.emplace_back(claim.id);
+  command->add_option("--only", options->only, "Check only these claims, by name")
       ->delimiter(',')
       ->check(one_of(ids));
   add_device_option(*command, options->device);

@@ -11,7 +11,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/studies/run_study.hpp"
 #include "largo/studies/study_table.hpp"
@@ -53,18 +53,19 @@ void check_folder(const std::string& store) {
   if (!first_process()) return;
   std::error_code missing;
   const std::filesystem::path there = std::filesystem::canonical(store, missing);
-  AtomicFile(kName, missing ? std::filesystem::path(store) : std::filesystem::path(there).concat(".lock"));
+  io::AtomicFile(kName,
+                 missing ? std::filesystem::path(store) : std::filesystem::path(there).concat(".lock"));
 }
 
 void describe(const RunOptions& options, const Study& study, const std::string& store,
               const Execution& execution) {
   check_folder(store);
   const StudyEstimate estimate = estimate_study(study, store, options.retry, execution);
-  Json json{{"store", store},
-            {"units", estimate.units},
-            {"pending", estimate.pending},
-            {"core_seconds", estimate.core_seconds},
-            {"memory_MB", std::ceil(estimate.memory / 1e6)}};
+  io::Json json{{"store", store},
+                {"units", estimate.units},
+                {"pending", estimate.pending},
+                {"core_seconds", estimate.core_seconds},
+                {"memory_MB", std::ceil(estimate.memory / 1e6)}};
   if (options.json) return print_json(json);
   fmt::print("{} units, {} of them still to run\n", estimate.units, estimate.pending);
   fmt::print("about {:.2g} s on one core, at most about {:.0f} MB of memory\n", estimate.core_seconds,
@@ -74,8 +75,8 @@ void describe(const RunOptions& options, const Study& study, const std::string& 
 void print_run(const RunOptions& options, const StudyRun& run, const std::string& store) {
   const std::int64_t done = run.before + run.ran - run.failed;
   if (options.json) {
-    Json json{{"store", store}, {"units", run.units},     {"done", done},          {"failed", run.failed},
-              {"ran", run.ran}, {"stopped", run.stopped}, {"seconds", run.seconds}};
+    io::Json json{{"store", store}, {"units", run.units},     {"done", done},          {"failed", run.failed},
+                  {"ran", run.ran}, {"stopped", run.stopped}, {"seconds", run.seconds}};
     json["content"] = study_status(store).content;
     return print_json(json);
   }

@@ -69,9 +69,9 @@ std::string compiler_of_this_build() {
 #endif
 }
 
-Json run_facts(const CommonOptions& options) {
+io::Json run_facts(const CommonOptions& options) {
   const auto fixed_time = source_date_epoch();
-  Json facts;
+  io::Json facts;
   facts["version"] = kVersion;
   if (*kBuildCommit != '\0') {
     facts["commit"] = kBuildCommit;

@@ -16,6 +16,6 @@ std::string compiler_of_this_build();
 /// differed from it; both are missing if it was not built from a repository. "date" is in UTC. If
 /// SOURCE_DATE_EPOCH is set it is the date, and everything about the machine is left out, so that the report
 /// has the same bytes wherever it is made.
-Json run_facts(const CommonOptions& options);
+io::Json run_facts(const CommonOptions& options);
 
 }  // namespace largo

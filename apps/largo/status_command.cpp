@@ -17,15 +17,15 @@ struct StatusOptions : CommonOptions {
   std::string store;
 };
 
-Json to_json(const StudyStatus& status) {
-  Json json{{"title", status.title},     {"quantity", status.quantity},
-            {"version", status.version}, {"units", status.units},
-            {"done", status.done},       {"failed", status.failed},
-            {"others", status.others},   {"running", status.running},
-            {"rate", status.rate},       {"unit_seconds", status.unit_seconds}};
-  json["failures"] = Json::array();
+io::Json to_json(const StudyStatus& status) {
+  io::Json json{{"title", status.title},     {"quantity", status.quantity},
+                {"version", status.version}, {"units", status.units},
+                {"done", status.done},       {"failed", status.failed},
+                {"others", status.others},   {"running", status.running},
+                {"rate", status.rate},       {"unit_seconds", status.unit_seconds}};
+  json["failures"] = io::Json::array();
   for (const FailedUnit& one : status.failures) {
-    json["failures"].push_back({{"inputs", Json::parse(one.inputs)}, {"message", one.message}});
+    json["failures"].push_back({{"inputs", io::Json::parse(one.inputs)}, {"message", one.message}});
   }
   json["content"] = status.content;
   return json;

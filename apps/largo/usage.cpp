@@ -65,7 +65,7 @@ std::optional<std::string> stray_word(const CLI::App& command) {
 std::string option_name(const std::string& argument) { return argument.substr(0, argument.find('=')); }
 
 std::string did_you_mean(const std::string& name, const std::vector<std::string>& known) {
-  const auto closest = closest_name(name, known);
+  const auto closest = runtime::closest_name(name, known);
   return closest ? fmt::format("; did you mean {}?", *closest) : "";
 }
 

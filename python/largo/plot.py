@@ -37,7 +37,7 @@ from ._moments import condensation_line, moments
 
 __all__ = ["STYLE", "style", "axes", "concentration", "trajectories", "phase_portrait", "error_plane", "save"]
 
-#: The palette of the reports and of --plot (src/report/figure_curves.cpp, web/src/palette.ts).
+#: The palette of the reports and of --plot (src/report/svg_curves.cpp, web/src/palette.ts).
 _COLOURS = ["#0072B2", "#D55E00", "#009E73", "#931D72", "#605618", "#9C73F4", "#681404", "#000000"]
 _WIDTH, _HEIGHT = 3.5, 2.7  # inches: one column
 

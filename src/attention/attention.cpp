@@ -15,19 +15,20 @@ MergedWeights FactoredWeights::merged() const {
 
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
                  const ConstRowsRef& queries, const Execution& execution) {
-  const PromptOfCall call(prompt, execution);
-  const Matrix responses = mean_responses(kind, *call, score_directions(prompt, weights, queries), execution);
+  const attention::PromptOfCall call(prompt, execution);
+  const Matrix responses = attention::mean_responses(
+      kind, *call, attention::score_directions(prompt, weights, queries), execution);
   RowMatrix outputs(queries.rows(), weights.V.rows());
   for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
     outputs.row(q) = (weights.V * responses.col(q)).transpose();
   }
-  check_result(outputs.transpose());
+  attention::check_result(outputs.transpose());
   return outputs;
 }
 
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
                  const ConstRowsRef& queries, const Execution& execution) {
-  return attend(kind, prompt, merge_for(prompt, weights, queries), queries, execution);
+  return attend(kind, prompt, attention::merge_for(prompt, weights, queries), queries, execution);
 }
 
 // Gradients of attention. With r(a) and D(a) of response.hpp and a = scale · U z:
@@ -36,7 +37,8 @@ RowMatrix attend(AttentionKind kind, const Measure& prompt, const FactoredWeight
 
 namespace {
 
-MergedJacobian jacobian_at(const Response& response, const MergedWeights& weights, const Vector& query) {
+MergedJacobian jacobian_at(const attention::Response& response, const MergedWeights& weights,
+                           const Vector& query) {
   const std::ptrdiff_t outputs = weights.V.rows();
   const std::ptrdiff_t d = weights.V.cols();
   const std::ptrdiff_t e = query.size();
@@ -48,8 +50,8 @@ MergedJacobian jacobian_at(const Response& response, const MergedWeights& weight
     }
     jacobian.V.row(k).segment(k * d, d) = response.value.transpose();
   }
-  check_result(jacobian.U);
-  check_result(jacobian.V);
+  attention::check_result(jacobian.U);
+  attention::check_result(jacobian.V);
   return jacobian;
 }
 
@@ -66,8 +68,8 @@ FactoredJacobian chain_rule(const MergedJacobian& merged, const FactoredWeights&
     jacobian.K.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_k.data(), gradient_k.size());
     jacobian.Q.row(k) = Eigen::Map<Eigen::RowVectorXd>(gradient_q.data(), gradient_q.size());
   }
-  check_result(jacobian.K);
-  check_result(jacobian.Q);
+  attention::check_result(jacobian.K);
+  attention::check_result(jacobian.Q);
   return jacobian;
 }
 
@@ -76,36 +78,36 @@ FactoredJacobian chain_rule(const MergedJacobian& merged, const FactoredWeights&
 MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
                              const ConstRowsRef& queries, const ConstRowsRef& cotangents,
                              const Execution& execution) {
-  const Matrix directions = score_directions(prompt, weights, queries);
+  const Matrix directions = attention::score_directions(prompt, weights, queries);
   check_shape("attention_vjp", "cotangents", cotangents.rows(), cotangents.cols(), queries.rows(),
               weights.V.rows());
   check_finite("attention_vjp", "cotangents", Matrix(cotangents));
-  const PromptOfCall call(prompt, execution);
-  const Matrix means = mean_responses(kind, *call, directions, execution);
+  const attention::PromptOfCall call(prompt, execution);
+  const Matrix means = attention::mean_responses(kind, *call, directions, execution);
   const Matrix pulled = weights.V.transpose() * cotangents.transpose();
-  const Matrix products = derivative_products(kind, *call, directions, pulled, execution);
+  const Matrix products = attention::derivative_products(kind, *call, directions, pulled, execution);
   MergedGradient gradient{weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
-  check_result(gradient.U);
-  check_result(gradient.V);
+  attention::check_result(gradient.U);
+  attention::check_result(gradient.V);
   return gradient;
 }
 
 FactoredGradient attention_vjp(AttentionKind kind, const Measure& prompt, const FactoredWeights& weights,
                                const ConstRowsRef& queries, const ConstRowsRef& cotangents,
                                const Execution& execution) {
-  const MergedGradient merged =
-      attention_vjp(kind, prompt, merge_for(prompt, weights, queries), queries, cotangents, execution);
+  const MergedGradient merged = attention_vjp(kind, prompt, attention::merge_for(prompt, weights, queries),
+                                              queries, cotangents, execution);
   FactoredGradient gradient{weights.Q * merged.U.transpose(), weights.K * merged.U, merged.V};
-  check_result(gradient.K);
-  check_result(gradient.Q);
+  attention::check_result(gradient.K);
+  attention::check_result(gradient.Q);
   return gradient;
 }
 
 std::vector<MergedJacobian> attention_jacobian(AttentionKind kind, const Measure& prompt,
                                                const MergedWeights& weights, const ConstRowsRef& queries,
                                                const Execution& execution) {
-  const std::vector<Response> all =
-      responses(kind, prompt, score_directions(prompt, weights, queries), execution);
+  const std::vector<attention::Response> all =
+      attention::responses(kind, prompt, attention::score_directions(prompt, weights, queries), execution);
   std::vector<MergedJacobian> jacobians;
   for (std::size_t q = 0; q < all.size(); ++q) {
     jacobians.push_back(
@@ -118,7 +120,7 @@ std::vector<FactoredJacobian> attention_jacobian(AttentionKind kind, const Measu
                                                  const FactoredWeights& weights, const ConstRowsRef& queries,
                                                  const Execution& execution) {
   std::vector<FactoredJacobian> jacobians;
-  const MergedWeights merged = merge_for(prompt, weights, queries);
+  const MergedWeights merged = attention::merge_for(prompt, weights, queries);
   for (const MergedJacobian& jacobian : attention_jacobian(kind, prompt, merged, queries, execution)) {
     jacobians.push_back(chain_rule(jacobian, weights));
   }

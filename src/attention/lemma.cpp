@@ -85,7 +85,7 @@ LemmaReport::AtLength distance_at(const Case& c, const Stream& stream, std::int6
   const GaussianMeasure law(c.mean, c.covariance);
   const RowMatrix limit = attend(AttentionKind::softmax, law, c.weights, c.query);
   Vector squares(prompts);
-  parallel_for(prompts, execution, [&](std::ptrdiff_t k) {
+  runtime::parallel_for(prompts, execution, [&](std::ptrdiff_t k) {
     const Execution alone{.threads = 1, .stop = execution.stop};
     const EmpiricalMeasure prompt(
         sample_prompt(law, stream.substream(static_cast<std::uint64_t>(k)), length, alone));
@@ -131,8 +131,8 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   const auto dimension_of = [](std::ptrdiff_t k) { return 1 + k % kLargestDimension; };
   // Every third case has half the rank; in one dimension, none at all.
   const auto rank_of = [&](std::ptrdiff_t k) { return k % 3 == 2 ? dimension_of(k) / 2 : dimension_of(k); };
-  parallel_for(settings.cases, execution, [&](std::ptrdiff_t k) {
-    check_stop(execution);
+  runtime::parallel_for(settings.cases, execution, [&](std::ptrdiff_t k) {
+    runtime::check_stop(execution);
     errors[k] =
         case_error(draw_case(cases.substream(static_cast<std::uint64_t>(k)), dimension_of(k), rank_of(k)));
   });

@@ -6,7 +6,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::attention {
 namespace {
 
 // Up to this dimension linear attention forms the d x d second moment; above, only its products. The number
@@ -113,4 +113,4 @@ std::vector<Response> responses(AttentionKind kind, const Measure& prompt, const
   return results;
 }
 
-}  // namespace largo
+}  // namespace largo::attention

@@ -11,7 +11,7 @@
 #include "largo/attention/weights.hpp"
 #include "largo/measures/empirical.hpp"
 
-namespace largo {
+namespace largo::attention {
 
 /// The prompt of a call, which may take several passes over it: a device has it until the call ends.
 class PromptOfCall {
@@ -51,4 +51,4 @@ struct Response {
 std::vector<Response> responses(AttentionKind kind, const Measure& prompt, const ConstMatrixRef& directions,
                                 const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::attention

@@ -8,7 +8,7 @@
 
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::claims {
 
 std::span<const NamedClaim> all_claims() {
   static constexpr std::array kClaims = std::to_array<NamedClaim>({
@@ -30,16 +30,16 @@ std::span<const NamedClaim> all_claims() {
   return kClaims;
 }
 
-void decide(ReportSection& claim, bool condition, const std::string& what) {
+void decide(report::ReportSection& claim, bool condition, const std::string& what) {
   bool holds = condition;
   claim.reason = what;
-  for (const ReportNumber& number : claim.numbers) {
+  for (const report::ReportNumber& number : claim.numbers) {
     if (!number.limit) continue;
     holds = holds && number.value <= *number.limit;
     claim.reason += fmt::format("{}{}: {} (tolerance {})", claim.reason.empty() ? "" : "; ", number.label,
-                                shown(number.value), shown(*number.limit));
+                                report::shown(number.value), report::shown(*number.limit));
   }
-  claim.verdict = holds ? Verdict::holds : Verdict::fails;
+  claim.verdict = holds ? report::Verdict::holds : report::Verdict::fails;
 }
 
 std::vector<double> log_spaced(double first, double last, int count) {
@@ -56,4 +56,4 @@ std::vector<double> log_spaced_lengths(double first, double last, int count) {
   return lengths;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

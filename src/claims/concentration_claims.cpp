@@ -15,7 +15,7 @@
 #include "numerics/factor.hpp"
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 // Thresholds of the verdicts.
@@ -26,9 +26,9 @@ MeasurePtr gaussian(const Matrix& covariance) {
   return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
 }
 
-Matrix with_norm(const Matrix& A, double norm) { return A * (norm / operator_norm(A)); }
+Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::operator_norm(A)); }
 
-// Errors of d = 4, U = V = I over standard Gaussian queries.
+// One of the three errors of each row, as points for the bounds.
 std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
                                      std::optional<ErrorBar> (*which)(const ConcentrationRow&)) {
   std::vector<BoundPoint> points;
@@ -41,8 +41,8 @@ std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
 
 }  // namespace
 
-ReportSection audit_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection audit_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "audit",
       .title = "Errors fall like 1/L",
       .source = "Propositions 3.1 and 3.4, small σ",
@@ -50,9 +50,10 @@ ReportSection audit_claim(const ClaimOptions& options) {
           "For tokens of moderate size the error of the output and of both gradients falls like 1/L.",
       .formula = R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2 \sim C/L)",
       .computed =
-          "Exact errors averaged over standard Gaussian queries, d = 4, U and V random with operator "
-          "norms 0.22 and 0.75, three covariances of the tokens, L = 16 to 1024; slopes of ln error against "
-          "ln L by least squares. Output errors are per coordinate."};
+          "Exact errors averaged over standard Gaussian queries, d = 4, U and V random with operator norms "
+          "0.22 and 0.75, three covariances of the tokens, L = 16 to 1024; slopes of ln error against ln L "
+          "by "
+          "least squares. Output errors are per coordinate."};
   constexpr std::ptrdiff_t d = 4;
   const struct {
     const char* name;
@@ -60,7 +61,7 @@ ReportSection audit_claim(const ClaimOptions& options) {
   } kLaws[] = {{"isotropic", Matrix::Identity(d, d)},
                {"toeplitz:0.5", named_matrix("covariance", "toeplitz:0.5", d, d)},
                {"condition 8", named_matrix("covariance", "0.2666666666666667*diag:1,2,4,8", d, d)}};
-  ReportTable table{
+  report::ReportTable table{
       "Output errors at three lengths, and slopes of the three errors.",
       {"covariance", "L = 16", "L = 128", "L = 1024", "slope: output", "gradient in V", "gradient in U"}};
   Panel panels[3] = {{.title = "output"}, {.title = "gradient in V"}, {.title = "gradient in U"}};
@@ -109,8 +110,8 @@ ReportSection audit_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection bounds_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection bounds_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "bounds",
       .title = "The paper's bounds",
       .source = "Propositions 3.1 and 3.4",
@@ -150,8 +151,9 @@ ReportSection bounds_claim(const ClaimOptions& options) {
                  {"gradient in V", kGradientVBound,
                   [](const ConcentrationRow& r) { return std::optional(r.gradient_V); }},
                  {"gradient in U", kGradientUBound, [](const ConcentrationRow& r) { return r.gradient_U; }}};
-  ReportTable constants_table{"Constants, and the largest error over bound where they were not fitted.",
-                              {"error", "c₁", "c₂", "error/bound", "points", "error/bound with c₂ = 1"}};
+  report::ReportTable constants_table{
+      "Constants, and the largest error over bound where they were not fitted.",
+      {"error", "c₁", "c₂", "error/bound", "points", "error/bound with c₂ = 1"}};
   Figure figure{
       .caption =
           "Exact errors (lines) and the bounds with one pair of constants for all σ and L (dashed), at "
@@ -186,8 +188,9 @@ ReportSection bounds_claim(const ClaimOptions& options) {
     }
     figure.panels.push_back(std::move(panel));
   }
-  ReportTable scales_table{"The output error: its slope, and the largest c₂ that a bound can have at each σ.",
-                           {"σ", "slope over the lengths", "exponent c(σ), L → ∞", "σ² c(σ)"}};
+  report::ReportTable scales_table{
+      "The output error: its slope, and the largest c₂ that a bound can have at each σ.",
+      {"σ", "slope over the lengths", "exponent c(σ), L → ∞", "σ² c(σ)"}};
   const ConcentrationSummary summary = summarise(layer, checked);
   for (const ScaleSummary& s : summary.scales) {
     scales_table.rows.push_back(
@@ -199,34 +202,39 @@ ReportSection bounds_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection softmax_linear_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "softmax-linear",
       .title = "When linear attention will do",
       .source = "ours, on the Lemma at finite L",
       .statement =
           "Over long prompts of centred Gaussian tokens softmax attention may be replaced by linear "
-          "attention over the same tokens: the two differ by what falls like 1/L at a fixed query. For "
-          "standard tokens, U = V = I and |z| = 1 the constant is (d + 1)(e − 1).",
+          "attention "
+          "over the same tokens: the two differ by what falls like 1/L at a fixed query. For standard "
+          "tokens, "
+          "U = V = I and |z| = 1 the constant is (d + 1)(e − 1).",
       .formula =
           R"(L\;\mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (d+1)(e-1)\quad\text{for } \mu=\mathcal N(0,I),\;U=V=I,\;|z|=1)",
       .computed =
           "The shortest prompts over which the two differ by at most a tolerance ε (mean squared, relative "
-          "to the squared limit), d = 4, U = V = I, at a query of unit length and averaged over standard "
+          "to "
+          "the squared limit), d = 4, U = V = I, at a query of unit length and averaged over standard "
           "Gaussian ones."};
   constexpr std::ptrdiff_t d = 4;
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer at_query{gaussian(identity), identity, identity, Vector(Vector::Unit(d, 0))};
   const AttentionLayer averaged{gaussian(identity), identity, identity, gaussian(identity)};
-  ReportTable table{"The shortest prompts over which softmax and linear attention differ by at most ε.",
-                    {"ε", "L at |z| = 1", "ε L", "L averaged over queries"}};
+  report::ReportTable table{
+      "The shortest prompts over which softmax and linear attention differ by at most ε.",
+      {"ε", "L at |z| = 1", "ε L", "L averaged over queries"}};
   // To first order in 1/L the two differ by an average of L independent terms. With g the score of a token
   // and w = exp(g − 1/2), the term is w (g − 1) − (g² − 1) along z, with the second moment 2e − 2, and
   // w − g times a standard normal in each of the d − 1 directions across, with e − 1.
   constexpr double kConstant = (d + 1) * (std::numbers::e - 1);
   double last = std::numeric_limits<double>::infinity();
   Curve one{.label = "at |z| = 1"}, mean{.label = "averaged over queries", .color = 1},
-      asymptote{.label = fmt::format("{}/ε", shown(kConstant)), .style = Curve::Style::dashed, .color = 7};
+      asymptote{
+          .label = fmt::format("{}/ε", report::shown(kConstant)), .style = Curve::Style::dashed, .color = 7};
   bool found = true;
   const std::vector<double> tolerances =
       options.quick ? std::vector{0.1, 0.01, 0.001} : std::vector{0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
@@ -258,4 +266,4 @@ ReportSection softmax_linear_claim(const ClaimOptions& options) {
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

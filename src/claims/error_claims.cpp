@@ -12,7 +12,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 // Thresholds of the verdicts.
@@ -33,7 +33,7 @@ void add_ratio(Curve& curve, double L, const Estimate& exact, const SampledMean&
 
 // The error at one query as a function of the spread of the scores.
 std::vector<Panel> error_panels(double L) {
-  Panel panel{.title = fmt::format("L = {}", shown(L)),
+  Panel panel{.title = fmt::format("L = {}", report::shown(L)),
               .x_label = "spread of the scores s",
               .y_label = "mean squared error, E[P₂]",
               .log_x = false};
@@ -52,14 +52,14 @@ std::vector<Panel> error_panels(double L) {
   return {panel};
 }
 
-ReportFigure error_figure(bool quick) {
-  ReportFigure figure{
+report::ReportFigure error_figure(bool quick) {
+  report::ReportFigure figure{
       "error-against-spread",
       {error_panels(1e4),
-       "Attention over L Gaussian tokens whose scores have standard deviation s, exactly: the error of "
-       "A = Σ pᵢgᵢ, the average of the standardised scores gᵢ with the softmax weights pᵢ, whose limit is s, "
-       "and the sum of the squared weights beside what it is while no token dominates."},
-      FigureSlider{.label = "L"}};
+       "Attention over L Gaussian tokens whose scores have standard deviation s, exactly: the error of A = Σ "
+       "pᵢgᵢ, the average of the standardised scores gᵢ with the softmax weights pᵢ, whose limit is s, and "
+       "the sum of the squared weights beside what it is while no token dominates."},
+      report::FigureSlider{.label = "L"}};
   for (int k = 1; k <= 12; k += quick ? 3 : 1) {
     figure.slider->values.push_back(std::pow(10.0, k));
     figure.slider->panels.push_back(error_panels(figure.slider->values.back()));
@@ -89,21 +89,22 @@ std::vector<Panel> averaged_panels(double sigma, const std::vector<double>& leng
   const double c = averaged_exponent(sigma);
   Curve exact{.label = "exact error", .x = lengths, .y = std::move(errors)};
   const double first = lengths.front(), last = lengths.back();
-  Curve rate{.label = fmt::format("slope −c(σ) = {}", shown(-c)),
+  Curve rate{.label = fmt::format("slope −c(σ) = {}", report::shown(-c)),
              .x = {first, last},
              .y = {exact.y.back() * std::pow(last / first, c), exact.y.back()},
              .style = Curve::Style::dashed,
              .color = 7};
-  return {{.title = fmt::format("σ = {}", shown(sigma)),
+  return {{.title = fmt::format("σ = {}", report::shown(sigma)),
            .x_label = "prompt length L",
            .y_label = "averaged output error",
            .curves = {exact, rate}}};
 }
 
-ReportFigure averaged_figure(const ClaimOptions& options) {
-  ReportFigure figure{"averaged-error",
-                      {{}, "The averaged error in d = 1 and its asymptotic rate, through the last point."},
-                      FigureSlider{.label = "σ"}};
+report::ReportFigure averaged_figure(const ClaimOptions& options) {
+  report::ReportFigure figure{
+      "averaged-error",
+      {{}, "The averaged error in d = 1 and its asymptotic rate, through the last point."},
+      report::FigureSlider{.label = "σ"}};
   for (double sigma = 0.25; sigma <= 3; sigma += options.quick ? 0.75 : 0.25)
     figure.slider->values.push_back(sigma);
   const std::vector<double> lengths = log_spaced_lengths(1, 1e12, options.quick ? 9 : 25);
@@ -120,20 +121,21 @@ ReportFigure averaged_figure(const ClaimOptions& options) {
 
 }  // namespace
 
-ReportSection exact_error_claim(const ClaimOptions& options) {
-  ErrorSimulation settings;
+report::ReportSection exact_error_claim(const ClaimOptions& options) {
+  estimation::ErrorSimulation settings;
   settings.seed = options.seed;
   if (options.full) settings.prompts = 200000;
-  const std::vector<SimulatedErrors> rows = simulate_gaussian_errors(settings, options.execution);
-  ReportSection claim{
+  const std::vector<estimation::SimulatedErrors> rows =
+      estimation::simulate_gaussian_errors(settings, options.execution);
+  report::ReportSection claim{
       .id = "exact-error",
       .title = "The exact error at every prompt length",
       .source = "ours, behind Propositions 3.1 and 3.4",
       .statement =
           "For Gaussian tokens N(m, Γ) the mean squared distance of attention over L tokens from its limit, "
-          "and that of its gradients in V and U, are known in closed form up to one-dimensional "
-          "integrals, for every L. They need moments of the power sums of the softmax weights pᵢ, which "
-          "depend on L and on the standard deviation s of the scores alone, s² = zᵀUᵀΓUz.",
+          "and that of its gradients in V and U, are known in closed form up to one-dimensional integrals, "
+          "for every L. They need moments of the power sums of the softmax weights pᵢ, which depend on L and "
+          "on the standard deviation s of the scores alone, s² = zᵀUᵀΓUz.",
       .formula =
           R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \operatorname{tr}(V\Gamma V^\top)\,p + \|V\Gamma Uz\|^2\,(p-6p_3+6q),\\ p=\mathbb E[P_2],\quad p_3=\mathbb E[P_3],\quad q=\mathbb E[P_2^2],\quad P_k=\textstyle\sum_i p_i^k\end{gathered})",
       .computed =
@@ -143,10 +145,11 @@ ReportSection exact_error_claim(const ClaimOptions& options) {
   constexpr const char* kErrors[] = {"output", "gradient in V", "gradient in U"};
   Curve ratios[3];
   Curve one{.style = Curve::Style::dashed, .color = 7};
-  ReportTable table{"Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
-                    {"L", "s", "error of", "exact", "simulated", "standard error"}};
+  report::ReportTable table{
+      "Errors, exact and simulated, each L with a covariance, U, V and query of its own.",
+      {"L", "s", "error of", "exact", "simulated", "standard error"}};
   double worst = 0;
-  for (const SimulatedErrors& row : rows) {
+  for (const estimation::SimulatedErrors& row : rows) {
     worst = std::max(worst, row.worst_z_score());
     const auto L = static_cast<double>(row.length);
     const Estimate* exact[] = {&row.exact.output, &row.exact.gradient_V, &row.exact.gradient_U};
@@ -177,24 +180,25 @@ ReportSection exact_error_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection exponent_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection exponent_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "averaged-exponent",
       .title = "The exponent of the averaged error",
       .source = "ours, sharpening Proposition 3.1",
       .statement =
-          "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens "
-          "falls like L⁻ᶜ up to logarithms. The exponent c is of order 1/σ² for large σ, as in the paper's "
-          "bound, and is known exactly; σ is the largest standard deviation of the scores over unit queries.",
+          "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens falls like "
+          "L⁻ᶜ up to logarithms. The exponent c is of order 1/σ² for large σ, as in the paper's bound, and "
+          "is "
+          "known exactly; σ is the largest standard deviation of the scores over unit queries.",
       .formula =
           R"(c(\sigma) = 1 \;\text{ for } \sigma^2\le\tfrac12,\qquad c(\sigma)=\tfrac12\Big(\sqrt{1+4/\sigma^2}-1\Big) \;\text{ beyond})",
       .computed =
           fmt::format("The exact averaged output error in d = 1 at L = {} and {}, and minus the slope "
                       "between them; so far out because it approaches c only logarithmically.",
-                      shown(kFirstLength), shown(kSecondLength))};
-  ReportTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
-                    {"σ", fmt::format("error at L = {}", shown(kFirstLength)),
-                     fmt::format("at L = {}", shown(kSecondLength)), "exponent", "c(σ)"}};
+                      report::shown(kFirstLength), report::shown(kSecondLength))};
+  report::ReportTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
+                            {"σ", fmt::format("error at L = {}", report::shown(kFirstLength)),
+                             fmt::format("at L = {}", report::shown(kSecondLength)), "exponent", "c(σ)"}};
   Panel curves{.x_label = "prompt length L", .y_label = "averaged output error"},
       exponents{.x_label = "σ", .y_label = "exponent", .log_x = false, .log_y = false};
   Curve measured{.label = "between 10¹⁵⁰ and 10³⁰⁰", .style = Curve::Style::points},
@@ -233,4 +237,4 @@ ReportSection exponent_claim(const ClaimOptions& options) {
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

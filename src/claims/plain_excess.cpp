@@ -1,3 +1,4 @@
+#include "claims/plain_excess.hpp"
 #include "claims/claims.hpp"
 
 #include <algorithm>
@@ -5,7 +6,7 @@
 #include <numbers>
 #include <vector>
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
@@ -127,4 +128,4 @@ std::array<double, 2> plain_excess(double alpha, double beta, double L) {
   return excess;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

@@ -10,7 +10,7 @@
 #include "estimation/simulated_errors.hpp"
 #include "largo/attention/lemma.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 // Thresholds of the verdicts.
@@ -22,32 +22,33 @@ constexpr double kMostMissed = 4;
 
 }  // namespace
 
-ReportSection lemma_claim(const ClaimOptions& options) {
+report::ReportSection lemma_claim(const ClaimOptions& options) {
   LemmaSettings settings;
   settings.seed = options.seed;
   if (options.quick) settings.lengths = {100, 1000, 10000};
   if (options.full) settings.prompts = 512;
   const LemmaReport lemma = check_lemma(settings, options.execution);
-  ReportSection claim{
+  report::ReportSection claim{
       .id = "lemma",
       .title = "Gaussian tokens make softmax attention linear",
       .source = "Lemma (Castin et al., 2025)",
       .statement =
-          "Softmax attention over an infinite prompt of Gaussian tokens N(m, Γ) is the affine map "
-          "z ↦ V m + V Γ U z, and attention over finite prompts converges to it.",
+          "Softmax attention over an infinite prompt of Gaussian tokens N(m, Γ) is the affine map z ↦ V m + "
+          "V "
+          "Γ U z, and attention over finite prompts converges to it.",
       .formula = R"(T^{U,V}[\mathcal N(m,\Gamma)](z) = V m + V\,\Gamma\, U z)",
       .computed = fmt::format("{} random Gaussians (d up to 32, {} singular): closed form against the "
-                              "defining integrals. Then {} prompts at each of some lengths in d = 4: "
-                              "their mean squared distance from the limit, and its slope, which must be "
-                              "−1, by least squares.",
+                              "defining integrals. Then {} prompts at each of some lengths in d = 4: their "
+                              "mean squared distance from the limit, and its slope, which must be −1, by "
+                              "least squares.",
                               lemma.cases, lemma.singular_cases, settings.prompts)};
   claim.numbers = {
       {"largest relative difference of closed form and integrals", lemma.worst_error, kLemmaBound},
       {"|slope + 1| of the distance against L", std::abs(lemma.slope + 1), kSlopeBound},
       {"slope", lemma.slope},
       {"its standard error", lemma.slope_error}};
-  ReportTable table{"Mean squared distance of attention over L tokens from its limit.",
-                    {"L", "E‖T[prompt] − T[law]‖²", "standard error"}};
+  report::ReportTable table{"Mean squared distance of attention over L tokens from its limit.",
+                            {"L", "E‖T[prompt] − T[law]‖²", "standard error"}};
   Curve sampled{.label = "prompts of L tokens", .style = Curve::Style::points},
       rate{.label = "slope −1", .style = Curve::Style::dashed, .color = 7};
   for (const auto& at : lemma.distances) {
@@ -69,13 +70,14 @@ ReportSection lemma_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection other_laws_claim(const ClaimOptions& options) {
-  ErrorSimulation settings;
+report::ReportSection other_laws_claim(const ClaimOptions& options) {
+  estimation::ErrorSimulation settings;
   settings.seed = options.seed;
   if (options.full) settings.prompts = 200000;
   settings.lengths = {10, 100, 1000};
-  const std::vector<SimulatedLaw> rows = simulate_law_errors(settings, options.execution);
-  ReportSection claim{
+  const std::vector<estimation::SimulatedLaw> rows =
+      estimation::simulate_law_errors(settings, options.execution);
+  report::ReportSection claim{
       .id = "other-laws",
       .title = "Tokens that are not Gaussian",
       .source = "ours",
@@ -88,8 +90,8 @@ ReportSection other_laws_claim(const ClaimOptions& options) {
       .computed = fmt::format("Tokens of four laws in d = {}, random U, V and query: the exact output error, "
                               "and the average over {} sampled prompts.",
                               settings.dimension, settings.prompts)};
-  ReportTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
-                    {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
+  report::ReportTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
+                            {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
   Panel panel{.title = "error", .x_label = "prompt length L", .y_label = "output error"},
       beside{.title = "sampled less exact",
              .x_label = "prompt length L",
@@ -98,7 +100,7 @@ ReportSection other_laws_claim(const ClaimOptions& options) {
   double worst = 0;
   double missed = 0;
   std::map<std::string, std::size_t> curves;  // of each law: the exact line, the points after it
-  for (const SimulatedLaw& row : rows) {
+  for (const estimation::SimulatedLaw& row : rows) {
     worst = std::max(worst, row.z_score());
     missed += row.sampled.low <= row.exact.value && row.exact.value <= row.sampled.high ? 0 : 1;
     table.rows.push_back({row.law, row.length, row.exact.value, row.sampled.value, row.sampled.low,
@@ -135,10 +137,10 @@ ReportSection other_laws_claim(const ClaimOptions& options) {
   claim.figures = {
       {"other-laws",
        {{panel, beside},
-        "Output error for tokens of other laws: lines through exact values, filled marks sampled "
-        "with 95 % intervals; dashed are the limits of the verdict."}}};
+        "Output error for tokens of other laws: lines through exact values, filled marks sampled with 95 % "
+        "intervals; dashed are the limits of the verdict."}}};
   decide(claim, true);
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

@@ -17,7 +17,7 @@
 #include "largo/measures/named_law.hpp"
 #include "largo/training/gradient_flow.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -102,7 +102,7 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
   return panel;
 }
 
-// Of gradient flow on the same draws, up to this time, from A = 0.8 I/√2, b = 0.8.
+// Gradient flow on common draws from A = 0.8 I/√2, b = 0.8, up to this time.
 constexpr double kHorizon = 6;
 
 FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, const Execution& execution) {
@@ -122,17 +122,16 @@ FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, cons
 
 }  // namespace
 
-ReportSection published_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection published_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "published",
       .title = "The published experiment",
       .source = "Section 5 of the paper, figures",
       .statement =
           "Stochastic training at finite L ends where the flow on the risk averaged over tasks does, softmax "
-          "attention as "
-          "well as linear; both risks fall with L. The data are as in the paper, Σᵢⱼ = 0.5^{|i−j|} for "
-          "prompts "
-          "and queries, and as in its code, which has Σ² for prompts and I for queries.",
+          "attention as well as linear; both risks fall with L. The data are as in the paper, Σᵢⱼ = "
+          "0.5^{|i−j|} for prompts and queries, and as in its code, which has Σ² for prompts and I for "
+          "queries.",
       .formula = R"(\dot\theta = -\nabla R_L(\theta),\qquad \theta=(K,Q,V,o),\;U=K^\top Q,\;v=V^\top o)",
       .computed =
           options.full
@@ -142,25 +141,22 @@ ReportSection published_claim(const ClaimOptions& options) {
               : fmt::format(
                     "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: the "
                     "flow on the risk averaged over tasks{}; stochastic descent on 128 prompts a step, with "
-                    "{} for the "
-                    "published 300,000 of 10⁻³, at L = 50{} (all of it: --full).",
+                    "{} for the published 300,000 of 10⁻³, at L = 50{} (all of it: --full).",
                     options.quick ? "" : " at 19 lengths",
                     options.quick ? "10,000 steps of 0.03" : "30,000 steps of 0.01",
                     options.quick ? ", data of the paper" : "")};
   claim.computed +=
       " All runs have one random start. Risks have a factor ½, and are those of predicting the label without "
-      "its "
-      "noise. Steps of finite size leave noise in the parameters, which costs risk: excess and standard "
+      "its noise. Steps of finite size leave noise in the parameters, which costs risk: excess and standard "
       "deviation are predicted from the flow's end alone, by the Hessian there and the covariance of a "
-      "batch's "
-      "gradient.";
-  ReportTable table{"Risks after training; excess of the descent over the flow, and what is predicted.",
-                    {"data", "attention", "L", "flow", "descent", "excess", "predicted excess",
-                     "predicted standard deviation"}};
+      "batch's gradient.";
+  report::ReportTable table{
+      "Risks after training; excess of the descent over the flow, and what is predicted.",
+      {"data", "attention", "L", "flow", "descent", "excess", "predicted excess",
+       "predicted standard deviation"}};
   Figure figure{.caption =
                     "Risk after training: lines are gradient flow on the risk averaged over tasks, filled "
-                    "marks stochastic descent "
-                    "with two predicted standard deviations."};
+                    "marks stochastic descent with two predicted standard deviations."};
   double farthest = 0;
   bool falls = true;
   for (const PublishedData data : {PublishedData::paper, PublishedData::code}) {
@@ -172,7 +168,7 @@ ReportSection published_claim(const ClaimOptions& options) {
       for (const TrainingRun* flow : sorted_runs(runs, attention, TrainingMethod::flow)) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
-        std::vector<ReportCell> row{name, name_of(attention), flow->L, flow->final_risk.value};
+        std::vector<report::ReportCell> row{name, name_of(attention), flow->L, flow->final_risk.value};
         row.resize(table.columns.size());  // without a descent the rest is empty
         for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
           if (run->L != flow->L) continue;
@@ -204,8 +200,8 @@ ReportSection published_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection other_covariates_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection other_covariates_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "other-covariates",
       .title = "Covariates that are not Gaussian",
       .source = "Theorem 4.3, general laws",
@@ -222,8 +218,8 @@ ReportSection other_covariates_claim(const ClaimOptions& options) {
   Execution execution = options.execution;
   execution.ranks = nullptr;
   double slowest = 0;
-  ReportTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
-                    {"law", "L", "distance", "standard error"}};
+  report::ReportTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
+                            {"law", "L", "distance", "standard error"}};
   Panel panel{.x_label = "prompt length L", .y_label = "largest distance from the limit flow"};
   for (const char* name : {"rademacher", "uniform:width=1.7320508", "sphere:radius=1.41421356"}) {
     const auto task = std::make_shared<RegressionTaskSampler>(
@@ -264,13 +260,13 @@ ReportSection other_covariates_claim(const ClaimOptions& options) {
       {"largest √(L/10) × distance at the longest L over that at L = 10, within two standard errors", slowest,
        kRootRate}};
   claim.tables = {table};
-  claim.figures = {
-      {"other-covariates",
-       {{panel},
-        "Distance of training at finite L from the flow of the infinite prompt; bands are two standard "
-        "errors over sets of draws."}}};
+  claim.figures = {{"other-covariates",
+                    {{panel},
+                     "Distance of training at finite L from the flow of the infinite prompt; bands are two "
+                     "standard errors "
+                     "over sets of draws."}}};
   decide(claim, true);
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

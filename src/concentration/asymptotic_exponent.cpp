@@ -39,7 +39,7 @@ bool bounded(const TokenLeaf& leaf) {
 double spread(const TokenLeaf& leaf, const Matrix& scores) {
   const double radius = leaf.squared_radius ? std::sqrt(leaf.squared_radius->largest()) : 1;
   const Matrix N = leaf.map.rows() > 0 ? Matrix(scores * leaf.map) : scores;
-  return radius * leaf.scale * operator_norm(N);
+  return radius * leaf.scale * numerics::operator_norm(N);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& laye
   for (const TokenLeaf& leaf : (*queries)->token_leaves()) {
     if (leaf.probability == 0 || bounded(leaf)) continue;
     if (tokens == nullptr || !std::holds_alternative<NormalTokens>(leaf.base)) return std::nullopt;
-    const Matrix R = covariance_root(kName, "token covariance", tokens->covariance()).root;
+    const Matrix R = numerics::covariance_root(kName, "token covariance", tokens->covariance()).root;
     const double sigma = scale * spread(leaf, R.transpose() * layer.U);
     const double exponent = sigma > 0 ? averaged_exponent(sigma) : 1;
     if (smallest.spread && sigma <= *smallest.spread) continue;

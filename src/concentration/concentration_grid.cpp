@@ -7,6 +7,7 @@
 #include <mutex>
 #include <span>
 
+#include "concentration/log_slope.hpp"
 #include "concentration/rows.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/exact/softmax_moments.hpp"
@@ -92,7 +93,7 @@ void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
   for (const double scale : plan.scales) check_positive(kName, "scale", scale);
   for (const double L : plan.lengths) {
     if (std::isnan(L) || L < 1) fail(kName, "length", L, "at least 1");
-    if (plan.sampled) check_sampled_length(kName, L);
+    if (plan.sampled) concentration::check_sampled_length(kName, L);
   }
 }
 
@@ -118,26 +119,28 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
                                          const std::vector<double>& lengths, const Execution& execution,
                                          Progress& progress) {
   const ExactErrors errors(layer);
-  const std::size_t width = plan.scales.size() * kErrorNumbers;
-  const AlignedVector<double> table =
-      distribute_rows(std::ssize(lengths), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+  const std::size_t width = plan.scales.size() * concentration::kErrorNumbers;
+  const runtime::AlignedVector<double> table = runtime::distribute_rows(
+      std::ssize(lengths), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
         const double L = lengths[static_cast<std::size_t>(i)];
         for (std::size_t k = 0; k < plan.scales.size(); ++k) {
-          check_stop(execution);
-          pack_errors(errors(L, plan.scales[k], execution), row.data() + k * kErrorNumbers);
+          runtime::check_stop(execution);
+          concentration::pack_errors(errors(L, plan.scales[k], execution),
+                                     row.data() + k * concentration::kErrorNumbers);
         }
         progress.add(Progress::kExactLength);
       });
   const auto at = [&](double L, std::size_t scale) {
     const auto i = std::lower_bound(lengths.begin(), lengths.end(), L, std::greater<>()) - lengths.begin();
-    return unpack_errors(table.data() + static_cast<std::size_t>(i) * width + scale * kErrorNumbers);
+    return concentration::unpack_errors(table.data() + static_cast<std::size_t>(i) * width +
+                                        scale * concentration::kErrorNumbers);
   };
 
   std::vector<ConcentrationRow> rows;
   for (std::size_t k = 0; k < plan.scales.size(); ++k) {
     for (const double L : plan.lengths) {
       const LayerErrors here = at(L, k);
-      ConcentrationRow& row = rows.emplace_back(exact_row(layer, here, L, plan.scales[k]));
+      ConcentrationRow& row = rows.emplace_back(concentration::exact_row(layer, here, L, plan.scales[k]));
       if (!plan.exponents || std::isinf(L)) continue;
       const Stencil stencil(L);
       std::array<Estimate, kStencil> output, gradient_V, gradient_U;
@@ -160,7 +163,8 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
   check(layer, plan);
   const std::vector<double> lengths = plan.exact ? exact_lengths(plan) : std::vector<double>();
   const std::size_t points = plan.scales.size() * plan.lengths.size();
-  double total = Progress::kExactLength * static_cast<double>(share_of(std::ssize(lengths), execution).count);
+  double total =
+      Progress::kExactLength * static_cast<double>(runtime::share_of(std::ssize(lengths), execution).count);
   for (const double L : plan.lengths) {
     if (!plan.sampled || std::isinf(L)) continue;
     const int processes = execution.ranks != nullptr ? execution.ranks->size() : 1;
@@ -178,7 +182,7 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
     const double L = plan.lengths[point % plan.lengths.size()];
     ConcentrationPlan here = plan;
     here.sampling.drawn = [&](std::int64_t prompts) { progress.add(L * static_cast<double>(prompts)); };
-    rows.push_back(sampled_row(layer, here, L, scale, point, execution));
+    rows.push_back(concentration::sampled_row(layer, here, L, scale, point, execution));
   }
   return rows;
 }
@@ -194,13 +198,13 @@ std::optional<ErrorBar> gradient_V_of(const ConcentrationRow& row) { return row.
 std::optional<ErrorBar> gradient_U_of(const ConcentrationRow& row) { return row.gradient_U; }
 
 std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which) {
-  std::vector<CurvePoint> points;
+  std::vector<concentration::CurvePoint> points;
   for (const ConcentrationRow& row : rows) {
     const auto error = which(row);
     if (row.scale != curve.scale || row.method != curve.method || !error) continue;
     points.push_back({row.L, error->value, error->error});
   }
-  return log_slope(points);
+  return concentration::log_slope(points);
 }
 
 // With more a bound would fall faster than the errors of long prompts.

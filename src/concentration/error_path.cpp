@@ -11,13 +11,16 @@ constexpr const char* kName = "errors_along_path";
 
 std::vector<ConcentrationRow> exact_rows(const std::vector<AttentionLayer>& layers, double L,
                                          const Execution& execution) {
-  const AlignedVector<double> numbers = distribute_rows(
-      std::ssize(layers), kErrorNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
-        pack_errors(ExactErrors(layers[static_cast<std::size_t>(i)])(L, 1, execution), row.data());
+  const runtime::AlignedVector<double> numbers = runtime::distribute_rows(
+      std::ssize(layers), concentration::kErrorNumbers, execution,
+      [&](std::ptrdiff_t i, std::span<double> row) {
+        concentration::pack_errors(ExactErrors(layers[static_cast<std::size_t>(i)])(L, 1, execution),
+                                   row.data());
       });
   std::vector<ConcentrationRow> rows;
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    rows.push_back(exact_row(layers[i], unpack_errors(numbers.data() + i * kErrorNumbers), L, 1));
+    rows.push_back(concentration::exact_row(
+        layers[i], concentration::unpack_errors(numbers.data() + i * concentration::kErrorNumbers), L, 1));
   }
   return rows;
 }
@@ -41,9 +44,9 @@ PathErrors errors_along_path(const MeasurePtr& tokens, const Queries& queries,
   if (method == ErrorMethod::exact) {
     errors.rows = exact_rows(layers, L, execution);
   } else {
-    check_sampled_length(kName, L);
+    concentration::check_sampled_length(kName, L);
     for (const AttentionLayer& layer : layers) {
-      errors.rows.push_back(sampled_row(layer, plan, L, 1, 0, execution));
+      errors.rows.push_back(concentration::sampled_row(layer, plan, L, 1, 0, execution));
     }
   }
   bool all_U = true;

@@ -75,7 +75,7 @@ class ExactErrors::ScoreLawTokens final : public Formula {
     };
     const auto rows = static_cast<double>(V_.rows());
     for (Eigen::Index i = 0; i < directions_.cols(); ++i) {
-      check_stop(execution);
+      runtime::check_stop(execution);
       const double weight = queries_.probabilities[i];
       const ScoreLaw law = tokens_->score_law(scale * directions_.col(i));
       add(sum.output, weight, score_law_error(law, scale * V_, L));

@@ -57,7 +57,7 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
   check_tolerance(layer, tolerance);
   const ExactErrors errors(layer);
   const auto difference = [&](double L) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     return errors(L, scale, execution).softmax_linear->value;
   };
   const auto excess = [&](double log_L) {
@@ -93,8 +93,8 @@ std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const Attentio
                                                                   const Execution& execution) {
   check_tolerance(layer, tolerance);
   constexpr std::size_t kNumbers = 2;  // L, or zero for none, and the value
-  const AlignedVector<double> found =
-      distribute_rows(std::ssize(scales), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+  const runtime::AlignedVector<double> found = runtime::distribute_rows(
+      std::ssize(scales), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
         const auto length =
             length_for_tolerance(layer, tolerance, scales[static_cast<std::size_t>(i)], execution);
         if (length) row[0] = length->L, row[1] = length->value;

@@ -11,7 +11,7 @@
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/numerics/estimate.hpp"
 
-namespace largo {
+namespace largo::concentration {
 
 /// LayerErrors as so many numbers, which processes exchange.
 inline constexpr std::size_t kErrorNumbers = 10;
@@ -28,16 +28,4 @@ void check_sampled_length(std::string_view function, double L);
 ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
                              double scale, std::size_t point, const Execution& execution);
 
-// The slope of a curve in a log-log plot, by least squares.
-
-struct CurvePoint {
-  double x = 0, y = 0;
-  double error = 0;  ///< of y
-};
-
-/// d ln y / d ln x over all points with x and y positive and finite, all with the same weight (curves are not
-/// straight, and weights would look at a part of them). `error` is what the errors of the points, taken as
-/// independent, make of it. None for fewer than two different x.
-std::optional<Estimate> log_slope(std::span<const CurvePoint> points);
-
-}  // namespace largo
+}  // namespace largo::concentration

@@ -9,6 +9,8 @@
 #include "estimation/prompt_errors.hpp"
 #include "estimation/query_proposal.hpp"
 #include "estimation/rare_events.hpp"
+#include "estimation/rare_queries.hpp"
+#include "estimation/token_kurtosis.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "prompts/token_source.hpp"
@@ -39,24 +41,24 @@ struct Setting {
       : prompt(law, values),
         U(scores),
         sampling(how),
-        log_length(portable_log(static_cast<double>(how.length))),
+        log_length(numerics::portable_log(static_cast<double>(how.length))),
         execution(where) {}
 
-  PromptLaw prompt;
+  estimation::PromptLaw prompt;
   Matrix U;
   ErrorSampling sampling;
   double log_length;
   Execution execution;
   const Measure* queries = nullptr;  // null: one query
-  std::optional<QueryProposal> proposal;
-  std::optional<QueryLimit> limit;    // of that query
-  std::optional<LinearLimit> linear;  // where controls can be trusted
-  PreparedPrompts prepared;           // by a device
+  std::optional<estimation::QueryProposal> proposal;
+  std::optional<estimation::QueryLimit> limit;    // of that query
+  std::optional<estimation::LinearLimit> linear;  // where controls can be trusted
+  prompts::PreparedPrompts prepared;              // by a device
 
   TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
 
   /// Of prompt number `index`, where queries are random.
-  WeightedQuery query(std::uint64_t index) const {
+  estimation::WeightedQuery query(std::uint64_t index) const {
     return proposal->draw(Stream(sampling.seed, index).substream(kQueryDraws));
   }
 };
@@ -65,14 +67,15 @@ class ErrorSampler final : public Sampler {
  public:
   explicit ErrorSampler(const Setting& setting)
       : setting_(setting),
-        kernel_(make_prompt_error_kernel(setting.prompt, setting.sampling, setting.execution,
-                                         setting.execution.device != nullptr ? &setting.prepared : nullptr)) {
+        kernel_(estimation::make_prompt_error_kernel(
+            setting.prompt, setting.sampling, setting.execution,
+            setting.execution.device != nullptr ? &setting.prepared : nullptr)) {
     if (setting.limit) kernel_->aim(*setting.limit);
   }
 
   void sample(std::uint64_t index, std::span<double> values, std::span<double> controls) override {
     const double weight = setting_.limit ? 1 : draw_query(index);
-    const QueryLimit& limit = setting_.limit ? *setting_.limit : *drawn_;
+    const estimation::QueryLimit& limit = setting_.limit ? *setting_.limit : *drawn_;
     kernel_->draw(index, errors_);
     values[kOutput] = weight * errors_.output;
     values[kGradientV] = weight * errors_.gradient_V;
@@ -87,7 +90,7 @@ class ErrorSampler final : public Sampler {
 
  private:
   double draw_query(std::uint64_t index) {
-    const WeightedQuery query = setting_.query(index);
+    const estimation::WeightedQuery query = setting_.query(index);
     drawn_.emplace(setting_.prompt.law, setting_.U, query.query, setting_.order());
     kernel_->aim(*drawn_);
     return query.weight;
@@ -96,8 +99,8 @@ class ErrorSampler final : public Sampler {
   // What each quantity would be were the weights divided by their expectation, of known mean; and the sum of
   // the weights over its own.
   void set_controls(std::span<double> controls) const {
-    const LinearLimit& linear = *setting_.linear;
-    const double S = portable_exp(errors_.log_partition - setting_.limit->tilt.log_partition);
+    const estimation::LinearLimit& linear = *setting_.linear;
+    const double S = numerics::portable_exp(errors_.log_partition - setting_.limit->tilt.log_partition);
     const auto set = [&](std::size_t quantity, double own) {
       controls[2 * quantity] = own;
       controls[2 * quantity + 1] = S - 1;
@@ -112,9 +115,9 @@ class ErrorSampler final : public Sampler {
   }
 
   const Setting& setting_;
-  std::unique_ptr<PromptErrorKernel> kernel_;
-  std::optional<QueryLimit> drawn_;
-  PromptErrors errors_;
+  std::unique_ptr<estimation::PromptErrorKernel> kernel_;
+  std::optional<estimation::QueryLimit> drawn_;
+  estimation::PromptErrors errors_;
 };
 
 class ErrorExperiment final : public Experiment {
@@ -139,11 +142,11 @@ class ErrorExperiment final : public Experiment {
         directions.col(i) = setting_.U * setting_.query(first + static_cast<std::uint64_t>(i)).query;
       }
     }
-    prepare_prompts(setting_.prompt, setting_.sampling, directions, first, count, setting_.execution,
-                    setting_.prepared);
+    estimation::prepare_prompts(setting_.prompt, setting_.sampling, directions, first, count,
+                                setting_.execution, setting_.prepared);
   }
   std::size_t prepared_numbers() const override {
-    return largo::prepared_numbers(setting_.prompt, setting_.sampling);
+    return estimation::prepared_numbers(setting_.prompt, setting_.sampling);
   }
 
  private:
@@ -156,18 +159,18 @@ void check(const Setting& setting, std::ptrdiff_t query_size) {
   if (setting.prompt.V.rows() == 0) fail(kName, "rows of V", 0.0, "at least 1");
   check_finite(kName, "U", setting.U);
   check_finite(kName, "V", setting.prompt.V);
-  if (setting.sampling.length < 1 || setting.sampling.length >= kMostTokens) {
+  if (setting.sampling.length < 1 || setting.sampling.length >= prompts::kMostTokens) {
     fail(kName, "length", static_cast<double>(setting.sampling.length), "between 1 and 2^40");
   }
 }
 
 std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors& errors, double condensed) {
-  const SampledLayer layer{setting.prompt.law, setting.U, setting.prompt.V, setting.sampling.length,
-                           setting.sampling.gradient_U};
+  const estimation::SampledLayer layer{setting.prompt.law, setting.U, setting.prompt.V,
+                                       setting.sampling.length, setting.sampling.gradient_U};
   const std::int64_t samples = errors.output.samples;
-  std::vector<std::string> warnings = setting.limit
-                                          ? rare_events(layer, *setting.limit, samples)
-                                          : rare_events(layer, *setting.queries, *setting.proposal, samples);
+  std::vector<std::string> warnings =
+      setting.limit ? estimation::rare_events(layer, *setting.limit, samples)
+                    : estimation::rare_events(layer, *setting.queries, *setting.proposal, samples);
   if (!setting.limit && condensed > kCondensedShare) {
     warnings.push_back(
         fmt::format("at {:.1f} % of the queries the weights condense on a few tokens: take longer "
@@ -184,22 +187,22 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
   if (fewest < kFewEffectiveSamples && warnings.empty()) {
     warnings.push_back(
         fmt::format("a few prompts make up the result: {:.1f} effective samples of {}, intervals may be too "
-                    "short; take at least "
-                    "{:.0f} times as many",
+                    "short; take at least {:.0f} times as many",
                     fewest, errors.output.samples, std::ceil(kFewEffectiveSamples / std::max(fewest, 0.01))));
   }
   return warnings;
 }
 
-std::optional<LinearLimit> usable_controls(const Setting& setting) {
+std::optional<estimation::LinearLimit> usable_controls(const Setting& setting) {
   const auto L = static_cast<double>(setting.sampling.length);
   try {
-    const LinearLimit linear(setting.prompt.law, *setting.limit, setting.prompt.V, L);
+    const estimation::LinearLimit linear(setting.prompt.law, *setting.limit, setting.prompt.V, L);
     if (!(linear.p2 - 1 / L <= kLargestWeightVariance)) return std::nullopt;
     const double log_tokens =
         std::log(static_cast<double>(pilot_samples(setting.sampling.plan))) + setting.log_length;
     if (!(log_tokens - linear.entropy >= std::log(kTokensForControls))) return std::nullopt;
-    const TokenKurtosis kurtosis = token_kurtosis(setting.prompt.law, setting.prompt.V);
+    const estimation::TokenKurtosis kurtosis =
+        estimation::token_kurtosis(setting.prompt.law, setting.prompt.V);
     if (!(setting.log_length - kurtosis.fourth >= std::log(kNearlyNormal))) return std::nullopt;
     return linear;
   } catch (const InputError&) {

@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace largo {
+namespace largo::estimation {
 
 struct CentralMoments {
   double n = 0, mean = 0;
@@ -35,4 +35,4 @@ struct CentralMoments {
   double kurtosis() const { return m2 > 0 ? n * m4 / (m2 * m2) : 1; }
 };
 
-}  // namespace largo
+}  // namespace largo::estimation

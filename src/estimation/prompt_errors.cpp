@@ -13,14 +13,14 @@
 #include "prompts/full_prompt.hpp"
 #include "prompts/score_prompt.hpp"
 
-namespace largo {
+namespace largo::estimation {
 namespace {
 
 template <typename T>
 class FullKernelOf final : public PromptErrorKernel {
  public:
   FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
-               const PreparedPrompts* prepared)
+               const prompts::PreparedPrompts* prepared)
       : V_(law.V),
         sampling_(sampling),
         execution_(execution),
@@ -53,10 +53,10 @@ class FullKernelOf final : public PromptErrorKernel {
   const Matrix& V_;
   const ErrorSampling& sampling_;
   const Execution& execution_;
-  const PreparedPrompts* prepared_;
+  const prompts::PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
-  FullPrompt<T> prompt_;
-  PromptTilt tilt_;
+  prompts::FullPrompt<T> prompt_;
+  prompts::PromptTilt tilt_;
   Vector shift_;
   Matrix VC_;  // V times the covariance of the limit
 };
@@ -64,10 +64,10 @@ class FullKernelOf final : public PromptErrorKernel {
 // Scores of Gaussian tokens are s v, v standard; near their mean little cancels.
 double spread_of(const Vector& along) { return along.norm(); }
 double shift_of(double s, std::int64_t L) {
-  return std::min(s, std::sqrt(2 * portable_log(static_cast<double>(L))));
+  return std::min(s, std::sqrt(2 * numerics::portable_log(static_cast<double>(L))));
 }
 
-ScoreSums to_sums(std::span<const double> row) {
+prompts::ScoreSums to_sums(std::span<const double> row) {
   return {row[0], row[1], row[2], row[3], row[4], row[5], row[6], static_cast<std::int64_t>(row[7])};
 }
 
@@ -76,7 +76,7 @@ ScoreSums to_sums(std::span<const double> row) {
 class GaussianScoreKernel final : public PromptErrorKernel {
  public:
   GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
-                      const Execution& execution, const PreparedPrompts* prepared)
+                      const Execution& execution, const prompts::PreparedPrompts* prepared)
       : V_(V),
         sampling_(sampling),
         execution_(execution),
@@ -91,22 +91,23 @@ class GaussianScoreKernel final : public PromptErrorKernel {
     s_ = spread_of(along);
     const Vector e = s_ > 0 ? Vector(along / s_) : Vector(Vector::Unit(R_.cols(), 0));
     VRe_ = V_ * (R_ * e);
-    DirectionValues at;
+    exact::DirectionValues at;
     at.W = e.dot(forms_.W * e);
     at.G = e.dot(forms_.G * e);
     at.WG = e.dot(forms_.WG * e);
     at.W_G = at.W * at.G;
-    output_ = output_combination(forms_, at);
-    gradient_V_ = value_gradient_combination(forms_, at);
-    gradient_U_ = covariance_combination(forms_, at);
+    output_ = exact::output_combination(forms_, at);
+    gradient_V_ = exact::value_gradient_combination(forms_, at);
+    gradient_U_ = exact::covariance_combination(forms_, at);
     centre_ = offset_.size() > 0 ? offset_.dot(limit.direction) : 0;
     shift_ = shift_of(s_, sampling_.length);
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
-    const ScoreSums sums = prepared_ != nullptr ? to_sums(prepared_->row(0, prompt))
-                                                : score_sums({}, {sampling_.seed, prompt, kScoreLanes}, 0,
-                                                             sampling_.length, s_, shift_, execution_);
+    const prompts::ScoreSums sums =
+        prepared_ != nullptr ? to_sums(prepared_->row(0, prompt))
+                             : prompts::score_sums({}, {sampling_.seed, prompt, prompts::kScoreLanes}, 0,
+                                                   sampling_.length, s_, shift_, execution_);
     const double w = sums.w;
     const double from_shift = sums.wv / w;
     const double A = shift_ + from_shift;
@@ -124,7 +125,7 @@ class GaussianScoreKernel final : public PromptErrorKernel {
     if (sampling_.gradient_U) errors.gradient_U = limit_->query.squaredNorm() * gradient_U_.of(statistics);
     errors.p2 = statistics.P2;
     errors.log_partition = centre_ + static_cast<double>(sums.top) * std::numbers::ln2 +
-                           portable_log(w / static_cast<double>(sampling_.length));
+                           numerics::portable_log(w / static_cast<double>(sampling_.length));
     errors.bias = (A - s_) * VRe_;
   }
 
@@ -132,14 +133,14 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   const Matrix& V_;
   const ErrorSampling& sampling_;
   const Execution& execution_;
-  const PreparedPrompts* prepared_;
+  const prompts::PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
   Matrix R_;
   Vector offset_;
-  AttentionForms forms_;
+  exact::AttentionForms forms_;
   double s_ = 0, centre_ = 0, shift_ = 0;
   Vector VRe_;
-  MomentCombination output_, gradient_V_, gradient_U_;
+  exact::MomentCombination output_, gradient_V_, gradient_U_;
 };
 
 class ScoreLawKernel final : public PromptErrorKernel {
@@ -153,7 +154,8 @@ class ScoreLawKernel final : public PromptErrorKernel {
   }
 
   void draw(std::uint64_t prompt, PromptErrors& errors) override {
-    const ScorePrompt::Errors found = prompt_->attend(sampling_.seed, prompt, sampling_.length, execution_);
+    const prompts::ScorePrompt::Errors found =
+        prompt_->attend(sampling_.seed, prompt, sampling_.length, execution_);
     errors.output = found.output;
     errors.gradient_V = static_cast<double>(V_.rows()) * found.mean;
     errors.p2 = found.p2;
@@ -166,7 +168,7 @@ class ScoreLawKernel final : public PromptErrorKernel {
   const Matrix& V_;
   const ErrorSampling& sampling_;
   const Execution& execution_;
-  std::optional<ScorePrompt> prompt_;
+  std::optional<prompts::ScorePrompt> prompt_;
 };
 
 constexpr const char* kName = "sample_attention_errors";
@@ -191,13 +193,13 @@ KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
   return KernelKind::score_law;
 }
 
-SumOrder order_of(const ErrorSampling& sampling) {
-  return sampling.gradient_U ? SumOrder::covariance : SumOrder::mean;
+prompts::SumOrder order_of(const ErrorSampling& sampling) {
+  return sampling.gradient_U ? prompts::SumOrder::covariance : prompts::SumOrder::mean;
 }
 
 // Of a prompt that a device has summed: the sums, and their top.
 std::size_t row_width(const TokenLeaf& leaf, const ErrorSampling& sampling) {
-  return sum_count(static_cast<std::size_t>(leaf.base_dimension()), order_of(sampling)) + 1;
+  return prompts::sum_count(static_cast<std::size_t>(leaf.base_dimension()), order_of(sampling)) + 1;
 }
 
 }  // namespace
@@ -205,7 +207,7 @@ std::size_t row_width(const TokenLeaf& leaf, const ErrorSampling& sampling) {
 std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
                                                             const ErrorSampling& sampling,
                                                             const Execution& execution,
-                                                            const PreparedPrompts* prepared) {
+                                                            const prompts::PreparedPrompts* prepared) {
   switch (kind_of(law, sampling)) {
     case KernelKind::full_float:
       return std::make_unique<FullKernelOf<float>>(law, sampling, execution, prepared);
@@ -220,7 +222,7 @@ std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law
 }
 
 std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling) {
-  if (kind_of(law, sampling) == KernelKind::gaussian_scores) return PromptEngine::kScoreRow;
+  if (kind_of(law, sampling) == KernelKind::gaussian_scores) return prompts::PromptEngine::kScoreRow;
   std::size_t numbers = 0;
   for (const TokenLeaf& leaf : law.leaves) numbers += row_width(leaf, sampling);
   return numbers;
@@ -228,7 +230,7 @@ std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling
 
 void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
                      std::uint64_t first, std::int64_t count, const Execution& execution,
-                     PreparedPrompts& prepared) {
+                     prompts::PreparedPrompts& prepared) {
   const KernelKind kind = kind_of(law, sampling);
   if (kind == KernelKind::full_double) {
     fail(kName, "precision on a GPU", "float64", "float32: or sample with --device cpu");
@@ -236,7 +238,7 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
   if (kind == KernelKind::score_law) {
     fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample with --device cpu");
   }
-  const PromptRange range{sampling.seed, first, count, sampling.length};
+  const prompts::PromptRange range{sampling.seed, first, count, sampling.length};
   prepared.first = first;
   if (kind == KernelKind::gaussian_scores) {
     const Matrix R = law.leaves.front().scale * law.leaves.front().map;
@@ -244,18 +246,18 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
     for (Eigen::Index q = 0; q < directions.cols(); ++q) {
       const Vector along = R.transpose() * directions.col(q);
       rates.push_back(spread_of(along));
-      check_score_rate(rates.back());
+      prompts::check_score_rate(rates.back());
       shifts.push_back(shift_of(rates.back(), sampling.length));
     }
     prepared.leaves.resize(1);
-    engine_of<PromptEngine>(*execution.device)
-        .sum_scores(kScoreLanes, rates, shifts, range, execution,
-                    prepared.room(0, count, PromptEngine::kScoreRow));
+    engine_of<prompts::PromptEngine>(*execution.device)
+        .sum_scores(prompts::kScoreLanes, rates, shifts, range, execution,
+                    prepared.room(0, count, prompts::PromptEngine::kScoreRow));
     return;
   }
-  const std::vector<std::uint64_t> lanes = leaf_lanes(law.leaves);
+  const std::vector<std::uint64_t> lanes = prompts::leaf_lanes(law.leaves);
   std::vector<std::vector<double>> pulled(law.leaves.size());
-  std::vector<LeafSums> leaves;
+  std::vector<prompts::LeafSums> leaves;
   prepared.leaves.resize(law.leaves.size());
   for (std::size_t k = 0; k < law.leaves.size(); ++k) {
     const TokenLeaf& leaf = law.leaves[k];
@@ -265,7 +267,8 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
     }
     leaves.push_back({&leaf, lanes[k], pulled[k], prepared.room(k, count, row_width(leaf, sampling))});
   }
-  engine_of<PromptEngine>(*execution.device).sum_tokens(leaves, order_of(sampling), range, execution);
+  engine_of<prompts::PromptEngine>(*execution.device)
+      .sum_tokens(leaves, order_of(sampling), range, execution);
 }
 
-}  // namespace largo
+}  // namespace largo::estimation

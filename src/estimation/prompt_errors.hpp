@@ -10,7 +10,7 @@
 #include "largo/measures/token_leaf.hpp"
 #include "prompts/prompt_engine.hpp"
 
-namespace largo {
+namespace largo::estimation {
 
 /// Of one prompt; with PromptKernel::collapsed, averaged over what its scores leave open.
 struct PromptErrors {
@@ -48,13 +48,12 @@ std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling
 /// direction, or at one for each (columns). InputError for laws and precisions that it has no kernel for.
 void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
                      std::uint64_t first, std::int64_t count, const Execution& execution,
-                     PreparedPrompts& prepared);
+                     prompts::PreparedPrompts& prepared);
 
 /// The kernel that `sampling` asks for; it draws prompts itself, or takes them from `prepared` where that is
 /// not null. InputError where the law does not allow it. All must outlive the kernel.
-std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law,
-                                                            const ErrorSampling& sampling,
-                                                            const Execution& execution,
-                                                            const PreparedPrompts* prepared = nullptr);
+std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(
+    const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
+    const prompts::PreparedPrompts* prepared = nullptr);
 
-}  // namespace largo
+}  // namespace largo::estimation

@@ -6,7 +6,7 @@
 
 #include "numerics/portable_math.hpp"
 
-namespace largo {
+namespace largo::estimation {
 namespace {
 
 struct Along {
@@ -57,11 +57,11 @@ double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L)
 LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {
   // A sum of L independent terms w (z - mean), w = e^{<a,z> - Λ(a)}: its square has mean L E[w² ‖z - mean‖²].
   const Tilt second = law.tilt(2 * limit.direction, TiltOrder::covariance);
-  p2 = portable_exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
+  p2 = numerics::portable_exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
   const Vector shift = second.mean - limit.tilt.mean;
   mean = p2 * (second.covariance.trace() + shift.squaredNorm());
   output = p2 * ((V * second.covariance).cwiseProduct(V).sum() + (V * shift).squaredNorm());
   entropy = along(law, limit.direction, 4).entropy;
 }
 
-}  // namespace largo
+}  // namespace largo::estimation

@@ -9,7 +9,7 @@
 #include "largo/measures/measure.hpp"
 #include "largo/measures/token_leaf.hpp"
 
-namespace largo {
+namespace largo::estimation {
 
 struct QueryLimit {
   QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstVectorRef& query, TiltOrder order);
@@ -40,12 +40,11 @@ struct LinearLimit {
   double entropy = 0;  ///< D(ν_{4a}‖μ): tokens that the variance of these needs, in the sense above
 };
 
-// Laws that are mixtures of Gaussians, by their leaves.
-
+/// Whether a law is a mixture of Gaussians, as its leaves say.
 inline bool all_normal(const std::vector<TokenLeaf>& leaves) {
   return std::all_of(leaves.begin(), leaves.end(), [](const TokenLeaf& leaf) {
     return std::holds_alternative<NormalTokens>(leaf.base) && !leaf.squared_radius;
   });
 }
 
-}  // namespace largo
+}  // namespace largo::estimation

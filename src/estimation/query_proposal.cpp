@@ -9,7 +9,7 @@
 #include "numerics/factor.hpp"
 #include "numerics/portable_math.hpp"
 
-namespace largo {
+namespace largo::estimation {
 namespace {
 
 // Substreams of a query's stream; the law's own draws use the stream itself and low numbers.
@@ -69,7 +69,8 @@ void QueryProposal::add_components(const Measure& tokens, const ConstMatrixRef& 
   const Matrix covariance = tokens.covariance();
   const Matrix scores = U.lazyProduct(map_);
   const Matrix weighted = covariance.lazyProduct(scores);
-  const SymmetricEigenvalues forms = symmetric_eigenvalues(scores.transpose().lazyProduct(weighted));
+  const numerics::SymmetricEigenvalues forms =
+      numerics::symmetric_eigenvalues(scores.transpose().lazyProduct(weighted));
   const Vector variances = forms.values.reverse().cwiseMax(0);
   const Matrix vectors = forms.vectors.rowwise().reverse();
   map_ = Matrix(map_.lazyProduct(vectors));
@@ -121,7 +122,7 @@ QueryProposal::Component QueryProposal::component(double widest, const Vector& v
   const Vector variance = (1 - theta2 * variances.array()).inverse();
   made.mean = theta2 * slopes.cwiseProduct(variance);
   made.deviation = variance.cwiseSqrt();
-  for (const double x : made.deviation) made.log_scale += portable_log(x);
+  for (const double x : made.deviation) made.log_scale += numerics::portable_log(x);
   return made;
 }
 
@@ -134,7 +135,7 @@ double QueryProposal::weight_at(const Vector& h) const {
   for (std::size_t c = 1; c < components_.size(); ++c) {
     const Component& at = components_[c];
     const double far = (h - at.mean).cwiseQuotient(at.deviation).squaredNorm() / 2;
-    sum += (1 - kOwnShare) / others * portable_exp(std::min(700.0, own - far - at.log_scale));
+    sum += (1 - kOwnShare) / others * numerics::portable_exp(std::min(700.0, own - far - at.log_scale));
   }
   return 1 / sum;
 }
@@ -164,4 +165,4 @@ WeightedQuery QueryProposal::draw(const Stream& stream) const {
   return {offset_ + map_ * h, weight_at(h)};
 }
 
-}  // namespace largo
+}  // namespace largo::estimation

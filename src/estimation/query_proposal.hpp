@@ -14,7 +14,7 @@
 #include "largo/measures/measure.hpp"
 #include "largo/measures/token_leaf.hpp"
 
-namespace largo {
+namespace largo::estimation {
 
 struct WeightedQuery {
   Vector query;
@@ -64,4 +64,4 @@ class QueryProposal {
   std::vector<Component> components_;  // the first is N(0, I)
 };
 
-}  // namespace largo
+}  // namespace largo::estimation

@@ -62,7 +62,7 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
   const auto C = controls.middleCols(q * static_cast<Eigen::Index>(kControls), kControls);
   const Vector y = values.col(q).array() - values.col(q).mean();
   const Matrix X = C.rowwise() - C.colwise().mean();
-  const Vector slope = least_squares(X, y);
+  const Vector slope = numerics::least_squares(X, y);
   const double before = y.squaredNorm();
   const double after = (y - X * slope).squaredNorm();
   if (!(after < (1 - kWorthwhile) * before)) return;
@@ -76,14 +76,14 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
 void prepare_share(const Experiment& experiment, std::uint64_t first, std::int64_t blocks,
                    std::int64_t samples, const Execution& execution) {
   const std::int64_t per_block = experiment.samples_per_block();
-  const Share share = share_of(blocks, execution);
+  const runtime::Share share = runtime::share_of(blocks, execution);
   const std::int64_t begin = share.first * per_block;
   const std::int64_t end = std::min(samples, (share.first + share.count) * per_block);
   if (begin >= end) return;
   try {
     experiment.prepare(first + static_cast<std::uint64_t>(begin), end - begin);
   } catch (...) {
-    gather_rows({}, true, execution);  // the other processes wait for this one's rows
+    runtime::gather_rows({}, true, execution);  // the other processes wait for this one's rows
     throw;
   }
 }
@@ -99,19 +99,19 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
   const std::size_t width = quantities * (1 + kControls);
   prepare_share(experiment, kPilot + plan.first, blocks, pilots, execution);
   // Raw samples, a block of them in a row.
-  const AlignedVector<double> rows =
-      distribute_rows(blocks, static_cast<std::size_t>(per_block) * width, execution,
-                      [&](std::ptrdiff_t block, std::span<double> row) {
-                        Draws draws(experiment);
-                        for (std::int64_t i = 0; i < per_block; ++i) {
-                          const std::int64_t index = block * per_block + i;
-                          if (index >= pilots) break;
-                          draws.draw(kPilot + plan.first + static_cast<std::uint64_t>(index));
-                          auto at = row.begin() + static_cast<std::ptrdiff_t>(width) * i;
-                          at = std::copy(draws.values().begin(), draws.values().end(), at);
-                          std::copy(draws.controls().begin(), draws.controls().end(), at);
-                        }
-                      });
+  const runtime::AlignedVector<double> rows =
+      runtime::distribute_rows(blocks, static_cast<std::size_t>(per_block) * width, execution,
+                               [&](std::ptrdiff_t block, std::span<double> row) {
+                                 Draws draws(experiment);
+                                 for (std::int64_t i = 0; i < per_block; ++i) {
+                                   const std::int64_t index = block * per_block + i;
+                                   if (index >= pilots) break;
+                                   draws.draw(kPilot + plan.first + static_cast<std::uint64_t>(index));
+                                   auto at = row.begin() + static_cast<std::ptrdiff_t>(width) * i;
+                                   at = std::copy(draws.values().begin(), draws.values().end(), at);
+                                   std::copy(draws.controls().begin(), draws.controls().end(), at);
+                                 }
+                               });
   const Eigen::Map<const RowMatrix> all(rows.data(), blocks * per_block, static_cast<Eigen::Index>(width));
   const Matrix values = all.topLeftCorner(pilots, static_cast<Eigen::Index>(quantities));
   const Matrix controls = all.topRightCorner(pilots, static_cast<Eigen::Index>(quantities * kControls));
@@ -122,7 +122,7 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
 // Samples plan.first + [begin, end), begin a multiple of the block size, merged into `moments`.
 void add_samples(const Experiment& experiment, const SamplingPlan& plan, const Coefficients& chosen,
                  std::int64_t begin, std::int64_t end, const Execution& execution,
-                 std::vector<CentralMoments>& moments) {
+                 std::vector<estimation::CentralMoments>& moments) {
   constexpr std::size_t kNumbers = 5;
   const std::size_t quantities = moments.size();
   const std::int64_t per_block = experiment.samples_per_block();
@@ -136,10 +136,10 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
     const std::int64_t count = std::min(at_once, blocks - first);
     const std::int64_t start = begin + first * per_block;
     prepare_share(experiment, plan.first + static_cast<std::uint64_t>(start), count, end - start, execution);
-    const AlignedVector<double> rows = distribute_rows(
+    const runtime::AlignedVector<double> rows = runtime::distribute_rows(
         count, quantities * kNumbers, execution, [&](std::ptrdiff_t block, std::span<double> row) {
           Draws draws(experiment);
-          std::vector<CentralMoments> sums(quantities);
+          std::vector<estimation::CentralMoments> sums(quantities);
           const std::int64_t from = begin + (first + block) * per_block;
           const std::int64_t to = std::min(end, from + per_block);
           for (std::int64_t i = from; i < to; ++i) {
@@ -153,14 +153,14 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
             }
           }
           auto at = row.begin();
-          for (const CentralMoments& sum : sums) {
+          for (const estimation::CentralMoments& sum : sums) {
             for (const double x : {sum.n, sum.mean, sum.m2, sum.m3, sum.m4}) *at++ = x;
           }
           if (plan.drawn) plan.drawn(to - from);
         });
     const double* at = rows.data();
     for (std::int64_t block = 0; block < count; ++block) {
-      for (CentralMoments& total : moments) {
+      for (estimation::CentralMoments& total : moments) {
         total.merge({at[0], at[1], at[2], at[3], at[4]});
         at += kNumbers;
       }
@@ -176,7 +176,7 @@ double inverse_transformation(double y, double skewness, double n) {
 }
 
 // Fourth powers must neither overflow nor vanish.
-void check_range(const CentralMoments& moments) {
+void check_range(const estimation::CentralMoments& moments) {
   constexpr double kLargest = 1e75;
   const double size = std::max(std::abs(moments.mean), std::sqrt(moments.variance()));
   if (size == 0 || (size >= 1 / kLargest && size <= kLargest)) return;
@@ -184,7 +184,7 @@ void check_range(const CentralMoments& moments) {
        "0 or between 1e-75 and 1e75: scale it (V, for errors of attention)");
 }
 
-SampledMean to_mean(const CentralMoments& moments, double reduction) {
+SampledMean to_mean(const estimation::CentralMoments& moments, double reduction) {
   check_range(moments);
   SampledMean mean;
   const double n = moments.n;
@@ -236,7 +236,7 @@ std::vector<SampledMean> sample_means(const Experiment& experiment, const Sampli
                                       const Execution& execution) {
   check(experiment, plan);
   const Coefficients chosen = choose_coefficients(experiment, plan, execution);
-  std::vector<CentralMoments> moments(experiment.quantities());
+  std::vector<estimation::CentralMoments> moments(experiment.quantities());
   std::vector<SampledMean> means(moments.size());
   const auto look = [&] {
     for (std::size_t q = 0; q < means.size(); ++q) means[q] = to_mean(moments[q], chosen.reduction[q]);

@@ -13,7 +13,7 @@
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::estimation {
 namespace {
 
 // Random matrices, the next one from where the last ended.
@@ -119,4 +119,4 @@ std::vector<SimulatedLaw> simulate_law_errors(const ErrorSimulation& settings, c
   return results;
 }
 
-}  // namespace largo
+}  // namespace largo::estimation

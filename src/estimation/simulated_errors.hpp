@@ -8,7 +8,7 @@
 #include "largo/estimation/attention_errors.hpp"
 #include "largo/exact/gaussian_error.hpp"
 
-namespace largo {
+namespace largo::estimation {
 
 struct ErrorSimulation {
   std::uint64_t seed = 1;
@@ -47,4 +47,4 @@ struct SimulatedLaw {
 std::vector<SimulatedLaw> simulate_law_errors(const ErrorSimulation& settings,
                                               const Execution& execution = {});
 
-}  // namespace largo
+}  // namespace largo::estimation

@@ -14,7 +14,7 @@
 #include "largo/exact/softmax_table.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// Σ of coefficients times E[P_2], E[P_3], …
 struct MomentCombination {
@@ -98,4 +98,4 @@ inline MomentCombination covariance_combination(const AttentionForms& forms, con
           .squared_spread = 2 * cross + mixed};
 }
 
-}  // namespace largo
+}  // namespace largo::exact

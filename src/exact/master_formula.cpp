@@ -7,7 +7,7 @@
 #include <map>
 #include <tuple>
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 // The outer rule: first step, and the number of times it may be halved.
@@ -204,4 +204,4 @@ std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
   return results;
 }
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -13,7 +13,7 @@
 #include "exact/score_integrals.hpp"
 #include "largo/numerics/estimate.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// coefficient · c^centre · (c - s)^offset · ∏ factors, with c the centre of the scores, which may depend on
 /// y.
@@ -46,4 +46,4 @@ class MasterFormula {
   std::vector<std::vector<Monomial>> quantities_;
 };
 
-}  // namespace largo
+}  // namespace largo::exact

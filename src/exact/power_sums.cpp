@@ -14,7 +14,7 @@ Estimate power_sum_moment(std::span<const int> parts, double s, double L) {
   check_score_spread(kName, s);
   check_prompt_length(kName, L);
   if (parts.empty()) fail(kName, "parts must not be empty");
-  Product product;
+  exact::Product product;
   double log_at_zero = 0;
   int sum = 0;
   for (const int part : parts) {
@@ -30,7 +30,7 @@ Estimate power_sum_moment(std::span<const int> parts, double s, double L) {
   }
   if (product.factors.empty() || L == 1) return {1, 0};
   if (s == 0 || L == kInfinitePrompt) return {std::pow(L, log_at_zero), 0};
-  return MasterFormula({{product}})(s, L).front();
+  return exact::MasterFormula({{product}})(s, L).front();
 }
 
 PowerSumMoments power_sum_moments(double s, double L) {
@@ -38,8 +38,8 @@ PowerSumMoments power_sum_moments(double s, double L) {
   check_prompt_length("power_sum_moments", L);
   if (L == 1) return {{1, 0}, {1, 0}, {1, 0}};
   if (s == 0 || L == kInfinitePrompt) return {{1 / L, 0}, {1 / L / L, 0}, {1 / L / L, 0}};
-  constexpr Block P2{2, 0, 0};
-  static const MasterFormula formula({{{1, {P2}}}, {{1, {{3, 0, 0}}}}, {{1, {P2, P2}}}});
+  constexpr exact::Block P2{2, 0, 0};
+  static const exact::MasterFormula formula({{{1, {P2}}}, {{1, {{3, 0, 0}}}}, {{1, {P2, P2}}}});
   const std::vector<Estimate> e = formula(s, L);
   return {e[0], e[1], e[2]};
 }
@@ -51,8 +51,8 @@ double log_lognormal_laplace(double log_t, double s) {
   if (s < 0.25 && log_t > 34 && s > 0) fail(kName, "log_t", log_t, "at most 34 for s below 1/4");
   // -t + O(s²t²): below rounding.
   if (s == 0 || (s < 1e-8 && log_t + 2 * std::log(s) < -40)) return -std::exp(log_t);
-  ScoreIntegrals integrals(s, 1, {});
-  ScoreIntegrals::Values values;
+  exact::ScoreIntegrals integrals(s, 1, {});
+  exact::ScoreIntegrals::Values values;
   constexpr double kFullDepth = 38;
   integrals.at(log_t, kFullDepth, values);
   return values.log_power;

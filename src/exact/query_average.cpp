@@ -26,7 +26,7 @@ constexpr double kEnough = 1e-11;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
-// Of the rule of sphere_queries.hpp, at most.
+// The largest error of the rule of sphere_query_nodes().
 constexpr double kSphereError = 1e-10;
 // Beyond, an average over queries is not one.
 constexpr double kLargestCheck = 1e-3;
@@ -64,11 +64,11 @@ struct SoftmaxLinear {
 // One layer: what the errors at a node are.
 class ErrorsAt {
  public:
-  ErrorsAt(const AttentionForms& forms, double L, double scale)
+  ErrorsAt(const exact::AttentionForms& forms, double L, double scale)
       : forms_(forms), L_(L), square_(scale * scale), fourth_(square_ * square_) {}
 
   /// Adds the errors at all queries of a node, where the softmax has the statistics m.
-  void add_to(Sums& sums, const SoftmaxStatistics& m, const DirectionNode& node) const {
+  void add_to(Sums& sums, const SoftmaxStatistics& m, const exact::DirectionNode& node) const {
     Averages size{};
     const Averages value = at(m, node.fine, node.square, &size);
     const Averages coarse = at(m, node.coarse, node.square, nullptr);
@@ -79,22 +79,23 @@ class ErrorsAt {
   }
 
  private:
-  Averages at(const SoftmaxStatistics& m, const FormProducts& f, double square, Averages* size) const {
-    const DirectionValues at{f[kOne], f[kW], f[kG], 0, 0};
-    const DirectionValues times_Z{f[kZ], f[kZW], f[kZG], f[kZH], f[kZWG]};
-    const MomentCombination output = output_combination(forms_, at);
-    const MomentCombination gradient_V = value_gradient_combination(forms_, at);
-    const MomentCombination gradient_U = covariance_combination(forms_, times_Z);
+  Averages at(const SoftmaxStatistics& m, const exact::FormProducts& f, double square, Averages* size) const {
+    const exact::DirectionValues at{f[exact::kOne], f[exact::kW], f[exact::kG], 0, 0};
+    const exact::DirectionValues times_Z{f[exact::kZ], f[exact::kZW], f[exact::kZG], f[exact::kZH],
+                                         f[exact::kZWG]};
+    const exact::MomentCombination output = exact::output_combination(forms_, at);
+    const exact::MomentCombination gradient_V = exact::value_gradient_combination(forms_, at);
+    const exact::MomentCombination gradient_U = exact::covariance_combination(forms_, times_Z);
     const SoftmaxLinear difference(m, square_ * square, L_);
-    const double across = f[kOne] * forms_.W_trace - f[kW];
-    const double limit = fourth_ * f[kW] * square;  // ‖VΓUz‖²
+    const double across = f[exact::kOne] * forms_.W_trace - f[exact::kW];
+    const double limit = fourth_ * f[exact::kW] * square;  // ‖VΓUz‖²
     const double bias = m.P2 * m.P2 * limit;
     if (size != nullptr) {
       *size = {square_ * output.size_of(m),
                2 * bias,
                square_ * gradient_V.size_of(m),
                fourth_ * gradient_U.size_of(m),
-               square_ * (f[kW] * difference.along_size + std::abs(across) * difference.across_size),
+               square_ * (f[exact::kW] * difference.along_size + std::abs(across) * difference.across_size),
                0,
                0};
     }
@@ -102,12 +103,12 @@ class ErrorsAt {
             bias,
             square_ * gradient_V.of(m),
             fourth_ * gradient_U.of(m),
-            square_ * (f[kW] * difference.along + across * difference.across),
+            square_ * (f[exact::kW] * difference.along + across * difference.across),
             limit,
-            f[kOne]};
+            f[exact::kOne]};
   }
 
-  const AttentionForms& forms_;
+  const exact::AttentionForms& forms_;
   double L_, square_, fourth_;  // powers of the scale
 };
 
@@ -117,12 +118,12 @@ struct Averaged {
 };
 
 // All nodes there are, of a rule with this relative error.
-Averaged average(const std::vector<DirectionNode>& nodes, double rule_error, const ErrorsAt& errors, double L,
-                 double scale) {
+Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_error, const ErrorsAt& errors,
+                 double L, double scale) {
   const bool few = nodes.size() <= kFewNodes;
   const auto table = few ? nullptr : SoftmaxTable::shared(L);
   Sums sums;
-  for (const DirectionNode& node : nodes) {
+  for (const exact::DirectionNode& node : nodes) {
     const double s = scale * std::sqrt(node.square);
     check_score_spread(kName, s);
     errors.add_to(sums, few ? softmax_statistics(s, L) : (*table)(s), node);
@@ -136,7 +137,7 @@ Averaged average(const std::vector<DirectionNode>& nodes, double rule_error, con
 }
 
 // Nodes as needed.
-Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale,
+Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale,
                  const Execution& execution) {
   const double largest = scale * std::sqrt(nodes.largest_square(L));
   if (!(largest <= kLargestScoreSpread)) {
@@ -147,12 +148,12 @@ Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, d
     Sums sums;
     const std::size_t count = nodes.count(level, L);
     for (std::size_t i = 0; i < count; ++i) {
-      const DirectionNode& node = nodes.at(level, i, execution);
+      const exact::DirectionNode& node = nodes.at(level, i, execution);
       errors.add_to(sums, (*table)(scale * std::sqrt(node.square)), node);
     }
     return sums;
   };
-  double step = GaussianNodes::kFirstStep;
+  double step = exact::GaussianNodes::kFirstStep;
   Sums sums;
   sums.add(step, sum_level(0));
   Averages last_change{};
@@ -181,8 +182,8 @@ Averaged average(const GaussianNodes& nodes, const ErrorsAt& errors, double L, d
 }
 
 // Shapes before products: a release build does not notice what does not fit.
-AttentionForms checked_forms(const Matrix& root, const ConstMatrixRef& U, const ConstMatrixRef& V,
-                             std::ptrdiff_t query_size) {
+exact::AttentionForms checked_forms(const Matrix& root, const ConstMatrixRef& U, const ConstMatrixRef& V,
+                                    std::ptrdiff_t query_size) {
   check_shape(kName, "U", U.rows(), U.cols(), root.rows(), query_size);
   check_size(kName, "columns of V", V.cols(), root.rows());
   check_finite(kName, "U", U);
@@ -196,7 +197,7 @@ class QueryAverage::Rule {
  public:
   Rule(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U, const ConstMatrixRef& V,
        std::ptrdiff_t query_size)
-      : root(covariance_root(kName, "token_covariance", token_covariance).root),
+      : root(numerics::covariance_root(kName, "token_covariance", token_covariance).root),
         forms(checked_forms(root, U, V, query_size)) {
     scores = root.transpose() * U;
     if (forms.W_trace < std::numeric_limits<double>::min() && !(V * root).isZero(0)) {
@@ -212,11 +213,11 @@ class QueryAverage::Rule {
   }
 
   Matrix root;  ///< R, Γ = R Rᵀ
-  AttentionForms forms;
-  Matrix scores;                          ///< RᵀU
-  std::vector<DirectionNode> nodes;       // these,
-  std::optional<SphereNodes> sphere;      // those,
-  std::optional<GaussianNodes> gaussian;  // or others
+  exact::AttentionForms forms;
+  Matrix scores;                                 ///< RᵀU
+  std::vector<exact::DirectionNode> nodes;       // these,
+  std::optional<exact::SphereNodes> sphere;      // those,
+  std::optional<exact::GaussianNodes> gaussian;  // or others
 };
 
 QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
@@ -230,24 +231,24 @@ QueryAverage QueryAverage::over_rows(const ConstMatrixRef& token_covariance, con
   check_weights(kName, "weights", weights);
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, queries.cols());
   if (rule->root.cols() > 0)
-    rule->nodes = nodes_of_rows(queries, weights / weights.sum(), rule->scores, rule->forms);
+    rule->nodes = exact::nodes_of_rows(queries, weights / weights.sum(), rule->scores, rule->forms);
   return QueryAverage(rule);
 }
 
 QueryAverage QueryAverage::over_gaussian(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                          const ConstMatrixRef& V, const ConstVectorRef& query_mean,
                                          const ConstMatrixRef& query_covariance) {
-  const Matrix S = covariance_root(kName, "query_covariance", query_covariance).root;
+  const Matrix S = numerics::covariance_root(kName, "query_covariance", query_covariance).root;
   check_size(kName, "query_mean", query_mean.size(), query_covariance.rows());
   check_finite(kName, "query_mean", query_mean);
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, query_mean.size());
   if (rule->root.cols() == 0) return QueryAverage(rule);
-  const AttentionForms& forms = rule->forms;
-  const QueryLaw law(query_mean, S, rule->scores, forms.W, forms.G, forms.WG);
+  const exact::AttentionForms& forms = rule->forms;
+  const exact::QueryLaw law(query_mean, S, rule->scores, forms.W, forms.G, forms.WG);
   if (law.rank() > 0) {
     rule->gaussian.emplace(law);
   } else {
-    rule->nodes = {node_of_constant_spread(law, forms)};
+    rule->nodes = {exact::node_of_constant_spread(law, forms)};
   }
   return QueryAverage(rule);
 }
@@ -296,7 +297,7 @@ AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, 
                                         const ConstMatrixRef& V, const ConstVectorRef& query, double L) {
   constexpr const char* kName = "gaussian_attention_error";
   check_prompt_length(kName, L);
-  const Matrix R = covariance_root(kName, "token_covariance", token_covariance).root;
+  const Matrix R = numerics::covariance_root(kName, "token_covariance", token_covariance).root;
   check_shape(kName, "U", U.rows(), U.cols(), R.rows(), query.size());
   check_size(kName, "columns of V", V.cols(), R.rows());
   check_finite(kName, "U", U);
@@ -311,16 +312,16 @@ AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, 
 
   const SoftmaxMoments m = softmax_moments(error.s, L);
   const Vector e = error.s > 0 ? Vector(along / error.s) : Vector(Vector::Unit(R.cols(), 0));
-  const AttentionForms forms(R, V);
-  DirectionValues at;
+  const exact::AttentionForms forms(R, V);
+  exact::DirectionValues at;
   at.W = e.dot(forms.W * e);
   at.G = e.dot(forms.G * e);
   at.WG = e.dot(forms.WG * e);
   at.W_G = at.W * at.G;
-  error.output = output_combination(forms, at).of(m);
+  error.output = exact::output_combination(forms, at).of(m);
   error.bias = -m.P2.value * (V * (R * along));
-  error.gradient_V = value_gradient_combination(forms, at).of(m);
-  error.gradient_U = covariance_combination(forms, at).of(m);
+  error.gradient_V = exact::value_gradient_combination(forms, at).of(m);
+  error.gradient_U = exact::covariance_combination(forms, at).of(m);
   error.gradient_U.value *= query.squaredNorm();
   error.gradient_U.error *= query.squaredNorm();
   check_finite(kName, "output error", error.output.value);

@@ -7,7 +7,7 @@
 #include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 using Complex = std::complex<double>;
@@ -66,7 +66,7 @@ QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const
   }
   Rotated rotated;
   const Matrix N = scores * root;
-  const SingularValues svd = singular_values(N);
+  const numerics::SingularValues svd = numerics::singular_values(N);
   rotated.basis = svd.right;
   rotated.map = N * rotated.basis;
   rotated.squares = Vector::Zero(root.cols());
@@ -185,7 +185,7 @@ QueryLaw::Densities QueryLaw::densities(double q, const Execution& execution) co
   Densities densities;
   const double scale = std::exp(top) / (2 * largest_) * kContourStep / std::numbers::pi;
   for (int i = 0; i < kMostNodes; ++i) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     const double w = kContourStep * i;
     const Complex relative =
         exponent(crossing + Complex(depth * (1 - std::cosh(w)), height * std::sinh(w))) - top;
@@ -202,4 +202,4 @@ QueryLaw::Densities QueryLaw::densities(double q, const Execution& execution) co
   return densities;
 }
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -25,7 +25,7 @@
 #include "largo/runtime/execution.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// Below this s² is zero for all purposes, and its inverse not a number.
 inline constexpr double kNoSpread = 1e-200;
@@ -98,4 +98,4 @@ class QueryLaw {
   QuadraticForm W_, G_, WG_, Z_;
 };
 
-}  // namespace largo
+}  // namespace largo::exact

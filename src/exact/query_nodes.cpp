@@ -8,7 +8,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 // What is below e^-kDepth of the integral is left out.
@@ -73,7 +73,7 @@ DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms&
 
 SphereNodes::SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms)
     : radius_(radius), scores_(scores), forms_(forms) {
-  largest_spread_ = radius * operator_norm(scores);
+  largest_spread_ = radius * numerics::operator_norm(scores);
 }
 
 const std::vector<DirectionNode>& SphereNodes::at(double scale, const Execution& execution) const {
@@ -153,4 +153,4 @@ DirectionNode GaussianNodes::compute(double t, const Execution& execution) const
   return node;
 }
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -14,7 +14,7 @@
 #include "exact/attention_forms.hpp"
 #include "exact/query_law.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// FormProducts with e in place of a; where s = 0, of any e.
 struct DirectionNode {
@@ -32,7 +32,7 @@ std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const Co
 /// Of Gaussian queries whose scores all have the same spread.
 DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);
 
-/// Queries uniform on a sphere. The rule of sphere_queries.hpp is as fine as s², the scale of the tokens in
+/// Queries uniform on a sphere. The rule of sphere_query_nodes() is as fine as s², the scale of the tokens in
 /// it, asks for: one for each scale, made when first asked for and kept. Thread-safe.
 class SphereNodes {
  public:
@@ -77,4 +77,4 @@ class GaussianNodes {
   mutable std::vector<std::deque<DirectionNode>> levels_;  // deques: nodes stay where they are
 };
 
-}  // namespace largo
+}  // namespace largo::exact

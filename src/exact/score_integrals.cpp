@@ -8,7 +8,7 @@
 
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 // Below this depth twice the step is accurate enough.
@@ -28,7 +28,7 @@ constexpr double kLinearBelow = -38;
 // The terms of a group of k share a scale; its exponents must stay in the range of a double.
 constexpr double kGroupSpan = 500;
 
-void exponentiate(std::span<double> values) { simd::exp(values, values); }
+void exponentiate(std::span<double> values) { numerics::exp(values, values); }
 
 // w with w + ln w = z, by the fourth-order iteration of Fritsch, Shafer and Crowley (Comm. ACM 16, 1973).
 double wright_omega(double z) {
@@ -111,7 +111,7 @@ void ScoreIntegrals::fill_nodes(const Peak& peak, double first, double last) {
   const double step = current_step_;
   const auto wanted = static_cast<std::size_t>((last - first) / step) + 2;
   const std::size_t count = (wanted + kNodesAtOnce - 1) / kNodesAtOnce * kNodesAtOnce;
-  AlignedVector<double>& powers = powers_[step == step_ ? 0 : 1];
+  runtime::AlignedVector<double>& powers = powers_[step == step_ ? 0 : 1];
   if (step != step_ && std::exchange(other_step_, step) != step) powers.clear();
   if (powers.size() < count) {
     const std::size_t old = powers.size();
@@ -259,4 +259,4 @@ double ScoreIntegrals::integral(const Block& block) const {
   }
 }
 
-}  // namespace largo
+}  // namespace largo::exact

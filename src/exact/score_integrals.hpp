@@ -24,7 +24,7 @@
 #include "exact/score_kernel.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// The factor Σ_i p_i^k G_i^g H_i^h of a product, or the block that several of them make when they fall on
 /// the same token.
@@ -77,9 +77,9 @@ class ScoreIntegrals {
   double log_phi_ = 0, exponents_ = 0;
   double current_step_ = 0;  ///< the usual one or, where more or less accuracy is needed, another
   double other_step_ = 0;
-  AlignedVector<double> powers_[2];        ///< e^{s step i}, for the usual step and the other
-  AlignedVector<double> growth_, weight_;  ///< per node: e^{su}, the integrand
-  std::vector<double> tail_;               ///< the Gaussian, at nodes with e^x > 1/2
+  runtime::AlignedVector<double> powers_[2];        ///< e^{s step i}, for the usual step and the other
+  runtime::AlignedVector<double> growth_, weight_;  ///< per node: e^{su}, the integrand
+  std::vector<double> tail_;                        ///< the Gaussian, at nodes with e^x > 1/2
 };
 
-}  // namespace largo
+}  // namespace largo::exact

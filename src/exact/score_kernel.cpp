@@ -14,6 +14,8 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace exact;
+
 using D = hn::CappedTag<double, kNodesAtOnce>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 
@@ -177,7 +179,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 HWY_EXPORT(Weights);
 HWY_EXPORT(MomentsOfDegree);
@@ -192,7 +194,7 @@ void score_weights(const KernelNodes& nodes, double* weight, double* growth) {
 void score_moments(const KernelNodes& nodes, const double* weight, const double* growth, double shift,
                    std::size_t powers, std::size_t degree, double* moments) {
   ensure_simd_level();
-  thread_local AlignedVector<double> partial;
+  thread_local runtime::AlignedVector<double> partial;
   const std::size_t sums = powers * (degree + 1);
   partial.assign(sums * kNodesAtOnce, 0.0);
   HWY_DYNAMIC_DISPATCH(MomentsOfDegree)(nodes, weight, growth, shift, powers, degree, partial.data());
@@ -207,5 +209,5 @@ double score_complement(const KernelNodes& nodes, const double* weight, const do
   return HWY_DYNAMIC_DISPATCH(Complement)(nodes, weight, growth, half);
 }
 
-}  // namespace largo
+}  // namespace largo::exact
 #endif  // HWY_ONCE

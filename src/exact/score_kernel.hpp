@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace largo {
+namespace largo::exact {
 
 inline constexpr std::size_t kNodesAtOnce = 4;
 
@@ -34,4 +34,4 @@ void score_moments(const KernelNodes& nodes, const double* weight, const double*
 double score_complement(const KernelNodes& nodes, const double* weight, const double* growth,
                         std::size_t half);
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -23,8 +23,8 @@ constexpr double kTailOfIntegral = 1e-18;  // relative, where the sum over y sto
 constexpr double kTailOfBias = 1e-15;
 
 using Array = Eigen::ArrayXd;
-using score_law_error_detail::Centred;
-using score_law_error_detail::Table;
+using exact::Centred;
+using exact::Table;
 
 // 1 - e^{-z} given e^{-z}, to a few ulp.
 double complement(double z, double exponential) {
@@ -47,9 +47,9 @@ class Integrand {
   /// -log φ_0
   double exponent(double y) {
     z_ = (table_.score + y).min(kLargestExponent);
-    simd::exp({z_.data(), size()}, {z_.data(), size()});
+    numerics::exp({z_.data(), size()}, {z_.data(), size()});
     exponential_ = -z_;
-    simd::exp({exponential_.data(), size()}, {exponential_.data(), size()});
+    numerics::exp({exponential_.data(), size()}, {exponential_.data(), size()});
     for (std::ptrdiff_t i = 0; i < z_.size(); ++i) complement_[i] = complement(z_[i], exponential_[i]);
     const double missing = (table_.expected * complement_).sum() / length_;
     if (missing < 0.5) return -std::log1p(-missing);
@@ -157,8 +157,8 @@ std::optional<std::string> beyond_limits(const ScoreLaw& law) {
     double limit = kLargestScoreDeviation;
     const bool bounded = component.shape == ScoreShape::bounded;
     if (component.shape == ScoreShape::gaussian) {
-      right *= tail_reach(component.scale);
-      left *= std::sqrt(-2 * kNegligibleLog);
+      right *= measures::tail_reach(component.scale);
+      left *= std::sqrt(-2 * measures::kNegligibleLog);
     } else if (bounded) {
       limit *= std::sqrt(component.order);
     }
@@ -191,7 +191,7 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
   if (std::isinf(length)) return result;
   if (const auto beyond = beyond_limits(law)) fail(kFunction, *beyond);
 
-  const Centred centred = score_law_error_detail::centre(law, value_map);
+  const Centred centred = exact::centre(law, value_map);
   const auto at_coarsening = [&](int coarsening) {
     const Table table = make_table(law, centred, length, coarsening);
     if (!table.square.isFinite().all()) {

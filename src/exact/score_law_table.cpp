@@ -7,7 +7,7 @@
 #include "measures/score_law_nodes.hpp"
 #include "numerics/log_sum_exp.hpp"
 
-namespace largo::score_law_error_detail {
+namespace largo::exact {
 namespace {
 
 // Fewer coordinates for x when there are few components: norms stay the same.
@@ -49,8 +49,8 @@ Centred centre(const ScoreLaw& law, const ConstMatrixRef& V) {
   };
   const auto top = std::max_element(scores.begin(), scores.end()) - scores.begin();
   result.reference = law.components[static_cast<std::size_t>(top)].centre;
-  result.log_partition = log_sum_exp(scores) - result.reference;
-  const Vector responsibility = softmax(scores);
+  result.log_partition = numerics::log_sum_exp(scores) - result.reference;
+  const Vector responsibility = numerics::softmax(scores);
   const Vector origin = tilted_mean(top);
   result.at.resize(V.rows(), count);
   result.along = Matrix::Zero(V.rows(), count);
@@ -80,9 +80,10 @@ class TableBuilder {
     });
     for (const std::size_t k : order) {
       const ScoreComponent& component = law.components[k];
-      const ScoreNodes nodes = score_nodes(component, centred.reference, std::log(length), coarsening);
+      const measures::ScoreNodes nodes =
+          measures::score_nodes(component, centred.reference, std::log(length), coarsening);
       add(component, k, nodes);
-      if (nodes.tilt_apart) add(component, k, tilt_node(component, centred.reference));
+      if (nodes.tilt_apart) add(component, k, measures::tilt_node(component, centred.reference));
     }
   }
 
@@ -107,7 +108,7 @@ class TableBuilder {
   };
 
   // Where the first of these nodes is in the table; new rows unless a lattice holds them all.
-  std::size_t place(const ScoreNodes& nodes) {
+  std::size_t place(const measures::ScoreNodes& nodes) {
     const std::int64_t last = nodes.first + std::ssize(nodes.v) - 1;
     for (const Lattice& lattice : lattices_) {
       if (lattice.step == nodes.step && lattice.first <= nodes.first && last <= lattice.last) {
@@ -123,7 +124,7 @@ class TableBuilder {
     return begin;
   }
 
-  void add(const ScoreComponent& component, std::size_t k, const ScoreNodes& nodes) {
+  void add(const ScoreComponent& component, std::size_t k, const measures::ScoreNodes& nodes) {
     const auto outputs = centred_.at.rows();
     const auto column = static_cast<std::ptrdiff_t>(k);
     std::size_t row = place(nodes);
@@ -159,4 +160,4 @@ Table make_table(const ScoreLaw& law, const Centred& centred, double length, int
   return TableBuilder(law, centred, length, coarsening).table();
 }
 
-}  // namespace largo::score_law_error_detail
+}  // namespace largo::exact

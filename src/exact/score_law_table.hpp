@@ -6,7 +6,7 @@
 
 #include "largo/measures/score_law.hpp"
 
-namespace largo::score_law_error_detail {
+namespace largo::exact {
 
 /// The law as seen from its limit T[μ]: within component k, x = at.col(k) + along.col(k) (v - tilted[k]) on
 /// average and has variance (constant_part + round_part (1 - v²)) spread[k] around it.
@@ -33,4 +33,4 @@ struct Table {
 /// Nodes for prompts of the given length; coarsening 2 doubles all steps (see score_nodes).
 Table make_table(const ScoreLaw& law, const Centred& centred, double length, int coarsening);
 
-}  // namespace largo::score_law_error_detail
+}  // namespace largo::exact

@@ -19,8 +19,8 @@
 namespace largo {
 namespace {
 
-constexpr Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0};
-constexpr Block Y{1, 1, 0}, X{1, 0, 1};
+constexpr exact::Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0};
+constexpr exact::Block Y{1, 1, 0}, X{1, 0, 1};
 
 enum : std::size_t {
   kCheck,
@@ -41,7 +41,7 @@ enum : std::size_t {
 };
 
 // B here is X - Y².
-std::vector<Quantity> local_quantities() {
+std::vector<exact::Quantity> local_quantities() {
   return {
       {{1, {P1, P1}}},
       {{1, {P2}}},
@@ -61,7 +61,7 @@ std::vector<Quantity> local_quantities() {
   };
 }
 
-std::vector<Quantity> tilted_quantities() {
+std::vector<exact::Quantity> tilted_quantities() {
   return {
       {{1, {P1, P1}}},
       {{1, {P2}}},
@@ -82,20 +82,20 @@ std::vector<Quantity> tilted_quantities() {
 }
 
 // d E[statistic]/ds over s, reduced to power sums by parts: every coefficient is then a multiple of s.
-Quantity slope_over_s(const SoftmaxExpression& statistic) {
-  Quantity quantity;
+exact::Quantity slope_over_s(const SoftmaxExpression& statistic) {
+  exact::Quantity quantity;
   const SoftmaxExpression slope = reduce_by_parts(derivative_in_s(statistic));
   for (const auto& [factors, coefficient] : slope.terms()) {
     assert(coefficient.size() == 2 && coefficient[0] == 0);
-    Product& product = quantity.emplace_back();
+    exact::Product& product = quantity.emplace_back();
     product.coefficient = static_cast<double>(coefficient[1]);
     for (const SoftmaxSum& factor : factors) product.factors.push_back({factor.k, 0, 0});
   }
   return quantity;
 }
 
-std::vector<Quantity> quantities_for_small_s() {
-  std::vector<Quantity> list = tilted_quantities();
+std::vector<exact::Quantity> quantities_for_small_s() {
+  std::vector<exact::Quantity> list = tilted_quantities();
   list[kSlopeP2] = slope_over_s(power_sum(2));
   list[kSlopeP3] = slope_over_s(power_sum(3));
   list[kSlopeP2P2] = slope_over_s(power_sum(2) * power_sum(2));
@@ -161,12 +161,12 @@ SoftmaxMoments softmax_moments(double s, double L) {
   if (L == kInfinitePrompt) return of_infinite_prompt(s);
   if (s == 0) return at_zero(L);
 
-  static const MasterFormula kTilted(tilted_quantities());
-  static const MasterFormula kLocal(local_quantities());
-  static const MasterFormula kSmall(quantities_for_small_s());
-  const bool tilted = ScoreIntegrals::tilted(s, L);
+  static const exact::MasterFormula kTilted(tilted_quantities());
+  static const exact::MasterFormula kLocal(local_quantities());
+  static const exact::MasterFormula kSmall(quantities_for_small_s());
+  const bool tilted = exact::ScoreIntegrals::tilted(s, L);
   const bool small = tilted && s < 1;
-  const MasterFormula& formula = small ? kSmall : tilted ? kTilted : kLocal;
+  const exact::MasterFormula& formula = small ? kSmall : tilted ? kTilted : kLocal;
   const std::vector<Estimate> e = formula(s, L);
 
   SoftmaxMoments m;
@@ -203,8 +203,8 @@ SoftmaxMoments softmax_moments(double s, double L) {
 std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,
                                             const Execution& execution) {
   std::vector<SoftmaxMoments> grid(spreads.size() * lengths.size());
-  parallel_for(std::ssize(grid), execution, [&](std::ptrdiff_t i) {
-    check_stop(execution);
+  runtime::parallel_for(std::ssize(grid), execution, [&](std::ptrdiff_t i) {
+    runtime::check_stop(execution);
     const auto at = static_cast<std::size_t>(i);
     grid[at] = softmax_moments(spreads[at / lengths.size()], lengths[at % lengths.size()]);
   });

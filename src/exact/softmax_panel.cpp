@@ -12,6 +12,8 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace exact;
+
 // e^{r(x)} Σ c_k T_k(x) for all fields, by Clenshaw's recurrence. The same bits at every level.
 void EvaluatePanel(const double* HWY_RESTRICT coefficients, double x, double* HWY_RESTRICT fields) {
   const hn::CappedTag<double, 4> d;
@@ -50,7 +52,7 @@ HWY_AFTER_NAMESPACE();
 
 #include "largo/exact/softmax_moments.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 HWY_EXPORT(EvaluatePanel);
 
@@ -251,5 +253,5 @@ SoftmaxStatistics SoftmaxPanel::operator()(double s) const {
   return m;
 }
 
-}  // namespace largo
+}  // namespace largo::exact
 #endif  // HWY_ONCE

@@ -8,7 +8,7 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// What x in [-1, 1] stands for.
 enum class PanelVariable { kSquare, kPlain, kInverse };
@@ -43,7 +43,7 @@ class SoftmaxPanel {
  private:
   PanelRange range_;
   double excess_ = 0, relative_error_ = 0;
-  AlignedVector<double> coefficients_;  ///< r (three rows), then Chebyshev's, each for all fields
+  runtime::AlignedVector<double> coefficients_;  ///< r (three rows), then Chebyshev's, each for all fields
 };
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -45,7 +45,7 @@ SoftmaxStatistics softmax_statistics(double s, double L) {
                            .P2_slope = m.P2_slope.value,
                            .P3_slope = m.P3_slope.value,
                            .P2P2_slope = m.P2P2_slope.value,
-                           .F = prediction_square(m)};
+                           .F = exact::prediction_square(m)};
   for (const Estimate& x : {m.P2, m.P3, m.P2P2, m.mse, m.variance_mse}) {
     if (x.value > 0) result.relative_error = std::max(result.relative_error, x.error / x.value);
   }
@@ -61,20 +61,20 @@ class SoftmaxTable::Panels {
   }
 
   /// The panel of s, among those between two edges.
-  const SoftmaxPanel& at(double s) {
+  const exact::SoftmaxPanel& at(double s) {
     std::size_t group = 0;
     while (s > edges[group + 1]) ++group;
     fill(group);
     // In order of the variable, which falls with s at the end.
-    const std::vector<SoftmaxPanel>& panels = groups[group];
+    const std::vector<exact::SoftmaxPanel>& panels = groups[group];
     if (panels.size() == 1) return panels.front();
-    const PanelVariable variable = panels.front().range().variable;
-    const double value = variable == PanelVariable::kSquare  ? s * s
-                         : variable == PanelVariable::kPlain ? s
-                                                             : 1 / s;
+    const exact::PanelVariable variable = panels.front().range().variable;
+    const double value = variable == exact::PanelVariable::kSquare  ? s * s
+                         : variable == exact::PanelVariable::kPlain ? s
+                                                                    : 1 / s;
     const auto above =
         std::upper_bound(panels.begin() + 1, panels.end(), value,
-                         [](double v, const SoftmaxPanel& panel) { return v < panel.range().low; });
+                         [](double v, const exact::SoftmaxPanel& panel) { return v < panel.range().low; });
     return *(above - 1);
   }
 
@@ -83,11 +83,11 @@ class SoftmaxTable::Panels {
       const double low = edges[group];
       const double high = edges[group + 1];
       if (group == 0) {
-        split({PanelVariable::kSquare, 0, high * high}, kSplits, groups[group]);
+        split({exact::PanelVariable::kSquare, 0, high * high}, kSplits, groups[group]);
       } else if (group + 2 < kGroups) {
-        split({PanelVariable::kPlain, low, high}, kSplits, groups[group]);
+        split({exact::PanelVariable::kPlain, low, high}, kSplits, groups[group]);
       } else {
-        split({PanelVariable::kInverse, 1 / high, 1 / low}, kSplits, groups[group]);
+        split({exact::PanelVariable::kInverse, 1 / high, 1 / low}, kSplits, groups[group]);
       }
     });
   }
@@ -96,8 +96,8 @@ class SoftmaxTable::Panels {
   std::array<double, kEdges.size()> edges;
 
  private:
-  void split(const PanelRange& range, int splits, std::vector<SoftmaxPanel>& panels) const {
-    SoftmaxPanel panel(L, range);
+  void split(const exact::PanelRange& range, int splits, std::vector<exact::SoftmaxPanel>& panels) const {
+    exact::SoftmaxPanel panel(L, range);
     if (panel.excess() <= 1 || splits == 0) {
       panels.push_back(std::move(panel));
       return;
@@ -108,7 +108,7 @@ class SoftmaxTable::Panels {
   }
 
   std::array<std::once_flag, kGroups> once;
-  std::array<std::vector<SoftmaxPanel>, kGroups> groups;
+  std::array<std::vector<exact::SoftmaxPanel>, kGroups> groups;
 };
 
 SoftmaxTable::SoftmaxTable(double L) {
@@ -132,8 +132,8 @@ void SoftmaxTable::fill(double s_max, const Execution& execution) const {
   if (is_direct(panels_->L)) return;
   const auto first = panels_->edges.begin();
   const auto count = std::lower_bound(first + 1, panels_->edges.end(), s_max) - first;
-  parallel_for(count, execution,
-               [&](std::ptrdiff_t group) { panels_->fill(static_cast<std::size_t>(group)); });
+  runtime::parallel_for(count, execution,
+                        [&](std::ptrdiff_t group) { panels_->fill(static_cast<std::size_t>(group)); });
 }
 
 std::shared_ptr<const SoftmaxTable> SoftmaxTable::shared(double L) {

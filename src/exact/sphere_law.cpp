@@ -10,7 +10,7 @@
 #include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 using std::numbers::pi;
@@ -39,7 +39,7 @@ SphereSpectrum sphere_spectrum(double radius, const Matrix& scores, const Matrix
   Vector squares = Vector::Zero(size);
   Matrix map = Matrix::Zero(scores.rows(), size);
   if (scores.rows() > 0) {
-    const SingularValues svd = singular_values(radius * scores);
+    const numerics::SingularValues svd = numerics::singular_values(radius * scores);
     squares.head(svd.values.size()) = svd.values.cwiseAbs2();
     squares.reverseInPlace();
     map = radius * scores * svd.right.rowwise().reverse();
@@ -278,13 +278,13 @@ std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, c
     const double step = step_for(spectrum, interval);
     const auto last = static_cast<int>(kFarthest / step);
     for (int i = -last; i <= last; ++i) {
-      check_stop(execution);
+      runtime::check_stop(execution);
       places.push_back(place_at(spectrum, interval, i * step, step));
     }
   }
   std::vector<QueryNode> nodes;
   for (const Place& place : that_matter(places)) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     QueryNode& node = nodes.emplace_back();
     node.square = place.square;
     SphereContour(spectrum, place).add_to(node, place.weight);
@@ -292,4 +292,4 @@ std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, c
   return nodes;
 }
 
-}  // namespace largo
+}  // namespace largo::exact

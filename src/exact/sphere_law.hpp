@@ -1,5 +1,5 @@
 // The law of θᵀΛθ and forms of θ for θ uniform on a sphere: its spectrum, and the density at a place between
-// two eigenvalues by an integral over a contour (sphere_queries.hpp).
+// two eigenvalues by an integral over a contour; and below, a rule for averages over such queries.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "exact/query_law.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 /// The forms, in coordinates in which s² is diagonal, by groups of equal eigenvalues.
 struct SphereSpectrum {
@@ -95,4 +95,4 @@ class SphereContour {
 std::vector<QueryNode> sphere_query_nodes(double radius, const Matrix& scores, const Matrix& W,
                                           const Matrix& G, const Matrix& WG, const Execution& execution = {});
 
-}  // namespace largo
+}  // namespace largo::exact

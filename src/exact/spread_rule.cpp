@@ -7,7 +7,7 @@
 
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::exact {
 namespace {
 
 // The contour, as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 1e-13.
@@ -127,8 +127,8 @@ void SpreadRule::add_densities(double rho, double weight, Eigen::Ref<Vector> col
       re[i] = decay * x[i];
       im[i] = decay * y[i];
     }
-    simd::exp(re, re);
-    simd::sincos(im, sine, cosine);
+    numerics::exp(re, re);
+    numerics::sincos(im, sine, cosine);
     for (std::size_t i = 0; i < kGroup; ++i) {
       im[i] = re[i] * sine[i];
       re[i] = re[i] * cosine[i];
@@ -176,4 +176,4 @@ void SpreadRule::add_densities(double rho, double weight, Eigen::Ref<Vector> col
   }
 }
 
-}  // namespace largo
+}  // namespace largo::exact

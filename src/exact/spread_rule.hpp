@@ -9,7 +9,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::exact {
 
 class SpreadRule {
  public:
@@ -38,4 +38,4 @@ class SpreadRule {
   Matrix weights_;
 };
 
-}  // namespace largo
+}  // namespace largo::exact

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "icl/natural_units.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
+#include "icl/standard_coordinates.hpp"
 #include "icl/task_scores.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
@@ -58,19 +58,19 @@ std::vector<XiNode> xi_rule(double L, const Rules& rules) {
 enum class Rest { of_limit, of_null };
 
 struct HalfSums {  // from even nodes and from odd ones
-  TaskScoreSums even, odd;
+  icl::TaskScoreSums even, odd;
 };
 
 class GivenXi {
  public:
-  GivenXi(const TaskScores& law, const SoftmaxTable& table, Rest rest, const Rules& rules)
+  GivenXi(const icl::TaskScores& law, const SoftmaxTable& table, Rest rest, const Rules& rules)
       : law_(law), table_(table), rest_(rest), rules_(rules) {}
 
-  ScoreFactors factors(double square) {
+  icl::ScoreFactors factors(double square) {
     if (!(square < kLargestScoreSpread * kLargestScoreSpread)) {
       fail("exact_risk", "the scores overflow: scale down the parameters");
     }
-    const RiskStatistics f = risk_statistics(table_, square);
+    const icl::RiskStatistics f = icl::risk_statistics(table_, square);
     error_ = std::max(error_, f.relative_error);
     if (rest_ == Rest::of_limit) {
       return {f.phi, f.p, f.p, f.phi_slope, f.p_slope, f.relative_error * std::abs(f.phi)};
@@ -81,7 +81,7 @@ class GivenXi {
 
   void add_to(HalfSums& sums) {
     if (law_.rank() == 0) {
-      const ScoreFactors here = factors(law_.smallest_square());
+      const icl::ScoreFactors here = factors(law_.smallest_square());
       law_.add_constant(0.5, here, sums.even);
       law_.add_constant(0.5, here, sums.odd);
       return;
@@ -111,11 +111,11 @@ class GivenXi {
 
   // At w = first + i spacing, in which the law of s² is nearly standard normal (TaskScores::place()), and the
   // statistics rise from 1/L to 1.
-  void add_nodes(double first, double spacing, double weight, TaskScoreSums& sums) {
+  void add_nodes(double first, double spacing, double weight, icl::TaskScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
     const double last = std::sqrt(2 * (rules_.depth + std::log(std::max(table_.L(), kLeastLength))));
     struct Node {
-      TaskScores::Place place;
+      icl::TaskScores::Place place;
       double size;
     };
     std::vector<Node> nodes;
@@ -124,7 +124,7 @@ class GivenXi {
          first + spacing * i < last; ++i) {
       Node node{law_.place(first + spacing * i), 0};
       const double square = law_.smallest_square() + node.place.q;
-      const ScoreFactors f = factors(std::min(square, kMostSquare));
+      const icl::ScoreFactors f = factors(std::min(square, kMostSquare));
       // c² is at most κ s²
       node.size = node.place.log_density + std::log(node.place.slope) +
                   std::log(std::abs(f.square) * square + f.noise + std::abs(f.cross) * std::sqrt(square));
@@ -137,7 +137,7 @@ class GivenXi {
     }
   }
 
-  const TaskScores& law_;
+  const icl::TaskScores& law_;
   const SoftmaxTable& table_;
   Rest rest_;
   const Rules& rules_;
@@ -166,8 +166,8 @@ class ExactRisk {
  public:
   ExactRisk(const RegressionProblem& problem, double L, const RegressionParameters& given, const Rules& rules)
       : coordinates_(problem), table_(SoftmaxTable::shared(L)), parameters_(to_vector(given)), rules_(rules) {
-    const StandardParameters standard = coordinates_.from(parameters_);
-    limit_ = PolynomialRisk(problem, 0).at(parameters_);
+    const icl::StandardParameters standard = coordinates_.from(parameters_);
+    limit_ = icl::PolynomialRisk(problem, 0).at(parameters_);
     null_ = problem.null_risk();
     rest_ = limit_.value > kLargeLimit * null_ ? Rest::of_null : Rest::of_limit;
     const Vector label = coordinates_.queries().cols() > 0 ? standard.label : Vector(Vector::Zero(1));
@@ -212,10 +212,10 @@ class ExactRisk {
     const std::vector<XiNode> rule = xi_rule(table_->L(), rules_);
     const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
     const std::size_t width = kScalars + 2 * slopes;
-    const auto rows = distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
-                                      [&](std::ptrdiff_t i, std::span<double> row) {
-                                        fill(rule[static_cast<std::size_t>(i)], wanted, row);
-                                      });
+    const auto rows = runtime::distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
+                                               [&](std::ptrdiff_t i, std::span<double> row) {
+                                                 fill(rule[static_cast<std::size_t>(i)], wanted, row);
+                                               });
     // Sums over all nodes, over every other one of the rule over ξ, and likewise of the other rules.
     Vector even = Vector::Zero(static_cast<Eigen::Index>(width)), odd = even;
     for (std::size_t i = 0; i < rule.size(); ++i) {
@@ -239,14 +239,14 @@ class ExactRisk {
     return static_cast<std::size_t>(head_.hidden.size() + head_.targets.size() + head_.v_hat.size() + 2);
   }
 
-  static void place(const TurnedSlope& slope, double weight, std::span<double> row) {
+  static void place(const icl::TurnedSlope& slope, double weight, std::span<double> row) {
     Eigen::Map<Vector> all(row.data(), static_cast<Eigen::Index>(row.size()));
     all << slope.hidden.reshaped(), slope.targets.reshaped(), slope.v_hat, slope.label, slope.v_y;
     all *= weight;
   }
 
   void fill(const XiNode& node, Wanted wanted, std::span<double> row) const {
-    const TaskScores law(head_, node.xi);
+    const icl::TaskScores law(head_, node.xi);
     GivenXi given(law, *table_, rest_, rules_);
     HalfSums sums;
     sums.even = sums.odd = wanted == Wanted::gradient ? law.no_sums_with_slopes() : law.no_sums();
@@ -280,7 +280,7 @@ class ExactRisk {
     Vector label = Vector::Zero(q);
     if (!has_small_label()) label = (moments - moments.transpose()).col(0) / head_.label;
     label[0] = all[r * q + k * q + r];
-    StandardParameters slope;
+    icl::StandardParameters slope;
     const Eigen::Index known = coordinates_.queries().cols();  // without a column of zeros
     slope.hidden = (hidden * turn_).leftCols(known);
     slope.label = (turn_ * label).head(known);
@@ -315,7 +315,7 @@ class ExactRisk {
     return found;
   }
 
-  StandardCoordinates coordinates_;
+  icl::StandardCoordinates coordinates_;
   std::shared_ptr<const SoftmaxTable> table_;
   Vector parameters_;
   Rules rules_;
@@ -323,13 +323,13 @@ class ExactRisk {
   double null_ = 0;
   Rest rest_ = Rest::of_limit;
   Matrix turn_;
-  TurnedHead head_;
+  icl::TurnedHead head_;
 };
 
 ExactRisk make(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
                const Rules& rules = kFine) {
   check(problem);
-  check_length("exact_risk", L);
+  icl::check_length("exact_risk", L);
   if (std::isinf(L)) fail("exact_risk", "length", L, "finite");
   const Eigen::Index d = problem.dimension();
   check_shape("exact_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);

@@ -5,9 +5,9 @@
 #include <optional>
 #include <span>
 
-#include "icl/natural_units.hpp"
 #include "icl/polynomial_risk.hpp"
 #include "icl/risk_statistics.hpp"
+#include "icl/standard_coordinates.hpp"
 #include "icl/task_kernel.hpp"
 #include "icl/task_points.hpp"
 #include "largo/runtime/check.hpp"
@@ -21,7 +21,7 @@ constexpr double kQuantile = 5.41;
 constexpr double kRounding = 1e-13;  // of sums over all nodes
 
 double error_of(const Vector& parts, double average) {
-  return kQuantile * std::sqrt((parts.array() - average).square().sum() / (kParts * (kParts - 1)));
+  return kQuantile * std::sqrt((parts.array() - average).square().sum() / (icl::kParts * (icl::kParts - 1)));
 }
 
 class GeneralSoftmaxRisk final : public Risk {
@@ -29,13 +29,14 @@ class GeneralSoftmaxRisk final : public Risk {
   GeneralSoftmaxRisk(const RegressionProblem& problem, double L, const TaskNodes& nodes, Execution execution)
       : coordinates_(problem), table_(L), execution_(execution) {
     const Matrix &Q = coordinates_.queries(), &P = coordinates_.tasks();
-    const auto points = task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
+    const auto points = icl::task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
     const Matrix tasks = points->points.leftCols(P.cols()) * P.transpose();
     const Matrix chi = points->points.rightCols(Q.cols());
     const Vector labels = (chi * Q.transpose()).cwiseProduct(tasks).rowwise().sum();
-    check_stop(execution);
+    runtime::check_stop(execution);
     tasks_.emplace(chi, tasks * coordinates_.tokens(), labels, points->weights);
-    part_weights_ = points->weights.reshaped(points->weights.size() / kParts, kParts).colwise().sum();
+    part_weights_ =
+        points->weights.reshaped(points->weights.size() / icl::kParts, icl::kParts).colwise().sum();
   }
 
   Eigen::Index size() const override { return coordinates_.size(); }
@@ -47,38 +48,38 @@ class GeneralSoftmaxRisk final : public Risk {
     Vector parts;  ///< averages over eight shares of the nodes
   };
   PointAndParts point_and_parts(const ConstVectorRef& parameters) const {
-    const StandardParameters standard = coordinates_.from(parameters);
-    const std::size_t width = sums_width(*tasks_);
+    const icl::StandardParameters standard = coordinates_.from(parameters);
+    const std::size_t width = icl::sums_width(*tasks_);
     const auto blocks = static_cast<std::ptrdiff_t>(tasks_->blocks());
-    const AlignedVector<double> rows =
-        distribute_rows(blocks, width, execution_, [&](std::ptrdiff_t i, std::span<double> row) {
-          if (!add_task_block(*tasks_, static_cast<std::size_t>(i), standard, coordinates_.noise(), table_,
-                              row)) {
+    const runtime::AlignedVector<double> rows =
+        runtime::distribute_rows(blocks, width, execution_, [&](std::ptrdiff_t i, std::span<double> row) {
+          if (!icl::add_task_block(*tasks_, static_cast<std::size_t>(i), standard, coordinates_.noise(),
+                                   table_, row)) {
             fail("general_risk", "the scores overflow: scale down the parameters");
           }
         });
     // In order: sums of parts for the error, of all for the rest.
     RiskPoint point;
     Vector sum = Vector::Zero(static_cast<Eigen::Index>(width));
-    Vector parts = Vector::Zero(kParts);
+    Vector parts = Vector::Zero(icl::kParts);
     for (Eigen::Index i = 0; i < blocks; ++i) {
       const Eigen::Map<const Vector> row(rows.data() + i * sum.size(), sum.size());
-      parts[i * kParts / blocks] += row[0];
+      parts[i * icl::kParts / blocks] += row[0];
       sum += row;
     }
     point.value = sum[0];
     parts.array() /= part_weights_.array();
     point.error = error_of(parts, point.value);
-    point.gradient = coordinates_.gradient(task_slope(*tasks_, standard, {sum.data(), width}));
-    check_risk("general_risk", point);
+    point.gradient = coordinates_.gradient(icl::task_slope(*tasks_, standard, {sum.data(), width}));
+    icl::check_risk("general_risk", point);
     return {point, parts};
   }
 
  private:
-  StandardCoordinates coordinates_;
-  std::optional<TaskBlocks> tasks_;
+  icl::StandardCoordinates coordinates_;
+  std::optional<icl::TaskBlocks> tasks_;
   Vector part_weights_;
-  RiskTable table_;
+  icl::RiskTable table_;
   Execution execution_;
 };
 
@@ -97,7 +98,7 @@ Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const
   };
   const auto here = over_nodes(L), limit = over_nodes(std::numeric_limits<double>::infinity());
   const double rest = here.point.value - limit.point.value;
-  const Estimate beside{PolynomialRisk(problem, 0).at(parameters).value + rest,
+  const Estimate beside{icl::PolynomialRisk(problem, 0).at(parameters).value + rest,
                         error_of(here.parts - limit.parts, rest) + kRounding * here.point.value};
   return beside.error < here.point.error ? beside : Estimate{here.point.value, here.point.error};
 }
@@ -105,9 +106,9 @@ Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const
 std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,
                                          const TaskNodes& nodes, const Execution& execution) {
   check(problem);
-  check_length("general_risk", L);
-  if (attention == AttentionKind::linear) return std::make_shared<PolynomialRisk>(problem, 1 / L);
-  if (std::isinf(L)) return std::make_shared<PolynomialRisk>(problem, 0);
+  icl::check_length("general_risk", L);
+  if (attention == AttentionKind::linear) return std::make_shared<icl::PolynomialRisk>(problem, 1 / L);
+  if (std::isinf(L)) return std::make_shared<icl::PolynomialRisk>(problem, 0);
   return softmax_risk_over_nodes(problem, L, nodes, execution);
 }
 

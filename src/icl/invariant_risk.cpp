@@ -22,10 +22,11 @@ class InvariantRisk final : public Risk {
  public:
   InvariantRisk(const RegressionProblem& problem, AttentionKind attention, double L)
       : problem_(problem), L_(L), linear_(attention == AttentionKind::linear) {
-    check_length("invariant_risk", L);
+    icl::check_length("invariant_risk", L);
     const Matrix& S = problem.covariance;
-    token_root_ = covariance_root("invariant_risk", "covariance", S).root;
-    query_root_ = covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
+    token_root_ = numerics::covariance_root("invariant_risk", "covariance", S).root;
+    query_root_ =
+        numerics::covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
     weighted_ = S * problem.prior_covariance * S;
     label_ = (S * problem.prior_covariance).trace() + problem.noise_variance;
     if (!linear_ && !std::isinf(L)) table_ = SoftmaxTable::shared(L);
@@ -49,7 +50,7 @@ class InvariantRisk final : public Risk {
     }
     RiskPoint point{slope.value, slope.error, Vector(size())};
     point.gradient << (problem_.score_scale * slope.A).reshaped(), slope.b;
-    check_risk("invariant_risk", point);
+    icl::check_risk("invariant_risk", point);
     return point;
   }
 
@@ -93,7 +94,8 @@ class InvariantRisk final : public Risk {
     Matrix X = query_root_;
     Vector squares = Vector::Zero(r);
     if (r > 0 && token_root_.cols() > 0 && !A.isZero(0)) {
-      const SingularValues scores = singular_values(token_root_.transpose() * A * query_root_);
+      const numerics::SingularValues scores =
+          numerics::singular_values(token_root_.transpose() * A * query_root_);
       squares.head(scores.values.size()) = scores.values.cwiseAbs2();
       if (!squares.allFinite()) fail("invariant_risk", "the scores overflow: scale down the parameters");
       X *= scores.right;
@@ -143,7 +145,7 @@ class InvariantRisk final : public Risk {
     const double largest = r > 0 ? squares.maxCoeff() : 0;
     Averages averages;
     if (!(largest > kLeastSquare)) {  // all scores are equal: y is independent of them
-      const RiskStatistics f = risk_statistics(*table_, 0);
+      const icl::RiskStatistics f = icl::risk_statistics(*table_, 0);
       averages.p0 = f.p;
       averages.p = Vector::Constant(r, f.p);
       averages.phi = Vector::Constant(r, f.phi);
@@ -155,11 +157,11 @@ class InvariantRisk final : public Risk {
       averages.relative_error = f.relative_error;
       return averages;
     }
-    const std::shared_ptr<const SpreadRule> rule = rule_for(squares / largest);
+    const std::shared_ptr<const exact::SpreadRule> rule = rule_for(squares / largest);
     Matrix values(rule->size(), 4);
     double table_error = 0;
     for (Eigen::Index i = 0; i < rule->size(); ++i) {
-      const RiskStatistics f = risk_statistics(*table_, largest * rule->squares()[i]);
+      const icl::RiskStatistics f = icl::risk_statistics(*table_, largest * rule->squares()[i]);
       values.row(i) << f.p, f.phi, f.p_slope, f.phi_slope;
       table_error = std::max(table_error, f.relative_error);
     }
@@ -173,7 +175,7 @@ class InvariantRisk final : public Risk {
     averages.phi_slopes.resize(r, r);
     for (Eigen::Index j = 0; j < r; ++j) {
       for (Eigen::Index k = 0; k <= j; ++k) {
-        const Eigen::Index row = SpreadRule::moment_row(r, j, k);
+        const Eigen::Index row = exact::SpreadRule::moment_row(r, j, k);
         averages.p_slopes(j, k) = averages.p_slopes(k, j) = all(row, 2);
         averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 3);
       }
@@ -185,13 +187,13 @@ class InvariantRisk final : public Risk {
   }
 
   // The last rule is kept: where A moves along a line, or all λ_j are equal, the ratios do not change.
-  std::shared_ptr<const SpreadRule> rule_for(const Vector& given) const {
+  std::shared_ptr<const exact::SpreadRule> rule_for(const Vector& given) const {
     const Vector ratios = given.minCoeff() >= 1 - kEqual ? Vector(Vector::Ones(given.size())) : Vector(given);
     {
       const std::lock_guard lock(mutex_);
       if (rule_ && ratios_ == ratios) return rule_;
     }
-    auto rule = std::make_shared<const SpreadRule>(ratios, L_);
+    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_);
     const std::lock_guard lock(mutex_);
     ratios_ = ratios;
     rule_ = rule;
@@ -209,7 +211,7 @@ class InvariantRisk final : public Risk {
   std::shared_ptr<const SoftmaxTable> table_;
   mutable std::mutex mutex_;
   mutable Vector ratios_;
-  mutable std::shared_ptr<const SpreadRule> rule_;
+  mutable std::shared_ptr<const exact::SpreadRule> rule_;
 };
 
 }  // namespace
@@ -217,9 +219,9 @@ class InvariantRisk final : public Risk {
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
                                            double L) {
   check(problem);
-  const NaturalUnits units(problem);
+  const icl::NaturalUnits units(problem);
   const auto natural = std::make_shared<InvariantRisk>(units.problem(), attention, L);
-  return units.are_given() ? natural : in_given_units(natural, units);
+  return units.are_given() ? natural : icl::in_given_units(natural, units);
 }
 
 }  // namespace largo

@@ -20,7 +20,7 @@ constexpr double kDiagonal = 1e-13;
 
 // By singular values; InputError for a matrix too close to singular.
 Matrix inverse(const char* function, const char* argument, const Matrix& matrix) {
-  const SingularValues parts = singular_values(matrix);
+  const numerics::SingularValues parts = numerics::singular_values(matrix);
   const double largest = parts.values[0], smallest = parts.values[parts.values.size() - 1];
   if (!(smallest * kLargestCondition > largest)) {
     fail(function, fmt::format("condition number of the {}", argument),
@@ -119,7 +119,7 @@ InvariantPoint paper_start(const RegressionProblem& problem, double alpha) {
 }
 
 double largest_admissible_alpha(const RegressionProblem& problem) {
-  const double norm = operator_norm(problem.covariance) * std::sqrt(std::abs(problem.score_scale));
+  const double norm = numerics::operator_norm(problem.covariance) * std::sqrt(std::abs(problem.score_scale));
   return std::sqrt(2.0) / (std::pow(static_cast<double>(problem.dimension()), 0.25) * norm);
 }
 
@@ -133,7 +133,7 @@ InvariantPoint infinite_limit(const RegressionProblem& problem, double balance) 
 
 InvariantPoint best_linear(const RegressionProblem& problem, double L) {
   check(problem);
-  check_length("best_linear", L);
+  icl::check_length("best_linear", L);
   if (problem.score_scale == 0) fail("best_linear", "score_scale", 0, "other than zero");
   const Matrix &S = problem.covariance, &Omega = problem.prior_covariance;
   const double label = (S * Omega).trace() + problem.noise_variance;
@@ -161,7 +161,7 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
   }
   combination += 4 * Matrix::Identity(d, d);  // positive definite: singular vectors are eigenvectors
   if (start.A.isApprox(start.A.transpose(), kDiagonal)) {
-    const Matrix basis = singular_values(0.5 * (combination + combination.transpose())).right;
+    const Matrix basis = numerics::singular_values(0.5 * (combination + combination.transpose())).right;
     const auto diagonal = [&](const Matrix* matrix) {
       Matrix rotated = basis.transpose() * *matrix * basis;
       rotated.diagonal().setZero();

@@ -17,7 +17,7 @@
 #include "largo/runtime/matrix.hpp"
 #include "largo/training/gradient_flow.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 class NaturalUnits {
  public:
@@ -50,38 +50,4 @@ class NaturalUnits {
 /// The risk of NaturalUnits::problem() as one of the problem.
 std::shared_ptr<const Risk> in_given_units(std::shared_ptr<const Risk> risk, const NaturalUnits& units);
 
-// Coordinates in which tokens, tasks and queries are standard normal.
-
-/// With Σ = R Rᵀ and Σ_q = Q Qᵀ, tokens are R ξ and queries Q χ. Scores are then those of û = hidden χ and
-/// u_y = label χ, values those of v̂ and v_y, and ŵ = Rᵀw takes the place of w: Γ_w has unit covariance,
-///   s² = |û + u_y ŵ|² + τ² u_y²,   c = <û + u_y ŵ, v̂ + v_y ŵ> + τ² u_y v_y.
-/// Parameters, or a gradient in them.
-struct StandardParameters {
-  Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> hidden;
-  Vector label, v_hat;
-  double v_y = 0;
-};
-
-class StandardCoordinates {
- public:
-  explicit StandardCoordinates(const RegressionProblem& problem);
-
-  Eigen::Index dimension() const { return d_; }
-  Eigen::Index size() const { return (d_ + 1) * (d_ + 2); }
-  /// Of (U, v) in the layout of to_vector(); InputError for another size, or numbers that are not finite.
-  StandardParameters from(const ConstVectorRef& parameters) const;
-  /// A gradient in these, as one in (U, v).
-  Vector gradient(const StandardParameters& slope) const;
-
-  const Matrix& tokens() const { return tokens_; }    ///< R
-  const Matrix& queries() const { return queries_; }  ///< Q
-  const Matrix& tasks() const { return tasks_; }      ///< P with Ω = P Pᵀ
-  double noise() const { return noise_; }
-
- private:
-  Eigen::Index d_;
-  double scale_, noise_;
-  Matrix tokens_, queries_, tasks_;
-};
-
-}  // namespace largo
+}  // namespace largo::icl

@@ -2,7 +2,7 @@
 
 #include "icl/risk_statistics.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 Vector token_covariance_product(const Matrix& S, double noise, const Vector& w, const Vector& h) {
   const Eigen::Index d = w.size();
@@ -71,4 +71,4 @@ RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
   return point;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

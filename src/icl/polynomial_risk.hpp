@@ -3,11 +3,11 @@
 
 #include <cmath>
 
-#include "icl/natural_units.hpp"
+#include "icl/standard_coordinates.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/training/risk.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// ½ E_{w, x_q} [ (c - y)² + share (c² + κ s²) ], share = 1/L for linear attention and 0 for R_∞, in the
 /// layout of to_vector(). Over x_q in closed form, over w, of which it has degree 4, by a rule of degree 5
@@ -53,4 +53,4 @@ void visit_degree_five(Eigen::Index n, const Visit& visit) {
 /// Γ_w h for the covariance Γ_w of tokens (x, <w, x> + ε), given S = Σ.
 Vector token_covariance_product(const Matrix& S, double noise, const Vector& w, const Vector& h);
 
-}  // namespace largo
+}  // namespace largo::icl

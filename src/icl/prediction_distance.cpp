@@ -7,12 +7,13 @@
 #include "largo/icl/regression_risk.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 PredictionDistance::PredictionDistance(const RegressionProblem& problem)
     : problem_(problem),
-      prior_root_(covariance_root("prediction_distance", "prior_covariance", problem.prior_covariance).root) {
-}
+      prior_root_(
+          numerics::covariance_root("prediction_distance", "prior_covariance", problem.prior_covariance)
+              .root) {}
 
 double PredictionDistance::operator()(const RegressionParameters& one,
                                       const RegressionParameters& two) const {
@@ -36,4 +37,4 @@ double PredictionDistance::operator()(const RegressionParameters& one,
   return std::abs(problem_.score_scale) * std::sqrt(std::max(square, 0.0));
 }
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -3,7 +3,7 @@
 
 #include "largo/icl/regression_problem.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts, over tasks and queries; exact.
 class PredictionDistance {
@@ -16,4 +16,4 @@ class PredictionDistance {
   Matrix prior_root_;
 };
 
-}  // namespace largo
+}  // namespace largo::icl

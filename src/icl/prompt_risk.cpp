@@ -99,7 +99,7 @@ void add_block(const PromptSetting& setting, const Head& head, const Source& sou
                std::int64_t count, std::span<double> row) {
   const std::span<double> sums = row.subspan(kLossNumbers);
   std::vector<double> gradient(sums.size());
-  CentralMoments losses;
+  estimation::CentralMoments losses;
   for (std::int64_t i = first; i < first + count; ++i) {
     const PromptDraw& draw = source(i);
     const LossPoint loss = setting.loss->at(head(draw, gradient), draw.target);
@@ -119,12 +119,12 @@ RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters
   const std::int64_t blocks = (count + kBlock - 1) / kBlock;
   const std::int64_t together = std::max(kFewestHeld, kHeldNumbers / static_cast<std::int64_t>(width));
   const auto size_of_block = [&](std::int64_t block) { return std::min(kBlock, count - block * kBlock); };
-  CentralMoments losses;
+  estimation::CentralMoments losses;
   Vector sum = Vector::Zero(parameters.size());
   for (std::int64_t begin = 0; begin < blocks; begin += together) {
     const std::int64_t held = std::min(together, blocks - begin);
-    const AlignedVector<double> rows =
-        distribute_rows(held, width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+    const runtime::AlignedVector<double> rows =
+        runtime::distribute_rows(held, width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
           const std::int64_t block = begin + i;
           add_block(setting, head, source, first + block * kBlock, size_of_block(block), row);
         });
@@ -171,8 +171,8 @@ PromptRisk::PromptRisk(PromptSetting setting, std::int64_t draws, const Executio
   if (draws < 2) fail(kName, "draws", static_cast<double>(draws), "at least 2");
   if (!fits(setting_, draws, held_bytes)) return;
   held_.resize(static_cast<std::size_t>(draws));
-  parallel_for(draws, execution_, [&](std::ptrdiff_t i) {
-    check_stop(execution_);
+  runtime::parallel_for(draws, execution_, [&](std::ptrdiff_t i) {
+    runtime::check_stop(execution_);
     held_[static_cast<std::size_t>(i)] = draw_prompt(setting_, i);
   });
 }
@@ -206,37 +206,5 @@ RiskPoint PromptBatches::batch(const ConstVectorRef& parameters, std::int64_t st
       setting_, parameters, step * batch_size_, batch_size_,
       [&](std::int64_t i) { return draw_prompt(setting_, i); }, execution_);
 }
-
-namespace {
-
-class SquaredLoss final : public Loss {
- public:
-  LossPoint at(double output, double target) const override {
-    const double difference = output - target;
-    return {difference * difference / 2, difference};
-  }
-};
-
-// log(1 + x) for 0 <= x <= 1: what rounding takes from 1 + x is given back (Kahan).
-double log_one_plus(double x) {
-  const double sum = 1 + x;
-  return sum == 1 ? x : portable_log(sum) * (x / (sum - 1));
-}
-
-class LogisticLoss final : public Loss {
- public:
-  LossPoint at(double output, double target) const override {
-    if (std::abs(target) != 1) fail("logistic_loss", "target", target, "-1 or 1");
-    const double loss = -target * output;                // ℓ = log(1 + e^loss)
-    const double ratio = portable_exp(-std::abs(loss));  // never overflows
-    const double sigmoid = (loss >= 0 ? 1 : ratio) / (1 + ratio);
-    return {std::max(loss, 0.0) + log_one_plus(ratio), -target * sigmoid};
-  }
-};
-
-}  // namespace
-
-LossPtr squared_loss() { return std::make_shared<SquaredLoss>(); }
-LossPtr logistic_loss() { return std::make_shared<LogisticLoss>(); }
 
 }  // namespace largo

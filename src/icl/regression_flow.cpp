@@ -29,7 +29,7 @@ InvariantPoint to_point(const ConstVectorRef& values, Eigen::Index d) {
 // is. By the gradient G, and the curvature of linear attention's risk, along single entries of A in the axes
 // of Σ; what an entry can make of the risk is bounded by what its part of <w, x_q> is worth.
 double left_to_gain(const RegressionProblem& problem, double L, const InvariantPoint& at, const Matrix& G) {
-  const SymmetricEigenvalues parts = symmetric_eigenvalues(problem.covariance);
+  const numerics::SymmetricEigenvalues parts = numerics::symmetric_eigenvalues(problem.covariance);
   const Eigen::Index d = problem.dimension();
   const double largest = parts.values[d - 1];
   // The variances of a matrix that is not diagonal have rounding of this size.
@@ -67,7 +67,7 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   FlowPlan given = plan;
   given.conserved.push_back(
       {"balance", [&](const Vector& values) { return to_point(result.map->map(values), d).balance(); }});
-  const NaturalUnits units(problem);
+  const icl::NaturalUnits units(problem);
   FlowPlan natural = units.to_natural(given);
   const auto risk = in_parameters(invariant_risk(units.problem(), attention, L), result.map);
   // Jacobians of hundreds of parameters cost more than they save.

@@ -12,7 +12,7 @@ constexpr const char* kName = "RegressionProblem";
 
 // d x d, also where the covariance is singular.
 Matrix square_root(const char* argument, const Matrix& covariance) {
-  const CovarianceRoot root = covariance_root(kName, argument, covariance);
+  const numerics::CovarianceRoot root = numerics::covariance_root(kName, argument, covariance);
   Matrix square = Matrix::Zero(covariance.rows(), covariance.rows());
   square.leftCols(root.root.cols()) = root.root;
   return square;
@@ -37,7 +37,7 @@ void check(const RegressionProblem& problem) {
   if (d < 1) fail(kName, "dimension", static_cast<double>(d), "at least 1");
   const auto check_covariance = [&](const char* name, const Matrix& matrix) {
     check_shape(kName, name, matrix.rows(), matrix.cols(), d, d);
-    covariance_root(kName, name, matrix);
+    numerics::covariance_root(kName, name, matrix);
   };
   check_covariance("covariance", problem.covariance);
   check_covariance("query_covariance", problem.query_covariance);

@@ -24,7 +24,7 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
                          const RegressionParameters& parameters, const TaskNodes& nodes,
                          const Execution& execution) {
   check(problem);
-  check_length("regression_risk", L);
+  icl::check_length("regression_risk", L);
   const Eigen::Index d = problem.dimension();
   check_shape("regression_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
   check_size("regression_risk", "v", parameters.v.size(), d + 1);

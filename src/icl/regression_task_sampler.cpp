@@ -57,7 +57,7 @@ PromptTaskPtr with_covariates(const RegressionProblem& problem, MeasurePtr covar
   check_size("icl", "dimension of the covariates", covariates->dimension(), problem.dimension());
   RegressionLaws laws;
   laws.covariates = std::move(covariates);
-  laws.prior_root = covariance_root("icl", "prior", problem.prior_covariance).root;
+  laws.prior_root = numerics::covariance_root("icl", "prior", problem.prior_covariance).root;
   if (problem.noise_variance > 0) {
     laws.noise =
         std::make_shared<GaussianMeasure>(Vector::Zero(1), Matrix::Constant(1, 1, problem.noise_variance));

@@ -35,16 +35,16 @@ struct Reduced {
 
 Reduced reduce(const RegressionProblem& problem) {
   check(problem);
-  const Matrix C = covariance_root(kName, "covariance", problem.covariance).root;
-  const Matrix P = covariance_root(kName, "prior_covariance", problem.prior_covariance).root;
-  const Matrix C_q = covariance_root(kName, "query_covariance", problem.query_covariance).root;
+  const Matrix C = numerics::covariance_root(kName, "covariance", problem.covariance).root;
+  const Matrix P = numerics::covariance_root(kName, "prior_covariance", problem.prior_covariance).root;
+  const Matrix C_q = numerics::covariance_root(kName, "query_covariance", problem.query_covariance).root;
   Reduced reduced;
   const Matrix seen = P.transpose() * C_q;  // r x k
   if (C.cols() == 0 || P.cols() == 0) {
     reduced.across = seen.squaredNorm();
     return reduced;
   }
-  const SingularValues s = singular_values(C.transpose() * P);
+  const numerics::SingularValues s = numerics::singular_values(C.transpose() * P);
   Eigen::Index m = 0;
   while (m < s.values.size() && s.values[m] > kRounding * static_cast<double>(s.values.size()) * s.values[0])
     ++m;
@@ -82,7 +82,7 @@ class ColumnAverage {
     const auto nodes = static_cast<Eigen::Index>((kLastNode - first) / kStep) + 1;
     places_ = first + kStep * Eigen::ArrayXd::LinSpaced(nodes, 0, static_cast<double>(nodes - 1));
     times_.resize(nodes);
-    simd::exp(numbers(places_), numbers(times_));
+    numerics::exp(numbers(places_), numbers(times_));
     moves_ = 2 * D * D * times_;
     exponent_ = places_ - times_;
     product_.setOnes(nodes);
@@ -101,7 +101,7 @@ class ColumnAverage {
       take_logarithm((u == 1).select(0.0, powers * x / (u - 1)));
       exponent_ -= (u == 1).select(0.5 * powers * x, 0.0);
     }
-    simd::exp(numbers(exponent_), numbers(exponent_));
+    numerics::exp(numbers(exponent_), numbers(exponent_));
     return kStep * exponent_.sum();
   }
 
@@ -118,7 +118,7 @@ class ColumnAverage {
 
   template <typename Power>
   void take_logarithm(const Power& power) {
-    simd::log(numbers(product_), numbers(product_));
+    numerics::log(numbers(product_), numbers(product_));
     exponent_ -= 0.5 * power * product_;
     product_.setOnes();
   }
@@ -144,7 +144,7 @@ class FloorSampler final : public Sampler {
 
   void sample(std::uint64_t index, std::span<double> values, std::span<double> /*controls*/) override {
     const Matrix A = bartlett(index);
-    const SingularValues svd = singular_values((reduced_.D.asDiagonal() * A).transpose());
+    const numerics::SingularValues svd = numerics::singular_values((reduced_.D.asDiagonal() * A).transpose());
     const Eigen::Index m = A.rows(), n = A.cols();
     const Vector eigenvalues = svd.values.cwiseAbs2();
     for (Eigen::Index j = 0; j < m; ++j) {
@@ -158,7 +158,7 @@ class FloorSampler final : public Sampler {
   // XᵀX = A Aᵀ, A lower triangular: √χ²_{L-j} on the diagonal, normals below; min(m, L) columns.
   Matrix bartlett(std::uint64_t index) const {
     const Eigen::Index m = reduced_.D.size(), n = std::min<std::int64_t>(m, L_);
-    ChiSquaredDraws draws({seed_, index, 0}, {seed_, index, kUniforms});
+    prompts::ChiSquaredDraws draws({seed_, index, 0}, {seed_, index, kUniforms});
     Matrix A = Matrix::Zero(m, n);
     for (Eigen::Index j = 0; j < n; ++j) {
       A(j, j) = std::sqrt(draws.chi_squared(L_ - j));
@@ -207,7 +207,7 @@ class FloorExperiment final : public Experiment {
 
 bool is_isotropic(const Vector& D) { return D[0] - D[D.size() - 1] <= kIsotropic * D[0]; }
 
-RidgeFloor exact(double value) { return {value, 0, value, value, 0}; }
+RidgeFloor exact_floor(double value) { return {value, 0, value, value, 0}; }
 
 }  // namespace
 
@@ -219,16 +219,16 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
   const Reduced reduced = reduce(problem);
   const double across = reduced.across / 2;
   const auto m = static_cast<double>(reduced.D.size());
-  if (m == 0 || std::isinf(length) || (reduced.noise == 0 && length >= m)) return exact(across);
+  if (m == 0 || std::isinf(length) || (reduced.noise == 0 && length >= m)) return exact_floor(across);
   if (reduced.noise == 0 && is_isotropic(reduced.D)) {
-    return exact(across + (1 - length / m) * reduced.F.squaredNorm() / 2);
+    return exact_floor(across + (1 - length / m) * reduced.F.squaredNorm() / 2);
   }
   if (length >= kMostCounted) {
     double sum = 0;
     for (Eigen::Index j = 0; j < reduced.D.size(); ++j) {
       sum += reduced.F.row(j).squaredNorm() / (1 + length * (reduced.D[j] * reduced.D[j] / reduced.noise));
     }
-    return exact(across + sum / 2);
+    return exact_floor(across + sum / 2);
   }
   const auto L = static_cast<std::int64_t>(length);
   const double unit = unit_of(reduced, L);

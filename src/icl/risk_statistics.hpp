@@ -8,7 +8,7 @@
 #include "largo/runtime/check.hpp"
 #include "largo/training/risk.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 struct RiskStatistics {
   double p = 0;                       ///< E[P_2]
@@ -45,4 +45,4 @@ inline void check_risk(const char* function, const RiskPoint& point) {
   }
 }
 
-}  // namespace largo
+}  // namespace largo::icl

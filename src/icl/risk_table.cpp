@@ -12,20 +12,21 @@
 
 #ifndef LARGO_RISK_TABLE_GRID
 #define LARGO_RISK_TABLE_GRID
-namespace largo {
+namespace largo::icl {
 namespace {
 constexpr double kSteps = 128;         // of the grid, in a unit of s
 constexpr double kLast = 32;           // of the grid
 constexpr double kLeastSpread = 1e-9;  // slopes in s² are slopes in s over 2s
 constexpr double kRound = 0x1p52;      // adding it leaves an integer in the low bits
 }  // namespace
-}  // namespace largo
+}  // namespace largo::icl
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace icl;
 using namespace four;
 
 // The four numbers of kLanes knots, a vector for each kind.
@@ -105,7 +106,7 @@ double Evaluate(const RiskTable::Knot* HWY_RESTRICT table, const double* HWY_RES
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::icl {
 namespace {
 HWY_EXPORT(Evaluate);
 }  // namespace
@@ -134,5 +135,5 @@ void RiskTable::evaluate(const double* squares, std::size_t count, const RiskRow
   }
 }
 
-}  // namespace largo
+}  // namespace largo::icl
 #endif  // HWY_ONCE

@@ -7,7 +7,7 @@
 #include "icl/risk_statistics.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// The statistics at many squares s², a row each.
 struct RiskRows {
@@ -30,7 +30,7 @@ class RiskTable {
 
  private:
   std::shared_ptr<const SoftmaxTable> table_;
-  AlignedVector<Knot> knots_;
+  runtime::AlignedVector<Knot> knots_;
 };
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -12,7 +12,7 @@
 
 #ifndef LARGO_TASK_KERNEL_ROWS
 #define LARGO_TASK_KERNEL_ROWS
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr std::size_t kBlock = TaskBlocks::kBlock;
@@ -40,13 +40,14 @@ struct ParameterView {
 };
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::icl
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace icl;
 using namespace four;
 constexpr std::size_t kSide = 8;  // partial sums side by side, at every level
 constexpr std::size_t kVectors = kSide / kLanes;
@@ -219,7 +220,7 @@ void Slopes(const TaskView& task, const TaskScratch& s, double* HWY_RESTRICT sum
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::icl {
 namespace {
 HWY_EXPORT(Scores);
 HWY_EXPORT(Coefficients);
@@ -279,7 +280,7 @@ bool add_task_block(const TaskBlocks& tasks, std::size_t i, const StandardParame
   const ParameterView given{
       parameters.hidden.data(),      parameters.label.data(), parameters.v_hat.data(), parameters.v_y, noise,
       parameters.v_hat.squaredNorm()};
-  thread_local AlignedVector<double> memory;
+  thread_local runtime::AlignedVector<double> memory;
   memory.resize((r + kScratchRows) * kBlock);
   double* next = memory.data();
   const auto take = [&](std::size_t count) {
@@ -302,5 +303,5 @@ bool add_task_block(const TaskBlocks& tasks, std::size_t i, const StandardParame
   return true;
 }
 
-}  // namespace largo
+}  // namespace largo::icl
 #endif  // HWY_ONCE

@@ -4,12 +4,12 @@
 #include <cstddef>
 #include <span>
 
-#include "icl/natural_units.hpp"
 #include "icl/risk_table.hpp"
+#include "icl/standard_coordinates.hpp"
 #include "largo/runtime/matrix.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// Tasks w and queries x_q = Q χ, each standing for (w, x_q) and (-w, x_q): χ, ŵ (standard_coordinates.hpp)
 /// and y = <w, x_q>. Between the two signs the terms that are odd in w cancel, so that the invariant set is
@@ -30,7 +30,7 @@ class TaskBlocks {
 
  private:
   std::size_t queries_, tokens_, blocks_;
-  AlignedVector<double> rows_;
+  runtime::AlignedVector<double> rows_;
 };
 
 /// How many sums a block gives; the first is that of the risk, and all together make its slope.
@@ -43,4 +43,4 @@ StandardParameters task_slope(const TaskBlocks& tasks, const StandardParameters&
 bool add_task_block(const TaskBlocks& tasks, std::size_t i, const StandardParameters& parameters,
                     double noise, const RiskTable& table, std::span<double> sums);
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -16,7 +16,7 @@
 #include "numerics/simd_math.hpp"
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 constexpr double kStretch = 0.1;  // 4096 points of d = 1 have a tenth of the error, those of d = 5 the same
 
@@ -38,13 +38,13 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   Stream(seed, 0).bits(0, shift);
   boost::random::sobol sequence(width);
   for (Eigen::Index i = 0; i < size; ++i) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     for (std::size_t j = 0; j < width; ++j) {
       // Boost leaves out the first point, the origin, which the others are a net with.
       const std::uint64_t bits = (i == 0 ? 0 : sequence()) ^ shift[j];
       uniforms[j] = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
     }
-    simd::normal_inverse(uniforms, uniforms);
+    numerics::normal_inverse(uniforms, uniforms);
     points.row(i) = Eigen::Map<const Vector>(uniforms.data(), dimension).transpose();
   }
   return points;
@@ -129,15 +129,15 @@ Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Inde
     Matrix curvature = Matrix::Zero(conditions, conditions);
     curvature.selfadjointView<Eigen::Lower>().rankUpdate(rooted);
     curvature.selfadjointView<Eigen::Lower>().rankUpdate(at.miss, -1);
-    check_stop(execution);
-    return least_squares(Matrix(curvature.selfadjointView<Eigen::Lower>()),
-                         Matrix::Identity(conditions, conditions));
+    runtime::check_stop(execution);
+    return numerics::least_squares(Matrix(curvature.selfadjointView<Eigen::Lower>()),
+                                   Matrix::Identity(conditions, conditions));
   };
   Tilt now = tilt(Vector::Zero(conditions));
   Matrix inverse = inverse_curvature(now);
   bool fresh = true;
   for (int iteration = 0; iteration < kMostIterations; ++iteration) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     if (now.miss.cwiseAbs().maxCoeff() < kCalibrated) return now.weights;
     const Vector step = inverse * now.miss;
     Tilt next = tilt(now.lambda - step);
@@ -188,4 +188,4 @@ std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen
   return kept.back().second;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -7,7 +7,7 @@
 #include "largo/runtime/execution.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// Standard normals in `dimension` coordinates, a row for each point: the first points of Sobol's sequence
 /// after a random digital shift (XOR with bits of Stream(seed)); a power of two of them, at least `count` and
@@ -43,4 +43,4 @@ std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen
                                               std::int64_t count, std::uint64_t seed,
                                               const Execution& execution = {});
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -9,7 +9,7 @@
 #include "numerics/factor.hpp"
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 // λ_j below this share of the largest, or below kNoSpread, are zero.
@@ -86,7 +86,7 @@ TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi)
   ratio_ = distance_ = shift_ = Vector::Zero(n);
   Matrix basis = Matrix::Identity(n, n);
   if (N.size() > 0) {
-    const SingularValues svd = singular_values(N);
+    const numerics::SingularValues svd = numerics::singular_values(N);
     basis = svd.right;
     largest_ = svd.values[0] * svd.values[0];
     if (!(largest_ > kNoSpread)) largest_ = 0;
@@ -244,8 +244,8 @@ void TaskScores::add(const Place& place, double weight, const ScoreFactors& fact
       tilt.mean[static_cast<std::size_t>(j)] = shift_[j] * moved;
     }
     Lane size, sine, cosine;
-    simd::exp({exponent.re.data(), kLanes}, {size.data(), kLanes});
-    simd::sincos({exponent.im.data(), kLanes}, {sine.data(), kLanes}, {cosine.data(), kLanes});
+    numerics::exp({exponent.re.data(), kLanes}, {size.data(), kLanes});
+    numerics::sincos({exponent.im.data(), kLanes}, {sine.data(), kLanes}, {cosine.data(), kLanes});
     product = product * Complex{size * cosine, size * sine};
     const double last = std::hypot(product.re[kLanes - 1], product.im[kLanes - 1]);
     tilt.weight = scale * (product * Complex{height * cosh, depth * sinh});
@@ -397,4 +397,4 @@ TurnedSlope TaskScores::slope(const TaskScoreSums& sums) const {
   return slope;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -11,7 +11,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// A head and its problem in turned standard coordinates.
 struct TurnedHead {
@@ -106,4 +106,4 @@ class TaskScores {
   Vector rest_cc_, rest_cy_;  // sums of their rows where D_j = 1
 };
 
-}  // namespace largo
+}  // namespace largo::icl

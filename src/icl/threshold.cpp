@@ -123,7 +123,7 @@ Threshold threshold(const RegressionProblem& problem, double epsilon, const Inva
   check_positive("threshold", "epsilon", epsilon);
   check(problem);
   if (std::isfinite(plan.flow.end)) fail("threshold", "flow.end", plan.flow.end, "infinity");
-  const NaturalUnits units(problem);
+  const icl::NaturalUnits units(problem);
   ThresholdPlan round = plan;
   if (plan.trained) round.trained = [&](double L, double risk) { plan.trained(L, units.risk() * risk); };
   Search search(units.round_problem(), epsilon, units.risk(), units.round_start(start), round, execution);

@@ -10,10 +10,16 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "largo/runtime/array_view.hpp"
+#include "largo/runtime/check.hpp"
+#include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::io {
 
 static_assert(std::endian::native == std::endian::little, "largo maps little-endian files in place");
 
@@ -79,4 +85,34 @@ inline double from_bfloat16(std::uint16_t bits) {
   return static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16));
 }
 
-}  // namespace largo
+// The numbers of a matrix, row by row, as little-endian float32 or float64: the data part of .npy and
+// .safetensors files.
+
+/// Rounds to nearest; a finite number that would round to infinity is refused.
+inline float to_float(std::string_view function, double value, std::ptrdiff_t i, std::ptrdiff_t j) {
+  const auto narrow = static_cast<float>(value);
+  if (std::isinf(narrow) && !std::isinf(value)) {
+    fail(function, fmt::format("entry ({},{})", i, j), value, "within the range of float32");
+  }
+  return narrow;
+}
+
+/// `File` has write(std::span<const std::byte>).
+template <typename File>
+void write_rows(std::string_view function, File& file, const ConstRowsRef& values, Scalar scalar) {
+  std::vector<float> narrow(scalar == Scalar::float32 ? static_cast<std::size_t>(values.cols()) : 0);
+  for (std::ptrdiff_t i = 0; i < values.rows(); ++i) {
+    const std::span<const double> row(values.data() + i * values.outerStride(),
+                                      static_cast<std::size_t>(values.cols()));
+    if (scalar == Scalar::float64) {
+      file.write(std::as_bytes(row));
+      continue;
+    }
+    for (std::size_t j = 0; j < row.size(); ++j) {
+      narrow[j] = to_float(function, row[j], i, static_cast<std::ptrdiff_t>(j));
+    }
+    file.write(std::as_bytes(std::span<const float>(narrow)));
+  }
+}
+
+}  // namespace largo::io

@@ -7,11 +7,11 @@
 
 #include <fmt/format.h>
 
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 enum class Reading { number, out_of_range, not_a_number };
@@ -225,4 +225,4 @@ void write_csv(const std::filesystem::path& path, const std::vector<std::string>
   file.commit();
 }
 
-}  // namespace largo
+}  // namespace largo::io

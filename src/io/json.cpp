@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 
-namespace largo {
+namespace largo::io {
 
 Json number_json(double value) {
   constexpr double kWholeUpTo = 0x1p53;
@@ -26,4 +26,4 @@ std::string to_text(const Json& json, int indent) {
   return json.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace largo
+}  // namespace largo::io

@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-namespace largo {
+namespace largo::io {
 
 /// Keys keep the order in which they were added.
 using Json = nlohmann::ordered_json;
@@ -21,4 +21,4 @@ void check_numbers(const Json& json);
 /// On one line, or indented. Bytes that are not UTF-8 (in the name of a file) become U+FFFD.
 std::string to_text(const Json& json, int indent = -1);
 
-}  // namespace largo
+}  // namespace largo::io

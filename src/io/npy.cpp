@@ -10,9 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "io/atomic_file.hpp"
 #include "io/bytes.hpp"
-#include "io/csv.hpp"
+#include "io/files.hpp"
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 
@@ -28,10 +27,10 @@ std::shared_ptr<const void> copy_of_data(std::span<const std::byte> data) {
 }  // namespace
 
 NpyArray NpyArray::open(const std::filesystem::path& path) {
-  auto file = std::make_shared<const MappedFile>(MappedFile::open(path));
+  auto file = std::make_shared<const io::MappedFile>(io::MappedFile::open(path));
   const NpyHeader header = parse_npy_header(file->bytes(), path.native());
   const std::span<const std::byte> data = file->bytes().subspan(header.data_offset);
-  if (!is_aligned(data.data(), size_of(header.scalar))) return NpyArray(header, copy_of_data(data));
+  if (!io::is_aligned(data.data(), size_of(header.scalar))) return NpyArray(header, copy_of_data(data));
   return NpyArray(header, std::shared_ptr<const void>(std::move(file), data.data()));
 }
 
@@ -50,7 +49,7 @@ ArrayView NpyArray::view() const {
           by_rows ? 1 : header_.rows};
 }
 
-Matrix NpyArray::matrix() const { return copy_of(view()); }
+Matrix NpyArray::matrix() const { return io::copy_of(view()); }
 
 void write_npy(const std::filesystem::path& path, const ConstRowsRef& values, Scalar scalar) {
   std::string dictionary =
@@ -62,12 +61,12 @@ void write_npy(const std::filesystem::path& path, const ConstRowsRef& values, Sc
   dictionary.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
   dictionary += '\n';
 
-  AtomicFile file("write_npy", path);
+  io::AtomicFile file("write_npy", path);
   file.write(std::string_view("\x93NUMPY\x01\x00", 8));
   const auto length = static_cast<std::uint16_t>(dictionary.size());
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(dictionary);
-  write_rows("write_npy", file, values, scalar);
+  io::write_rows("write_npy", file, values, scalar);
   file.commit();
 }
 
@@ -81,7 +80,7 @@ namespace {
 constexpr std::string_view kMagic = "\x93NUMPY";
 
 [[noreturn]] void refuse(std::string_view name, std::string_view reason) {
-  fail("read_npy", fmt::format("{}: {}", one_line(name), reason));
+  fail("read_npy", fmt::format("{}: {}", io::one_line(name), reason));
 }
 
 struct Dictionary {
@@ -114,7 +113,7 @@ class DictionaryParser {
  private:
   [[noreturn]] void malformed(std::string_view expected) const {
     refuse(name_, fmt::format("malformed header: expected {} at {}", expected,
-                              at_ < text_.size() ? in_quotes(text_.substr(at_)) : "the end"));
+                              at_ < text_.size() ? io::in_quotes(text_.substr(at_)) : "the end"));
   }
 
   [[noreturn]] void missing(std::string_view key) const {
@@ -186,7 +185,7 @@ class DictionaryParser {
     if (at_ < text_.size() && text_[at_] == 'L') ++at_;  // Python 2 wrote long integers as 3L
     if (at_ < text_.size() && std::string_view(".eEjJ_xX").find(text_[at_]) != std::string_view::npos) {
       refuse(name_, fmt::format("shape has the extent {}, must be an integer",
-                                in_quotes(rest.substr(0, rest.find_first_of(",) ")))));
+                                io::in_quotes(rest.substr(0, rest.find_first_of(",) ")))));
     }
     return value;
   }
@@ -209,7 +208,7 @@ class DictionaryParser {
     const std::string_view key = parse_string();
     expect(':');
     const auto once = [&](auto& slot, auto value) {
-      if (slot) refuse(name_, fmt::format("malformed header: key {} occurs twice", in_quotes(key)));
+      if (slot) refuse(name_, fmt::format("malformed header: key {} occurs twice", io::in_quotes(key)));
       slot = std::move(value);
     };
     if (key == "descr") {
@@ -219,7 +218,7 @@ class DictionaryParser {
     } else if (key == "shape") {
       once(into.shape, parse_shape());
     } else {
-      refuse(name_, fmt::format("malformed header: unknown key {}", in_quotes(key)));
+      refuse(name_, fmt::format("malformed header: unknown key {}", io::in_quotes(key)));
     }
   }
 
@@ -247,8 +246,8 @@ HeaderText header_text(std::span<const std::byte> bytes, std::string_view name) 
   }
   const std::size_t start = kVersionEnd + (major == 1 ? 2 : 4);
   if (all.size() < start) refuse(name, fmt::format("truncated header: {} bytes in all", all.size()));
-  const std::size_t length = major == 1 ? load<std::uint16_t>(bytes.data() + kVersionEnd)
-                                        : load<std::uint32_t>(bytes.data() + kVersionEnd);
+  const std::size_t length = major == 1 ? io::load<std::uint16_t>(bytes.data() + kVersionEnd)
+                                        : io::load<std::uint32_t>(bytes.data() + kVersionEnd);
   if (length > all.size() - start) {
     refuse(name, fmt::format("header is {} bytes long, longer than the {} bytes left in the file", length,
                              all.size() - start));
@@ -265,9 +264,9 @@ Scalar scalar_of(std::string_view descr, std::string_view name) {
                              descr, descr.substr(1)));
   }
   if (descr.ends_with('O'))
-    refuse(name, fmt::format("object dtype {}, must be <f4 or <f8", in_quotes(descr)));
-  refuse(name,
-         fmt::format("dtype {}, must be <f4 or <f8 (convert with array.astype('<f8'))", in_quotes(descr)));
+    refuse(name, fmt::format("object dtype {}, must be <f4 or <f8", io::in_quotes(descr)));
+  refuse(name, fmt::format("dtype {}, must be <f4 or <f8 (convert with array.astype('<f8'))",
+                           io::in_quotes(descr)));
 }
 
 }  // namespace
@@ -289,7 +288,7 @@ NpyHeader parse_npy_header(std::span<const std::byte> bytes, std::string_view na
   result.data_offset = header.data_offset;
 
   const std::int64_t factors[] = {result.rows, result.columns, size_of(result.scalar)};
-  const std::optional<std::int64_t> expected = product(factors);
+  const std::optional<std::int64_t> expected = io::product(factors);
   if (!expected) {
     refuse(name, fmt::format("shape {} x {} is too large: its size in bytes overflows", result.rows,
                              result.columns));

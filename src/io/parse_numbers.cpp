@@ -12,7 +12,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 constexpr double kWholeUpTo = 0x1p53;  // lengths beyond are not distinguishable from their neighbours
@@ -165,4 +165,4 @@ std::vector<double> parse_lengths(std::string_view argument, std::string_view te
   return lengths;
 }
 
-}  // namespace largo
+}  // namespace largo::io

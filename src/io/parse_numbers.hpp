@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-namespace largo {
+namespace largo::io {
 
 /// One finite number in decimal notation, the whole text: "0.5", "1e6", "+2". `argument` names it in the
 /// message.
@@ -34,4 +34,4 @@ enum class LengthKind { kWhole, kReal };
 std::vector<double> parse_lengths(std::string_view argument, std::string_view text,
                                   LengthKind kind = LengthKind::kWhole);
 
-}  // namespace largo
+}  // namespace largo::io

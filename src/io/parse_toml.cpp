@@ -6,7 +6,7 @@
 
 #include "io/text.hpp"
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 // Goes over the text as far as toml++ would read it: the two agree on where texts and comments end up to the
@@ -101,4 +101,4 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   }
 }
 
-}  // namespace largo
+}  // namespace largo::io

@@ -10,7 +10,7 @@
 
 #include <toml++/toml.h>
 
-namespace largo {
+namespace largo::io {
 
 /// Of brackets within brackets, and of the dots in a key; our files need three.
 inline constexpr int kMostTomlLevels = 16;
@@ -28,4 +28,4 @@ class TomlError : public std::runtime_error {
 /// Throws TomlError for what is not TOML, or nested deeper than kMostTomlLevels. `name` is the source's.
 toml::table parse_toml(std::string_view text, const std::string& name);
 
-}  // namespace largo
+}  // namespace largo::io

@@ -14,7 +14,7 @@
 #include "largo/io/safetensors.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 constexpr std::string_view kSafetensors = ".safetensors";
@@ -75,4 +75,4 @@ Matrix read_matrix(std::string_view file) {
   return result;
 }
 
-}  // namespace largo
+}  // namespace largo::io

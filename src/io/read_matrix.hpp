@@ -5,7 +5,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::io {
 
 /// Reads FILE.npy, FILE.csv, FILE.safetensors (of a single tensor) or FILE.safetensors:NAME, by the extension
 /// in any case. A one-dimensional array is one row. Refuses a matrix with no entries, or with an entry that
@@ -15,4 +15,4 @@ Matrix read_matrix(std::string_view file);
 /// The name of the file alone: what stands before the colon in FILE.safetensors:NAME, else all of it.
 std::string_view file_part(std::string_view file);
 
-}  // namespace largo
+}  // namespace largo::io

@@ -7,9 +7,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "io/atomic_file.hpp"
 #include "io/bytes.hpp"
-#include "io/csv.hpp"
+#include "io/files.hpp"
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 
@@ -38,7 +37,7 @@ Matrix convert(const std::byte* data, Extent extent, ToDouble to_double) {
   if (result.size() == 0) return result;  // a shape such as (10^15, 0) must not be walked through
   for (std::int64_t i = 0; i < extent.rows; ++i) {
     for (std::int64_t j = 0; j < extent.columns; ++j) {
-      result(i, j) = to_double(load<Element>(data));
+      result(i, j) = to_double(io::load<Element>(data));
       data += sizeof(Element);
     }
   }
@@ -54,7 +53,7 @@ std::string header_json(const std::vector<NamedMatrix>& tensors, Scalar scalar,
   for (const auto& [name, values] : tensors) {
     if (name == "__metadata__") fail("write_safetensors", "tensor name __metadata__ is reserved");
     if (!names.insert(name).second) {
-      fail("write_safetensors", fmt::format("duplicate tensor name {}", in_quotes(name)));
+      fail("write_safetensors", fmt::format("duplicate tensor name {}", io::in_quotes(name)));
     }
     const std::int64_t end = begin + values.size() * size_of(scalar);
     header[name] = {{"dtype", scalar == Scalar::float32 ? "F32" : "F64"},
@@ -80,7 +79,7 @@ SafetensorsFile::SafetensorsFile(std::shared_ptr<const void> owner, std::span<co
     : name_(name), owner_(std::move(owner)), bytes_(bytes), header_(parse_safetensors_header(bytes, name)) {}
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  auto file = std::make_shared<const MappedFile>(MappedFile::open(path));
+  auto file = std::make_shared<const io::MappedFile>(io::MappedFile::open(path));
   const std::span<const std::byte> bytes = file->bytes();
   return SafetensorsFile(std::move(file), bytes, path.native());
 }
@@ -122,8 +121,8 @@ Matrix SafetensorsFile::matrix(std::string_view tensor) const {
   const auto widen = [](auto value) { return static_cast<double>(value); };
   if (info.dtype == "F64") return convert<double>(data, extent, widen);
   if (info.dtype == "F32") return convert<float>(data, extent, widen);
-  if (info.dtype == "F16") return convert<std::uint16_t>(data, extent, from_float16);
-  if (info.dtype == "BF16") return convert<std::uint16_t>(data, extent, from_bfloat16);
+  if (info.dtype == "F16") return convert<std::uint16_t>(data, extent, io::from_float16);
+  if (info.dtype == "BF16") return convert<std::uint16_t>(data, extent, io::from_bfloat16);
   refuse(tensor, fmt::format("dtype is {}, must be F64, F32, F16 or BF16", info.dtype));
 }
 
@@ -134,7 +133,7 @@ ArrayView SafetensorsFile::view(std::string_view tensor) const {
   }
   const Scalar scalar = info.dtype == "F64" ? Scalar::float64 : Scalar::float32;
   const std::byte* const data = bytes_.data() + header_.data_offset + info.begin;
-  if (!is_aligned(data, size_of(scalar))) {
+  if (!io::is_aligned(data, size_of(scalar))) {
     refuse(tensor, "is not aligned in the file and cannot be viewed in place (read it as a matrix)");
   }
   const Extent extent = extent_of(info.shape);
@@ -142,7 +141,8 @@ ArrayView SafetensorsFile::view(std::string_view tensor) const {
 }
 
 void SafetensorsFile::refuse(std::string_view tensor, std::string_view reason) const {
-  fail("read_safetensors", fmt::format("{}: tensor {}: {}", one_line(name_), in_quotes(tensor), reason));
+  fail("read_safetensors",
+       fmt::format("{}: tensor {}: {}", io::one_line(name_), io::in_quotes(tensor), reason));
 }
 
 namespace {
@@ -162,7 +162,7 @@ void write_to(File& file, const std::vector<NamedMatrix>& tensors, Scalar scalar
   file.write(std::as_bytes(std::span(&length, 1)));
   file.write(std::as_bytes(std::span(header)));
   for (const NamedMatrix& tensor : tensors) {
-    write_rows("write_safetensors", file, tensor.values, scalar);
+    io::write_rows("write_safetensors", file, tensor.values, scalar);
   }
 }
 
@@ -171,7 +171,7 @@ void write_to(File& file, const std::vector<NamedMatrix>& tensors, Scalar scalar
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
                        Scalar scalar) {
   header_json(tensors, scalar, {});  // refused before a file is begun
-  AtomicFile file("write_safetensors", path);
+  io::AtomicFile file("write_safetensors", path);
   write_to(file, tensors, scalar, {});
   file.commit();
 }

@@ -45,7 +45,7 @@ constexpr std::array<Dtype, 16> kDtypes = {{{"F64", 8},
                                             {"C64", 8}}};
 
 [[noreturn]] void refuse(std::string_view name, std::string_view reason) {
-  fail("read_safetensors", fmt::format("{}: {}", one_line(name), reason));
+  fail("read_safetensors", fmt::format("{}: {}", io::one_line(name), reason));
 }
 
 // Callbacks return false to stop; `problem` then says why.
@@ -60,12 +60,12 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
   bool number_integer(number_integer_t value) override {
     if (!in_array()) return unexpected("a number");
     return stop(fmt::format("tensor {}: {} contains {}, must be a non-negative integer",
-                            in_quotes(tensor_name()), field_, value));
+                            io::in_quotes(tensor_name()), field_, value));
   }
   bool number_float(number_float_t, const string_t& text) override {
     if (!in_array()) return unexpected("a number");
     return stop(fmt::format("tensor {}: {} contains {}, must be an integer below 2^63",
-                            in_quotes(tensor_name()), field_, in_quotes(text)));
+                            io::in_quotes(tensor_name()), field_, io::in_quotes(text)));
   }
   bool binary(binary_t&) override { return unexpected("binary data"); }
 
@@ -73,7 +73,7 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     if (!in_array()) return unexpected("a number");
     if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
       return stop(fmt::format("tensor {}: {} contains {}, must be an integer below 2^63",
-                              in_quotes(tensor_name()), field_, value));
+                              io::in_quotes(tensor_name()), field_, value));
     }
     (state_ == State::shape ? shape_ : offsets_)->push_back(static_cast<std::int64_t>(value));
     return true;
@@ -111,17 +111,20 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
     switch (state_) {
       case State::file:
         if (!names_.insert(value).second)
-          return stop(fmt::format("duplicate tensor name {}", in_quotes(value)));
+          return stop(fmt::format("duplicate tensor name {}", io::in_quotes(value)));
         return true;
       case State::metadata:
-        if (metadata.contains(value)) return stop(fmt::format("duplicate metadata key {}", in_quotes(value)));
+        if (metadata.contains(value))
+          return stop(fmt::format("duplicate metadata key {}", io::in_quotes(value)));
         return true;
       default:
         if (value != "dtype" && value != "shape" && value != "data_offsets") {
-          return stop(fmt::format("tensor {}: unknown key {}", in_quotes(tensor_name()), in_quotes(value)));
+          return stop(
+              fmt::format("tensor {}: unknown key {}", io::in_quotes(tensor_name()), io::in_quotes(value)));
         }
         if (!tensor_fields_.insert(value).second) {
-          return stop(fmt::format("tensor {}: duplicate key {}", in_quotes(tensor_name()), in_quotes(value)));
+          return stop(
+              fmt::format("tensor {}: duplicate key {}", io::in_quotes(tensor_name()), io::in_quotes(value)));
         }
         return true;
     }
@@ -168,19 +171,19 @@ class HeaderHandler : public nlohmann::json_sax<nlohmann::json> {
 
   bool unexpected(std::string_view what) {
     return stop(fmt::format("malformed header: unexpected {}{}", what,
-                            state_ == State::start ? "" : fmt::format(" under {}", in_quotes(field_))));
+                            state_ == State::start ? "" : fmt::format(" under {}", io::in_quotes(field_))));
   }
 
   bool finish_tensor() {
     if (!dtype_ || !shape_ || !offsets_) {
-      return stop(fmt::format("tensor {}: {} is missing", in_quotes(tensor_name()),
+      return stop(fmt::format("tensor {}: {} is missing", io::in_quotes(tensor_name()),
                               !dtype_   ? "dtype"
                               : !shape_ ? "shape"
                                         : "data_offsets"));
     }
     if (offsets_->size() != 2) {
-      return stop(fmt::format("tensor {}: data_offsets has {} numbers, must have 2", in_quotes(tensor_name()),
-                              offsets_->size()));
+      return stop(fmt::format("tensor {}: data_offsets has {} numbers, must have 2",
+                              io::in_quotes(tensor_name()), offsets_->size()));
     }
     tensors.push_back({tensor_name_, *std::move(dtype_), *std::move(shape_),
                        static_cast<std::size_t>((*offsets_)[0]), static_cast<std::size_t>((*offsets_)[1])});
@@ -201,7 +204,7 @@ std::string_view header_json(std::span<const std::byte> bytes, std::string_view 
   if (bytes.size() < kLengthBytes) {
     refuse(name, fmt::format("truncated header: {} bytes in all, must be at least 8", bytes.size()));
   }
-  const auto length = load<std::uint64_t>(bytes.data());
+  const auto length = io::load<std::uint64_t>(bytes.data());
   if (length > kLongestHeader) {
     refuse(name, fmt::format("header is {} bytes long, must be at most {}", length, kLongestHeader));
   }
@@ -217,7 +220,7 @@ std::string_view header_json(std::span<const std::byte> bytes, std::string_view 
 }
 
 void check_tensor(const TensorInfo& tensor, std::size_t data_bytes, std::string_view name) {
-  const auto where = [&] { return fmt::format("tensor {}", in_quotes(tensor.name)); };
+  const auto where = [&] { return fmt::format("tensor {}", io::in_quotes(tensor.name)); };
   if (tensor.begin > tensor.end || tensor.end > data_bytes) {
     refuse(name, fmt::format("{}: data_offsets [{}, {}] are out of range, the file has {} bytes of data",
                              where(), tensor.begin, tensor.end, data_bytes));
@@ -225,11 +228,11 @@ void check_tensor(const TensorInfo& tensor, std::size_t data_bytes, std::string_
   const auto dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
                                   [&](const Dtype& known) { return known.name == tensor.dtype; });
   if (dtype == kDtypes.end()) {
-    refuse(name, fmt::format("{}: unknown dtype {}", where(), in_quotes(tensor.dtype)));
+    refuse(name, fmt::format("{}: unknown dtype {}", where(), io::in_quotes(tensor.dtype)));
   }
   std::vector<std::int64_t> factors = tensor.shape;
   factors.push_back(dtype->bytes);
-  const std::optional<std::int64_t> expected = product(factors);
+  const std::optional<std::int64_t> expected = io::product(factors);
   if (!expected) refuse(name, fmt::format("{}: shape is too large: its size in bytes overflows", where()));
   if (static_cast<std::size_t>(*expected) != tensor.end - tensor.begin) {
     refuse(name, fmt::format("{}: shape and dtype need {} bytes, data_offsets [{}, {}] give {}", where(),
@@ -243,7 +246,8 @@ void check_layout(const std::vector<TensorInfo>& tensors, std::size_t data_bytes
   const TensorInfo* before = nullptr;
   for (const TensorInfo& tensor : tensors) {
     if (tensor.begin < end) {
-      refuse(name, fmt::format("tensors {} and {} overlap", in_quotes(before->name), in_quotes(tensor.name)));
+      refuse(name, fmt::format("tensors {} and {} overlap", io::in_quotes(before->name),
+                               io::in_quotes(tensor.name)));
     }
     if (tensor.begin > end) {
       refuse(name, fmt::format("bytes {} to {} of the data belong to no tensor", end, tensor.begin));

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 constexpr std::size_t kLongestQuote = 60;
@@ -55,4 +55,4 @@ std::string in_quotes(std::string_view text) {
   return out;
 }
 
-}  // namespace largo
+}  // namespace largo::io

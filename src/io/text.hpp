@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace largo {
+namespace largo::io {
 
 /// Control characters escaped, everything else as it is: for paths.
 std::string one_line(std::string_view text);
@@ -12,4 +12,4 @@ std::string one_line(std::string_view text);
 /// In single quotes, only printable ASCII, cut after 60 characters: for what was found inside a file.
 std::string in_quotes(std::string_view text);
 
-}  // namespace largo
+}  // namespace largo::io

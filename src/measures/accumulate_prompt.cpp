@@ -6,7 +6,7 @@
 #include "measures/tilt_kernel.hpp"
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 SumLayout::SumLayout(TiltTask task, std::int64_t d) {
   const bool has_tokens = task == TiltTask::mean || task == TiltTask::covariance;
@@ -33,13 +33,13 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
     return WeightedSums(problem.rows(), problem.groups, problem.width, problem.rounding(), kScoreUnit<T>);
   };
   const auto segment_sums = [&](std::int64_t segment) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     WeightedSums sums = empty();
     accumulate_segment(problem, segment * kSegment, std::min(length, (segment + 1) * kSegment), sums);
     return sums;
   };
   WeightedSums total = empty();
-  const int threads = thread_count(execution);
+  const int threads = runtime::thread_count(execution);
   if (threads == 1 || segments <= per_task) {
     for (std::int64_t segment = 0; segment < segments; ++segment) total.merge(segment_sums(segment));
     return total;
@@ -53,25 +53,25 @@ WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& e
   };
   std::int64_t next = 0;
   const auto hand_out = [&](tbb::flow_control& control) {
-    const race_detector::Stage stage;
+    const runtime::race_detector::Stage stage;
     const std::int64_t first = next;
     if (first >= segments) control.stop();
     next += per_task;
     return first;
   };
   const auto compute = [&](std::int64_t first) {
-    const race_detector::Stage stage;
+    const runtime::race_detector::Stage stage;
     for (std::int64_t k = first; k < std::min(segments, first + per_task); ++k) {
       sums_of(first).push_back(segment_sums(k));
     }
     return first;
   };
   const auto merge = [&](std::int64_t first) {
-    const race_detector::Stage stage;
+    const runtime::race_detector::Stage stage;
     for (const WeightedSums& segment : sums_of(first)) total.merge(segment);
     sums_of(first).clear();
   };
-  run_with_threads(execution, [&] {
+  runtime::run_with_threads(execution, [&] {
     using First = std::int64_t;
     tbb::parallel_pipeline(places,
                            tbb::make_filter<void, First>(tbb::filter_mode::serial_in_order, hand_out) &
@@ -86,4 +86,4 @@ template struct TiltProblem<double>;
 template WeightedSums accumulate_prompt(const TiltProblem<float>&, const Execution&);
 template WeightedSums accumulate_prompt(const TiltProblem<double>&, const Execution&);
 
-}  // namespace largo
+}  // namespace largo::measures

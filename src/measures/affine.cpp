@@ -5,7 +5,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/nesting.hpp"
 #include "measures/sampling.hpp"
 #include "measures/score_law_parts.hpp"
 #include "numerics/factor.hpp"
@@ -15,7 +15,7 @@ namespace largo {
 AffineMeasure::AffineMeasure(Matrix map, Vector offset, MeasurePtr base)
     : Measure(offset.size()), map_(std::move(map)), offset_(std::move(offset)), base_(std::move(base)) {
   if (!base_) fail("AffineMeasure", "the base law is null");
-  nesting_ = nesting_around("AffineMeasure", {base_});
+  nesting_ = measures::nesting_around("AffineMeasure", {base_});
   check_shape("AffineMeasure", "map", map_.rows(), map_.cols(), dimension(), base_->dimension());
   check_finite("AffineMeasure", "map", map_);
   check_finite("AffineMeasure", "offset", offset_);
@@ -79,7 +79,7 @@ Matrix AffineMeasure::tilted_covariance_products(const ConstMatrixRef& direction
 }
 
 double AffineMeasure::sub_gaussian_constant() const {
-  const double norm = operator_norm(map_);
+  const double norm = numerics::operator_norm(map_);
   return norm * base_->sub_gaussian_constant();
 }
 
@@ -95,7 +95,7 @@ void AffineMeasure::sample(const Stream& stream, std::uint64_t first_token,
   const RowMatrix map_transposed = map_.transpose();
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     const std::span<const double> z(base_tokens.row(i).data(), static_cast<std::size_t>(base_tokens.cols()));
-    largo::linear_image(z, map_transposed, offset_, tokens.row(i));
+    measures::linear_image(z, map_transposed, offset_, tokens.row(i));
   }
 }
 
@@ -109,7 +109,7 @@ ScoreLaw AffineMeasure::score_law(const ConstVectorRef& direction) const {
     if (component.slope.size() > 0) component.slope = map_ * component.slope;
   }
   for (Matrix& covariance : law.covariances) covariance = map_ * covariance * map_.transpose();
-  return largo::finite(std::move(law));
+  return measures::finite_law(std::move(law));
 }
 
 std::vector<TokenLeaf> AffineMeasure::token_leaves() const {

@@ -51,7 +51,7 @@ class SphereCoordinate final : public CoordinateLaw {
  public:
   SphereCoordinate(double order, double scale) : order_(order), scale_(scale) {}
   Cumulants cumulants(double a) const override {
-    const SphereTilt tilt = sphere_tilt(order_, std::abs(scale_ * a));
+    const numerics::SphereTilt tilt = numerics::sphere_tilt(order_, std::abs(scale_ * a));
     return {tilt.value, std::copysign(scale_ * tilt.derivative, a), scale_ * scale_ * tilt.second_derivative};
   }
   double quantile(double probability) const override {
@@ -167,7 +167,7 @@ class TruncatedLaplace final : public CoordinateLaw {
     const double x = rate * bound_;
     constexpr double kFar = 4;
     if (std::abs(x) > kFar) return far_half(rate);
-    const SphereTilt tilt = sphere_tilt(3, std::abs(x / 2));
+    const numerics::SphereTilt tilt = numerics::sphere_tilt(3, std::abs(x / 2));
     const double middle = bound_ / 2;
     return {std::log(bound_ / scale_) + x / 2 + tilt.value, middle * (1 + std::copysign(tilt.derivative, x)),
             middle * middle * tilt.second_derivative};

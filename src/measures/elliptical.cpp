@@ -24,7 +24,7 @@ struct Radial {
 Radial radial_log_partition(EllipticalBase base, std::ptrdiff_t dimension, double rho) {
   if (base == EllipticalBase::gaussian) return {rho * rho / 2, 1, 1};
   const auto d = static_cast<double>(dimension);
-  const SphereTilt tilt = sphere_tilt(d, std::sqrt(d) * rho);
+  const numerics::SphereTilt tilt = numerics::sphere_tilt(d, std::sqrt(d) * rho);
   return {tilt.value, d * tilt.derivative_over_x, d * tilt.second_derivative};
 }
 
@@ -32,7 +32,7 @@ Radial radial_log_partition(EllipticalBase base, std::ptrdiff_t dimension, doubl
 
 EllipticalMeasure::EllipticalMeasure(Matrix shape, EllipticalBase base, RadialLaw radial)
     : Measure(shape.rows()), shape_(std::move(shape)), base_(base), radial_(std::move(radial)) {
-  const CovarianceRoot factor = covariance_root("EllipticalMeasure", "shape", shape_);
+  const numerics::CovarianceRoot factor = numerics::covariance_root("EllipticalMeasure", "shape", shape_);
   root_transposed_ = factor.root.transpose();
   largest_eigenvalue_ = factor.largest;
 }
@@ -60,10 +60,10 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
     scores[k] = std::log(nodes.weights[at]) + parts[k].value;
   }
   Tilt result;
-  result.log_partition = log_sum_exp(scores);
+  result.log_partition = numerics::log_sum_exp(scores);
   if (order == TiltOrder::log_partition) return finite(std::move(result));
 
-  const Vector responsibility = softmax(scores);
+  const Vector responsibility = numerics::softmax(scores);
   double mean_g = 0;
   double mean_h = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -98,7 +98,7 @@ ScoreLaw EllipticalMeasure::score_law(const ConstVectorRef& direction) const {
   const Vector zero = Vector::Zero(dimension());
   const Vector whitened = root_transposed_ * direction;
   const double s = whitened.norm();
-  if (!(s > 0)) return constant_score(0, zero, covariance());
+  if (!(s > 0)) return measures::constant_score(0, zero, covariance());
   const Vector slope = root_transposed_.transpose() * (whitened / s);
   const auto d = static_cast<double>(dimension());
   const RadialLaw::Nodes nodes = radial_.tail_nodes(s);
@@ -115,11 +115,12 @@ ScoreLaw EllipticalMeasure::score_law(const ConstVectorRef& direction) const {
       law.components.push_back(std::move(atom));
       continue;
     }
-    const RoundBase base =
-        base_ == EllipticalBase::gaussian ? RoundBase{0, std::sqrt(w)} : RoundBase{d, std::sqrt(w * d)};
-    add_round_component(law, nodes.weights[k], base, 0, s, zero, slope);
+    const measures::RoundBase base = base_ == EllipticalBase::gaussian
+                                         ? measures::RoundBase{0, std::sqrt(w)}
+                                         : measures::RoundBase{d, std::sqrt(w * d)};
+    measures::add_round_component(law, nodes.weights[k], base, 0, s, zero, slope);
   }
-  return largo::finite(std::move(law));
+  return measures::finite_law(std::move(law));
 }
 
 double EllipticalMeasure::sub_gaussian_constant() const {
@@ -130,18 +131,18 @@ void EllipticalMeasure::sample(const Stream& stream, std::uint64_t first_token,
                                Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
   if (base_ == EllipticalBase::gaussian) {
-    sample_linear_image(stream, first_token, Vector::Zero(dimension()), root_transposed_, tokens);
+    measures::sample_linear_image(stream, first_token, Vector::Zero(dimension()), root_transposed_, tokens);
   } else {
     RowMatrix sphere(tokens.rows(), dimension());
-    sample_sphere(stream, first_token, std::sqrt(static_cast<double>(dimension())), sphere);
+    measures::sample_sphere(stream, first_token, std::sqrt(static_cast<double>(dimension())), sphere);
     // A singular Γ has a root of fewer columns; by rotation invariance any coordinates of x will do.
     for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
       const std::span<const double> x(sphere.row(i).data(),
                                       static_cast<std::size_t>(root_transposed_.rows()));
-      linear_image(x, root_transposed_, Vector::Zero(dimension()), tokens.row(i));
+      measures::linear_image(x, root_transposed_, Vector::Zero(dimension()), tokens.row(i));
     }
   }
-  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  const std::vector<double> uniforms = measures::side_uniforms(stream, first_token, tokens.rows());
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     tokens.row(i) *= std::sqrt(radial_.quantile(uniforms[static_cast<std::size_t>(i)]));
   }

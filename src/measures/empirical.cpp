@@ -25,10 +25,10 @@ std::ptrdiff_t checked_dimension(const ArrayView& tokens) {
 }
 
 template <typename T>
-AlignedVector<T> interleave(const ConstMatrixRef& columns, std::int64_t groups, std::int64_t width) {
+runtime::AlignedVector<T> interleave(const ConstMatrixRef& columns, std::int64_t groups, std::int64_t width) {
   const std::int64_t d = columns.rows();
   // Lanes beyond the last direction repeat it: they cost nothing and produce no surprises.
-  AlignedVector<T> interleaved(static_cast<std::size_t>(groups * d * width));
+  runtime::AlignedVector<T> interleaved(static_cast<std::size_t>(groups * d * width));
   for (std::int64_t q = 0; q < groups * width; ++q) {
     const std::int64_t from = std::min<std::int64_t>(q, columns.cols() - 1);
     for (std::int64_t j = 0; j < d; ++j) {
@@ -40,15 +40,15 @@ AlignedVector<T> interleave(const ConstMatrixRef& columns, std::int64_t groups, 
 }
 
 template <typename T>
-TiltProblem<T> make_problem(const ArrayView& tokens, const Vector& log_weights, TiltTask task,
-                            const ConstMatrixRef& directions) {
-  TiltProblem<T> problem;
+measures::TiltProblem<T> make_problem(const ArrayView& tokens, const Vector& log_weights,
+                                      measures::TiltTask task, const ConstMatrixRef& directions) {
+  measures::TiltProblem<T> problem;
   problem.tokens = tokens;
   problem.log_weights = log_weights.size() > 0 ? log_weights.data() : nullptr;
   problem.task = task;
-  problem.width = group_width<T>(directions.cols());
+  problem.width = measures::group_width<T>(directions.cols());
   problem.groups = (directions.cols() + problem.width - 1) / problem.width;
-  problem.directions = interleave<T>(directions / kScoreUnit<T>, problem.groups, problem.width);
+  problem.directions = interleave<T>(directions / measures::kScoreUnit<T>, problem.groups, problem.width);
   return problem;
 }
 
@@ -72,22 +72,23 @@ void for_each_pass(std::ptrdiff_t directions, std::int64_t rows, std::int64_t le
                    const Execution& execution, const Pass& pass) {
   // The sums of a batch, times a few per thread, are all the memory there is beside the prompt.
   constexpr std::int64_t kMostSums = 1 << 20;
-  std::ptrdiff_t per_pass = kDirectionsPerPass;
+  std::ptrdiff_t per_pass = measures::kDirectionsPerPass;
   while (per_pass > 8 && rows * per_pass > kMostSums) per_pass /= 2;
   const std::ptrdiff_t passes = (directions + per_pass - 1) / per_pass;
   const auto run = [&](std::ptrdiff_t k, const Execution& how) {
     pass(k * per_pass, std::min(per_pass, directions - k * per_pass), how);
   };
-  if (length / kSegment < thread_count(execution)) {
+  if (length / measures::kSegment < runtime::thread_count(execution)) {
     Execution alone = execution;
     alone.threads = 1;
-    parallel_for(passes, execution, [&](std::ptrdiff_t k) { run(k, alone); });
+    runtime::parallel_for(passes, execution, [&](std::ptrdiff_t k) { run(k, alone); });
   } else {
     for (std::ptrdiff_t k = 0; k < passes; ++k) run(k, execution);
   }
 }
 
-Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::int64_t count, std::int64_t q) {
+Vector rows_over_partition(const measures::WeightedSums& sums, std::int64_t first, std::int64_t count,
+                           std::int64_t q) {
   const double partition = sums.value(0, q);
   Vector values(count);
   for (std::int64_t i = 0; i < count; ++i) values[i] = sums.value(first + i, q) / partition;
@@ -96,9 +97,10 @@ Vector rows_over_partition(const WeightedSums& sums, std::int64_t first, std::in
 
 // log of the mean of e^{score - maximum}. Near its largest value, 0, from the difference to equal scores:
 // these then give exactly 0, and Λ is their common value.
-double log_mean_weight(const WeightedSums& sums, std::int64_t row, std::int64_t length, std::int64_t q) {
+double log_mean_weight(const measures::WeightedSums& sums, std::int64_t row, std::int64_t length,
+                       std::int64_t q) {
   const auto count = static_cast<double>(length);
-  const double largest = weight_of(sums.unit() * sums.maximum(q), sums.unit() * sums.reference(q));
+  const double largest = measures::weight_of(sums.unit() * sums.maximum(q), sums.unit() * sums.reference(q));
   const double ratio = sums.value(row, q) / largest / count;
   if (ratio < 0.5) return std::log(ratio);
   return std::log1p(sums.excess(row, q, count, largest) / (count * largest));
@@ -109,8 +111,8 @@ struct CentredTilt {
   double cancellation = 1;  // second moment around the centre over the covariance it leaves
 };
 
-CentredTilt tilt_from_sums(const WeightedSums& sums, const SumLayout& layout, TiltOrder order,
-                           std::int64_t length, const Vector& centre, std::int64_t q) {
+CentredTilt tilt_from_sums(const measures::WeightedSums& sums, const measures::SumLayout& layout,
+                           TiltOrder order, std::int64_t length, const Vector& centre, std::int64_t q) {
   const std::int64_t d = centre.size();
   CentredTilt result;
   Tilt& tilt = result.tilt;
@@ -151,7 +153,7 @@ EmpiricalMeasure::EmpiricalMeasure(ArrayView tokens, std::shared_ptr<const void>
   check_size("EmpiricalMeasure", "weights", weights->size(), length());
   check_weights("EmpiricalMeasure", "weights", *weights);
   probabilities_ = *weights / weights->sum();
-  cumulative_ = cumulative_sum(probabilities_);
+  cumulative_ = measures::cumulative_sum(probabilities_);
   log_weights_ = (probabilities_ * static_cast<double>(length())).array().log();
 }
 
@@ -188,16 +190,17 @@ std::vector<Tilt> EmpiricalMeasure::tilts(const ConstMatrixRef& directions, Tilt
 template <typename T>
 std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, TiltOrder order,
                                              const Execution& execution) const {
-  constexpr TiltTask kTasks[] = {TiltTask::partition, TiltTask::mean, TiltTask::covariance};
-  const TiltTask task = kTasks[static_cast<int>(order)];
+  constexpr measures::TiltTask kTasks[] = {measures::TiltTask::partition, measures::TiltTask::mean,
+                                           measures::TiltTask::covariance};
+  const measures::TiltTask task = kTasks[static_cast<int>(order)];
   // A bad token shows in the mean, but a score of -∞ would go unnoticed in the partition alone.
-  if (task == TiltTask::partition) check_tokens<T>();
-  const SumLayout layout(task, dimension());
+  if (task == measures::TiltTask::partition) check_tokens<T>();
+  const measures::SumLayout layout(task, dimension());
   const auto pass = [&](const ConstMatrixRef& some, const Vector& around, const Execution& how) {
     auto problem = make_problem<T>(tokens_, log_weights_, task, some);
     const std::vector<T> centre = convert<T>(around);
-    if (task == TiltTask::covariance) problem.centre = centre;
-    const WeightedSums sums = accumulate_prompt(problem, how);
+    if (task == measures::TiltTask::covariance) problem.centre = centre;
+    const measures::WeightedSums sums = measures::accumulate_prompt(problem, how);
     std::vector<CentredTilt> results;
     for (std::ptrdiff_t q = 0; q < some.cols(); ++q) {
       results.push_back(tilt_from_sums(sums, layout, order, length(), widen(centre), q));
@@ -206,14 +209,14 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
     return results;
   };
 
-  const Vector centre = task == TiltTask::covariance ? moment_centre() : Vector::Zero(dimension());
+  const Vector centre = task == measures::TiltTask::covariance ? moment_centre() : Vector::Zero(dimension());
   std::vector<Tilt> tilts(static_cast<std::size_t>(directions.cols()));
   for_each_pass(directions.cols(), layout.rows, length(), execution,
                 [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& how) {
                   auto results = pass(directions.middleCols(first, count), centre, how);
                   for (std::ptrdiff_t q = 0; q < count; ++q) {
                     CentredTilt& result = results[static_cast<std::size_t>(q)];
-                    if (result.cancellation > kMostCancellation<T>) {
+                    if (result.cancellation > measures::kMostCancellation<T>) {
                       result = std::move(pass(directions.col(first + q), result.tilt.mean, how).front());
                     }
                     tilts[static_cast<std::size_t>(first + q)] = std::move(result.tilt);
@@ -234,22 +237,22 @@ Matrix EmpiricalMeasure::tilted_covariance_products(const ConstMatrixRef& direct
 template <typename T>
 Matrix EmpiricalMeasure::products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                      const Execution& execution) const {
-  const SumLayout layout(TiltTask::covariance_product, dimension());
+  const measures::SumLayout layout(measures::TiltTask::covariance_product, dimension());
   Matrix products(dimension(), directions.cols());
   // Fills columns [first, first + count) and returns those that cancelled, with their tilted means.
   const auto pass = [&](std::ptrdiff_t first, std::ptrdiff_t count, const Vector& around,
                         const Execution& how) {
-    auto problem = make_problem<T>(tokens_, log_weights_, TiltTask::covariance_product,
+    auto problem = make_problem<T>(tokens_, log_weights_, measures::TiltTask::covariance_product,
                                    directions.middleCols(first, count));
     problem.vectors = interleave<T>(vectors.middleCols(first, count), problem.groups, problem.width);
     problem.centre = convert<T>(around);
-    const WeightedSums sums = accumulate_prompt(problem, how);
+    const measures::WeightedSums sums = measures::accumulate_prompt(problem, how);
     std::vector<std::pair<std::ptrdiff_t, Vector>> cancelled;
     for (std::ptrdiff_t q = 0; q < count; ++q) {
       const Vector offset = rows_over_partition(sums, layout.centred, dimension(), q);
       const Vector moment = rows_over_partition(sums, layout.products, dimension(), q);
       products.col(first + q) = moment - offset * offset.dot(vectors.col(first + q));
-      if (moment.norm() > kMostCancellation<T> * products.col(first + q).norm()) {
+      if (moment.norm() > measures::kMostCancellation<T> * products.col(first + q).norm()) {
         cancelled.emplace_back(first + q, widen(problem.centre) + offset);
       }
     }
@@ -313,13 +316,13 @@ double EmpiricalMeasure::sub_gaussian_constant() const {
 void EmpiricalMeasure::sample(const Stream& stream, std::uint64_t first_token,
                               Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
-  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  const std::vector<double> uniforms = measures::side_uniforms(stream, first_token, tokens.rows());
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     const double u = uniforms[static_cast<std::size_t>(i)];
     const std::int64_t l =
         cumulative_.empty()
             ? std::min(length() - 1, static_cast<std::int64_t>(u * static_cast<double>(length())))
-            : pick(cumulative_, u);
+            : measures::pick(cumulative_, u);
     for (std::ptrdiff_t j = 0; j < dimension(); ++j) tokens(i, j) = tokens_(l, j);
   }
 }
@@ -352,7 +355,7 @@ Vector EmpiricalMeasure::softmax_weights(const ConstVectorRef& direction) const 
     if (std::isnan(score) || score > std::numeric_limits<double>::max()) explain_non_finite();
     scores[static_cast<std::size_t>(l)] = score;
   }
-  return softmax(scores);
+  return numerics::softmax(scores);
 }
 
 }  // namespace largo

@@ -57,25 +57,26 @@ EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
   EmpiricalMeasure same = *this;
   if (keeper_ == &device) return same;
   same.keeper_ = &device;
-  same.kept_ = engine_of<TiltEngine>(device).keep(tokens_);
+  same.kept_ = engine_of<measures::TiltEngine>(device).keep(tokens_);
   return same;
 }
 
-std::shared_ptr<KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
+std::shared_ptr<measures::KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
   if (arithmetic_ != Arithmetic::float32) {
     fail(kName, "precision", "float64",
          "float32, which --precision float32 makes of any tokens: or attend with --device cpu");
   }
   if (log_weights_.size() > 0)
     fail(kName, "tokens of unequal weights are not summed there: use --device cpu");
-  return keeper_ == execution.device ? kept_ : engine_of<TiltEngine>(*execution.device).keep(tokens_);
+  return keeper_ == execution.device ? kept_
+                                     : engine_of<measures::TiltEngine>(*execution.device).keep(tokens_);
 }
 
 std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
                                                     const Execution& execution) const {
-  const std::shared_ptr<KeptPrompt> prompt = kept_for(execution);
+  const std::shared_ptr<measures::KeptPrompt> prompt = kept_for(execution);
   const bool covariance = order == TiltOrder::covariance;
-  const std::size_t width = KeptPrompt::row_size(dimension(), covariance);
+  const std::size_t width = measures::KeptPrompt::row_size(dimension(), covariance);
   const auto pass = [&](const Matrix& some, const Vector& around) {
     std::vector<double> rows(static_cast<std::size_t>(some.cols()) * width);
     prompt->sum(some, around, covariance, execution, rows);
@@ -96,7 +97,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
   std::vector<DeviceTilt> results = pass(directions, rounded(moment_centre()));
   std::vector<Tilt> tilts;
   for (std::size_t q = 0; q < results.size(); ++q) {
-    if (results[q].cancellation > kMostCancellation<float>) {
+    if (results[q].cancellation > measures::kMostCancellation<float>) {
       results[q] = pass(directions.col(static_cast<Eigen::Index>(q)), rounded(results[q].tilt.mean)).front();
     }
     tilts.push_back(std::move(results[q].tilt));
@@ -114,7 +115,7 @@ Matrix EmpiricalMeasure::products_on_device(const ConstMatrixRef& directions, co
     Eigen::Index end = first;
     for (; end < directions.cols(); ++end) {
       if (end > first && directions.col(end) == directions.col(end - 1)) continue;
-      if (std::ssize(starts) == kDirectionsPerPass) break;
+      if (std::ssize(starts) == measures::kDirectionsPerPass) break;
       starts.push_back(end);
     }
     const auto tilts =

@@ -16,7 +16,8 @@ GaussianMeasure::GaussianMeasure(Vector mean, Matrix covariance)
   check_finite("GaussianMeasure", "mean", mean_);
   check_shape("GaussianMeasure", "covariance", covariance_.rows(), covariance_.cols(), dimension(),
               dimension());
-  const CovarianceRoot factor = covariance_root("GaussianMeasure", "covariance", covariance_);
+  const numerics::CovarianceRoot factor =
+      numerics::covariance_root("GaussianMeasure", "covariance", covariance_);
   root_transposed_ = factor.root.transpose();
   sub_gaussian_ = std::sqrt(factor.largest);
 }
@@ -52,7 +53,7 @@ Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directi
 void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,
                              Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
-  sample_linear_image(stream, first_token, mean_, root_transposed_, tokens);
+  measures::sample_linear_image(stream, first_token, mean_, root_transposed_, tokens);
 }
 
 ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
@@ -61,12 +62,12 @@ ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
   // Through the root, so that Γa/s is right where s vanishes but for rounding.
   const Vector whitened = root_transposed_ * direction;
   const double s = whitened.norm();
-  if (!(s > 0)) return largo::finite(constant_score(centre, mean_, covariance_));
+  if (!(s > 0)) return measures::finite_law(measures::constant_score(centre, mean_, covariance_));
   const Vector slope = root_transposed_.transpose() * (whitened / s);
   ScoreLaw law;
   law.covariances.emplace_back(covariance_ - slope * slope.transpose());
-  add_round_component(law, 1, RoundBase{0, 1}, centre, s, mean_, slope);
-  return largo::finite(std::move(law));
+  measures::add_round_component(law, 1, measures::RoundBase{0, 1}, centre, s, mean_, slope);
+  return measures::finite_law(std::move(law));
 }
 
 std::vector<TokenLeaf> GaussianMeasure::token_leaves() const {

@@ -140,8 +140,8 @@ std::vector<Tilt> Measure::tilts(const ConstMatrixRef& directions, TiltOrder ord
                                  const Execution& execution) const {
   check_size("tilts", "each direction", directions.rows(), dimension_);
   std::vector<Tilt> results(static_cast<std::size_t>(directions.cols()));
-  parallel_for(directions.cols(), execution, [&](std::ptrdiff_t q) {
-    check_stop(execution);
+  runtime::parallel_for(directions.cols(), execution, [&](std::ptrdiff_t q) {
+    runtime::check_stop(execution);
     results[static_cast<std::size_t>(q)] = tilt(directions.col(q), order);
   });
   return results;
@@ -187,8 +187,8 @@ RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t l
   constexpr std::int64_t kTogether = std::int64_t{1} << 14;
   if (length < 1) fail("sample_prompt", "length", static_cast<double>(length), "at least 1");
   RowMatrix tokens(length, law.dimension());
-  parallel_for((length + kTogether - 1) / kTogether, execution, [&](std::ptrdiff_t piece) {
-    check_stop(execution);
+  runtime::parallel_for((length + kTogether - 1) / kTogether, execution, [&](std::ptrdiff_t piece) {
+    runtime::check_stop(execution);
     const std::int64_t first = piece * kTogether;
     law.sample(stream, static_cast<std::uint64_t>(first),
                tokens.middleRows(first, std::min(kTogether, length - first)));
@@ -205,8 +205,8 @@ double ScoreComponent::log_partition() const {
     case ScoreShape::bounded:
       break;
   }
-  const double untilted = rate != 0 ? sphere_tilt(order, std::abs(rate)).value : 0;
-  return centre + (sphere_tilt(order, std::abs(scale + rate)).value - untilted);
+  const double untilted = rate != 0 ? numerics::sphere_tilt(order, std::abs(rate)).value : 0;
+  return centre + (numerics::sphere_tilt(order, std::abs(scale + rate)).value - untilted);
 }
 
 double ScoreComponent::tilted_mean() const {
@@ -218,7 +218,7 @@ double ScoreComponent::tilted_mean() const {
     case ScoreShape::bounded:
       break;
   }
-  return std::copysign(sphere_tilt(order, std::abs(scale + rate)).derivative, scale + rate);
+  return std::copysign(numerics::sphere_tilt(order, std::abs(scale + rate)).derivative, scale + rate);
 }
 
 }  // namespace largo

@@ -8,7 +8,7 @@
 
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/nesting.hpp"
 #include "measures/sampling.hpp"
 #include "numerics/log_sum_exp.hpp"
 
@@ -29,16 +29,16 @@ MixtureMeasure::MixtureMeasure(const Vector& weights, std::vector<MeasurePtr> co
     : Measure(common_dimension(components)), components_(std::move(components)) {
   check_size("MixtureMeasure", "weights", weights.size(), std::ssize(components_));
   check_weights("MixtureMeasure", "weights", weights);
-  nesting_ = nesting_around("MixtureMeasure", components_);
+  nesting_ = measures::nesting_around("MixtureMeasure", components_);
   for (std::size_t k = 0; k < components_.size(); ++k) {
     check_size("MixtureMeasure", fmt::format("component {}", k), components_[k]->dimension(), dimension());
   }
   weights_ = weights / weights.sum();
-  cumulative_ = cumulative_sum(weights_);
+  cumulative_ = measures::cumulative_sum(weights_);
 }
 
 double MixtureMeasure::log_partition(const ConstVectorRef& direction) const {
-  LogSumExp sum;
+  numerics::LogSumExp sum;
   for (std::size_t k = 0; k < components_.size(); ++k) {
     sum.add(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + components_[k]->log_partition(direction));
   }
@@ -71,7 +71,7 @@ std::vector<Tilt> MixtureMeasure::tilts(const ConstMatrixRef& directions, TiltOr
 
 Tilt MixtureMeasure::combine(const std::vector<Tilt>& parts, TiltOrder order) const {
   std::vector<double> scores;
-  LogSumExp sum;
+  numerics::LogSumExp sum;
   for (std::size_t k = 0; k < parts.size(); ++k) {
     scores.push_back(std::log(weights_[static_cast<std::ptrdiff_t>(k)]) + parts[k].log_partition);
     sum.add(scores.back());
@@ -80,7 +80,7 @@ Tilt MixtureMeasure::combine(const std::vector<Tilt>& parts, TiltOrder order) co
   result.log_partition = sum.value();
   if (order == TiltOrder::log_partition) return result;
 
-  const Vector responsibility = softmax(scores);
+  const Vector responsibility = numerics::softmax(scores);
   result.mean = Vector::Zero(dimension());
   for (std::size_t k = 0; k < parts.size(); ++k) {
     result.mean += responsibility[static_cast<std::ptrdiff_t>(k)] * parts[k].mean;
@@ -119,13 +119,14 @@ SubGaussianKind MixtureMeasure::sub_gaussian_kind() const {
 void MixtureMeasure::sample(const Stream& stream, std::uint64_t first_token,
                             Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
-  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  const std::vector<double> uniforms = measures::side_uniforms(stream, first_token, tokens.rows());
   // Token l of component k is token l of that component's own stream; neighbours are drawn together.
   std::ptrdiff_t begin = 0;
   while (begin < tokens.rows()) {
-    const std::ptrdiff_t k = pick(cumulative_, uniforms[static_cast<std::size_t>(begin)]);
+    const std::ptrdiff_t k = measures::pick(cumulative_, uniforms[static_cast<std::size_t>(begin)]);
     std::ptrdiff_t end = begin + 1;
-    while (end < tokens.rows() && pick(cumulative_, uniforms[static_cast<std::size_t>(end)]) == k) ++end;
+    while (end < tokens.rows() && measures::pick(cumulative_, uniforms[static_cast<std::size_t>(end)]) == k)
+      ++end;
     components_[static_cast<std::size_t>(k)]->sample(stream.substream(2 + static_cast<std::uint64_t>(k)),
                                                      first_token + static_cast<std::uint64_t>(begin),
                                                      tokens.middleRows(begin, end - begin));

@@ -13,7 +13,7 @@
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::measures {
 namespace {
 
 Vector vector_of(const std::string& where, const toml::node& node) {
@@ -37,16 +37,16 @@ MixtureComponent component_of(const std::string& file, const toml::node& node) {
   for (const auto& [key, value] : *table) {
     const std::string_view name = key;
     if (name != "weight" && name != "law" && name != "shift") {
-      fail("law",
-           fmt::format("{}: a component has no key {}; it has weight, law, shift", where, in_quotes(name)));
+      fail("law", fmt::format("{}: a component has no key {}; it has weight, law, shift", where,
+                              io::in_quotes(name)));
     }
   }
   const auto weight = (*table)["weight"].value<double>();
   const auto law = (*table)["law"].value<std::string>();
   if (!weight || !law)
     fail("law", fmt::format("{}: a component needs a number weight and a text law", where));
-  if (one_line(*law) != *law)
-    fail("law", fmt::format("{}: law is {}, must be one line", where, in_quotes(*law)));
+  if (io::one_line(*law) != *law)
+    fail("law", fmt::format("{}: law is {}, must be one line", where, io::in_quotes(*law)));
   MixtureComponent component{*weight, *law};
   if (const toml::node* const shift = table->get("shift")) component.shift = vector_of(where, *shift);
   return component;
@@ -57,14 +57,14 @@ MixtureComponent component_of(const std::string& file, const toml::node& node) {
 std::vector<MixtureComponent> parse_mixture(const std::string& text, const std::string& file) {
   toml::table table;
   try {
-    table = parse_toml(text, file);
-  } catch (const TomlError& error) {
+    table = io::parse_toml(text, file);
+  } catch (const io::TomlError& error) {
     fail("law", fmt::format("{}:{}: {}", file, error.line(), error.what()));
   }
   for (const auto& [key, value] : table) {
     if (std::string_view(key) == "component") continue;
     fail("law", fmt::format("{}:{}: a mixture has no key {}; it has [[component]] with weight, law, shift",
-                            file, key.source().begin.line, in_quotes(std::string_view(key))));
+                            file, key.source().begin.line, io::in_quotes(std::string_view(key))));
   }
   const toml::array* const nodes = table["component"].as_array();
   if (nodes == nullptr || nodes->empty()) {
@@ -86,23 +86,4 @@ std::vector<MixtureComponent> read_mixture_file(const std::string& file) {
   return parse_mixture(text, file);
 }
 
-Nesting nesting_around(std::string_view function, const std::vector<MeasurePtr>& parts) {
-  Nesting result{0, 0};
-  for (const MeasurePtr& part : parts) {
-    const Nesting inner = part->nesting();
-    result.depth = std::max(result.depth, inner.depth);
-    result.innermost += inner.innermost;
-  }
-  ++result.depth;
-  if (result.depth > kMostNestedLaws) {
-    fail(function, fmt::format("laws are nested more than {} deep: join the weights or the maps into one law",
-                               kMostNestedLaws));
-  }
-  if (result.innermost > kMostInnerLaws) {
-    fail(function, "number of laws in it, nested ones included", result.innermost,
-         fmt::format("at most {:.0f}", kMostInnerLaws));
-  }
-  return result;
-}
-
-}  // namespace largo
+}  // namespace largo::measures

@@ -21,6 +21,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
 #include "runtime/closest_name.hpp"
 
 namespace largo {
@@ -28,17 +29,18 @@ namespace {
 
 using Dimension = std::optional<std::ptrdiff_t>;
 
-constexpr int kMostNested = 16;  // mixtures in mixtures; a file that names itself would never end
+constexpr int kMostNestedFiles = 16;  // mixtures in mixtures; a file that names itself would never end
 
 // Files that name files grow like a power of their number: what they have in common is bounded, too.
 constexpr std::int64_t kMostComponents = 100'000;
 
-struct Nesting {
+struct MixtureFiles {
   int depth = 0;
   std::int64_t* components = nullptr;  // of all mixtures so far
 };
 
-MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, Nesting nesting);
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic,
+                      MixtureFiles nesting);
 
 struct LawText {
   std::string_view name, detail;
@@ -87,11 +89,11 @@ class Options {
   bool has(const std::string& key) const { return values_.contains(key); }
   double number(const std::string& key, double otherwise) {
     const auto value = text(key);
-    return value ? parse_number(key, *value) : otherwise;
+    return value ? io::parse_number(key, *value) : otherwise;
   }
   std::optional<Vector> list(const std::string& key) {
     const auto value = text(key);
-    return value ? std::optional(to_vector(parse_numbers(key, *value))) : std::nullopt;
+    return value ? std::optional(to_vector(io::parse_numbers(key, *value))) : std::nullopt;
   }
   void check_all_used() const {
     for (const auto& [key, value] : values_) {
@@ -143,12 +145,13 @@ MeasurePtr elliptical_law(Options& options, Dimension dimension) {
       shape, base == "sphere" ? EllipticalBase::sphere : EllipticalBase::gaussian, radial);
 }
 
-MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic, Nesting nesting) {
-  if (nesting.depth > kMostNested)
-    fail("law", fmt::format("{}: mixtures are nested more than {} deep", file, kMostNested));
+MeasurePtr mixture_law(const std::string& file, Dimension dimension, Arithmetic arithmetic,
+                       MixtureFiles nesting) {
+  if (nesting.depth > kMostNestedFiles)
+    fail("law", fmt::format("{}: mixtures are nested more than {} deep", file, kMostNestedFiles));
   std::vector<double> weights;
   std::vector<MeasurePtr> laws;
-  for (const MixtureComponent& component : read_mixture_file(file)) {
+  for (const measures::MixtureComponent& component : measures::read_mixture_file(file)) {
     if (++*nesting.components > kMostComponents) {
       fail("law", fmt::format("{}: the mixture has more than {} components, with those of the mixtures in it",
                               file, kMostComponents));
@@ -177,7 +180,7 @@ TokensText split_tokens(std::string_view text) {
 MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
   auto [file, options] = split_tokens(text);
   std::optional<Vector> weights;
-  if (const auto weights_file = options.text("weights")) weights = read_matrix(*weights_file).reshaped();
+  if (const auto weights_file = options.text("weights")) weights = io::read_matrix(*weights_file).reshaped();
   options.check_all_used();
   const std::string extension = std::filesystem::path(file).extension();
   if (extension == ".npy" || extension == ".NPY") {
@@ -188,7 +191,7 @@ MeasurePtr tokens_law(std::string_view text, Arithmetic arithmetic) {
     }
     return std::make_shared<EmpiricalMeasure>(array->view(), array, weights, arithmetic);
   }
-  return std::make_shared<EmpiricalMeasure>(RowMatrix(read_matrix(file)), weights, arithmetic);
+  return std::make_shared<EmpiricalMeasure>(RowMatrix(io::read_matrix(file)), weights, arithmetic);
 }
 
 // The laws made of independent coordinates, and the round ones: all need a dimension.
@@ -219,7 +222,7 @@ const std::map<std::string, Maker, std::less<>>& makers() {
 }
 
 MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dimension, Arithmetic arithmetic,
-                   Nesting nesting) {
+                   MixtureFiles nesting) {
   if (name == "tokens") return tokens_law(detail, arithmetic);
   if (name == "mixture") {
     ++nesting.depth;
@@ -235,8 +238,8 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
     law = maker->second(options, needed(name, dimension));
   } else {
     std::optional<std::string> meant =
-        closest_name(name, {"gaussian", "rademacher", "uniform", "three-point", "bernoulli", "laplace",
-                            "sphere", "ball", "elliptical", "mixture", "tokens"});
+        runtime::closest_name(name, {"gaussian", "rademacher", "uniform", "three-point", "bernoulli",
+                                     "laplace", "sphere", "ball", "elliptical", "mixture", "tokens"});
     if (std::filesystem::path(name).has_extension()) meant = fmt::format("tokens:{}", name);
     fail("law",
          fmt::format("'{}' is not a law{}; there are gaussian, rademacher, uniform, three-point, bernoulli, "
@@ -247,7 +250,8 @@ MeasurePtr any_law(std::string_view name, std::string_view detail, Dimension dim
   return law;
 }
 
-MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic, Nesting nesting) {
+MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic,
+                      MixtureFiles nesting) {
   if (dimension && *dimension < 1) fail("law", "dimension", static_cast<double>(*dimension), "at least 1");
   const auto [name, detail] = split(text);
   MeasurePtr law = any_law(name, detail, dimension, arithmetic, nesting);
@@ -264,10 +268,10 @@ class Files {
         add_mixture(std::string(detail), depth);
       } else if (name == "tokens") {
         auto [file, options] = split_tokens(detail);
-        add(std::string(file_part(file)));
-        if (const auto weights = options.text("weights")) add(std::string(file_part(*weights)));
+        add(std::string(io::file_part(file)));
+        if (const auto weights = options.text("weights")) add(std::string(io::file_part(*weights)));
       } else if (const auto cov = Options(name, detail).text("cov")) {
-        if (const auto file = file_of_matrix(*cov)) add(*file);
+        if (const auto file = measures::file_of_matrix(*cov)) add(*file);
       }
     } catch (const InputError&) {  // what is wrong is said where the law is made
     }
@@ -283,9 +287,10 @@ class Files {
   }
 
   void add_mixture(const std::string& file, int depth) {
-    if (depth > kMostNested) return;
+    if (depth > kMostNestedFiles) return;
     if (!add(file)) return;  // each is read once, also where they name each other
-    for (const MixtureComponent& component : read_mixture_file(file)) add_law(component.law, depth + 1);
+    for (const measures::MixtureComponent& component : measures::read_mixture_file(file))
+      add_law(component.law, depth + 1);
   }
 
   std::vector<std::string> files_;
@@ -294,7 +299,7 @@ class Files {
 
 }  // namespace
 
-std::vector<std::string> files_of_law(std::string_view text) {
+std::vector<std::string> measures::files_of_law(std::string_view text) {
   Files files;
   files.add_law(text);
   return files.all();

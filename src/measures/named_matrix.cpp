@@ -13,7 +13,7 @@
 #include "io/read_matrix.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
 
 namespace largo {
 namespace {
@@ -40,7 +40,7 @@ constexpr std::string_view kForms =
 
 bool is_number(std::string_view text) {
   try {
-    parse_number("", text);
+    io::parse_number("", text);
     return true;
   } catch (const InputError&) {
     return false;
@@ -51,7 +51,7 @@ bool is_number(std::string_view text) {
 double parse_detail(std::string_view argument, std::string_view text, std::string_view detail,
                     std::string_view form) {
   if (!is_number(detail)) fail("named_matrix", argument, fmt::format("'{}'", text), form);
-  return parse_number(argument, detail);
+  return io::parse_number(argument, detail);
 }
 
 double parse_seed(std::string_view argument, std::string_view text, std::string_view detail) {
@@ -91,11 +91,11 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
   if (name == "diag") {
     if (detail.empty())
       fail("named_matrix", argument, fmt::format("'{}'", text), "diag:LIST, such as diag:1,2,3");
-    const std::vector<double> diagonal = parse_numbers(argument, detail);
+    const std::vector<double> diagonal = io::parse_numbers(argument, detail);
     return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
   }
   const bool sized = takes_any_size(name);
-  if (!sized && looks_like_a_file(text)) return read_matrix(text);
+  if (!sized && looks_like_a_file(text)) return io::read_matrix(text);
   if (!sized) {
     fail("named_matrix", argument, fmt::format("'{}'", text), kForms);
   }
@@ -121,7 +121,7 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
 Matrix named_matrix(std::string_view argument, std::string_view text, std::optional<std::ptrdiff_t> rows,
                     std::optional<std::ptrdiff_t> columns) {
   const std::size_t begin = after_factor(text);
-  const double factor = begin > 0 ? parse_number(argument, text.substr(0, begin - 1)) : 1;
+  const double factor = begin > 0 ? io::parse_number(argument, text.substr(0, begin - 1)) : 1;
   const Matrix matrix = factor * without_factor(argument, text.substr(begin), rows, columns);
   check_shape("named_matrix", argument, matrix.rows(), matrix.cols(), rows.value_or(matrix.rows()),
               columns.value_or(matrix.cols()));
@@ -134,11 +134,11 @@ bool has_own_size(std::string_view text) {
   return !name.empty() && !takes_any_size(name.substr(0, name.find(':')));
 }
 
-std::optional<std::string> file_of_matrix(std::string_view text) {
+std::optional<std::string> measures::file_of_matrix(std::string_view text) {
   const std::string_view name = text.substr(after_factor(text));
   const std::string_view kind = name.substr(0, name.find(':'));
   if (kind == "diag" || takes_any_size(kind) || !looks_like_a_file(name)) return std::nullopt;
-  return std::string(file_part(name));
+  return std::string(io::file_part(name));
 }
 
 RowMatrix named_queries(std::string_view function, std::string_view argument, const std::string& text,
@@ -159,7 +159,7 @@ RowMatrix named_queries(std::string_view function, std::string_view argument, co
   std::string_view rest = text;
   while (true) {
     const auto end = rest.find(';');
-    const std::vector<double> one = parse_numbers(argument, rest.substr(0, end));
+    const std::vector<double> one = io::parse_numbers(argument, rest.substr(0, end));
     check_size(function, argument, std::ssize(one), dimension);
     all.insert(all.end(), one.begin(), one.end());
     ++rows;

@@ -35,7 +35,7 @@ RadialLaw RadialLaw::discrete(Vector values, const Vector& weights) {
   RadialLaw law;
   law.values_ = std::move(values);
   law.weights_ = weights / weights.sum();
-  law.cumulative_ = cumulative_sum(law.weights_);
+  law.cumulative_ = measures::cumulative_sum(law.weights_);
   return law;
 }
 
@@ -77,7 +77,7 @@ RadialLaw::Nodes RadialLaw::tail_nodes(double s) const {
   // Panels double in length away from the top, where the tails pick out the largest radii, and away from
   // zero, where the law of the score shrinks to a point.
   std::vector<double> cuts = {high};
-  const double farthest = tail_reach(std::sqrt(high) * s);
+  const double farthest = measures::tail_reach(std::sqrt(high) * s);
   for (double depth = kFoldsPerPanel * high / (farthest * farthest / 2); depth < (high - low) / 2;
        depth *= 2) {
     cuts.push_back(high - depth);
@@ -112,7 +112,7 @@ double RadialLaw::largest() const {
 }
 
 double RadialLaw::quantile(double probability) const {
-  if (weights_.size() > 0) return values_[pick(cumulative_, probability)];
+  if (weights_.size() > 0) return values_[measures::pick(cumulative_, probability)];
   return values_[0] + (values_[1] - values_[0]) * probability;
 }
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-namespace largo {
+namespace largo::measures {
 namespace {
 
 // The tokens use the stream itself; what is drawn beside them must not overlap.
@@ -57,4 +57,4 @@ std::ptrdiff_t pick(const std::vector<double>& cumulative, double uniform) {
   return at - cumulative.begin();
 }
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -10,7 +10,7 @@
 #include "largo/random/streams.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 inline constexpr std::ptrdiff_t kSampleBlock = 1024;  // tokens; bounds the scratch memory
 
@@ -31,7 +31,7 @@ void for_each_block(std::uint64_t first_token, std::ptrdiff_t rows, std::ptrdiff
   }
 }
 
-/// row = offset + Σ_k x_k rows_of_map(k), summed in order of k.
+/// row = offset + Σ_k x_k x_k map.row(k), summed in order of k.
 template <typename Row>
 void linear_image(std::span<const double> x, const RowMatrix& map, const Vector& offset, Row&& row) {
   row = offset.transpose();
@@ -53,19 +53,4 @@ std::vector<double> side_uniforms(const Stream& stream, std::uint64_t first_toke
 std::ptrdiff_t pick(const std::vector<double>& cumulative, double uniform);
 std::vector<double> cumulative_sum(const Vector& probabilities);
 
-// Vectors and matrices of independent parts.
-
-inline Vector stack(const ConstVectorRef& top, const ConstVectorRef& bottom) {
-  Vector both(top.size() + bottom.size());
-  both << top, bottom;
-  return both;
-}
-
-inline Matrix block_diagonal(const ConstMatrixRef& first, const ConstMatrixRef& second) {
-  Matrix both = Matrix::Zero(first.rows() + second.rows(), first.cols() + second.cols());
-  both.topLeftCorner(first.rows(), first.cols()) = first;
-  both.bottomRightCorner(second.rows(), second.cols()) = second;
-  return both;
-}
-
-}  // namespace largo
+}  // namespace largo::measures

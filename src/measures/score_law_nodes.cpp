@@ -8,7 +8,7 @@
 #include "numerics/log_sum_exp.hpp"
 #include "numerics/sphere_functions.hpp"
 
-namespace largo {
+namespace largo::measures {
 namespace {
 
 using std::numbers::pi;
@@ -62,8 +62,8 @@ ScoreNodes bounded_nodes(const ScoreComponent& law, double centre, int coarsenin
   const double step = coarsening / (7 * law.scale + 4 * std::sqrt(n - 1 + std::abs(law.rate)) + 8);
   // With v = tanh q the law and its tilts sit below the larger of their means, and decay beyond it like
   // e^{-(n-1)|q|} or like a Gaussian of variance 1/(n-1).
-  const double middle = std::max(sphere_tilt(n, std::abs(law.rate)).derivative,
-                                 sphere_tilt(n, std::abs(2 * law.scale + law.rate)).derivative);
+  const double middle = std::max(numerics::sphere_tilt(n, std::abs(law.rate)).derivative,
+                                 numerics::sphere_tilt(n, std::abs(2 * law.scale + law.rate)).derivative);
   const double reach = std::atanh(std::min(middle, 1 - 1e-9)) + 50 / (n - 1) + 10 / std::sqrt(n - 1);
   const auto last = static_cast<int>(std::ceil(std::asinh(2 / pi * reach) / step));
   ScoreNodes nodes;
@@ -75,7 +75,7 @@ ScoreNodes bounded_nodes(const ScoreComponent& law, double centre, int coarsenin
     nodes.log_weight.push_back(log_cosh(x) - (n - 1) * log_cosh(q) + law.rate * nodes.v.back());
     nodes.one_minus_v_squared.push_back(std::exp(-2 * log_cosh(q)));
   }
-  const double total = log_sum_exp(nodes.log_weight);
+  const double total = numerics::log_sum_exp(nodes.log_weight);
   const auto tilted = [&](std::size_t i) { return nodes.log_weight[i] + 2 * law.scale * nodes.v[i]; };
   double tilted_top = -std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < nodes.v.size(); ++i) {
@@ -114,4 +114,4 @@ ScoreNodes score_nodes(const ScoreComponent& component, double reference, double
   return {{centre}, {0}, {0}, {1}};
 }
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -6,7 +6,7 @@
 
 #include "largo/measures/score_law.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 struct ScoreNodes {
   std::vector<double> score;       // u less the reference, ascending
@@ -40,4 +40,4 @@ inline constexpr double kNegligibleLog = -45;
 /// Where a Gaussian tilted by e^{2sg} becomes negligible.
 double tail_reach(double s);
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -1,9 +1,11 @@
 // The parts from which laws build their score laws.
 #pragma once
 
+#include <cstddef>
+
 #include "largo/measures/score_law.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 /// The score law of a direction along which the score is constant: one atom, with the law's own mean and
 /// covariance.
@@ -20,7 +22,10 @@ struct RoundBase {
 void add_round_component(ScoreLaw& law, double weight, const RoundBase& base, double centre, double s,
                          const Vector& mean, const Vector& slope);
 
-/// Passes the law on, or throws InputError when a number in it is not finite.
-ScoreLaw finite(ScoreLaw law);
+/// The most components of a score law: beyond, prompts have to be sampled.
+inline constexpr std::size_t kMostScoreComponents = std::size_t{1} << 16;
 
-}  // namespace largo
+/// Passes the law on, or throws InputError when a number in it is not finite.
+ScoreLaw finite_law(ScoreLaw law);
+
+}  // namespace largo::measures

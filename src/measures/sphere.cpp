@@ -27,13 +27,13 @@ RoundMeasure::RoundMeasure(std::ptrdiff_t dimension, double order, double radius
 
 double RoundMeasure::log_partition(const ConstVectorRef& direction) const {
   check_direction(direction);
-  return sphere_tilt(order_, radius_ * length_of(direction)).value;
+  return numerics::sphere_tilt(order_, radius_ * length_of(direction)).value;
 }
 
 Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
   const double norm = length_of(direction);
-  const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
+  const numerics::SphereTilt radial = numerics::sphere_tilt(order_, radius_ * norm);
   Tilt result;
   result.log_partition = radial.value;
   const double across = radius_ * radius_ * radial.derivative_over_x;
@@ -59,7 +59,7 @@ Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions
   Matrix products(vectors.rows(), vectors.cols());
   for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
     const double norm = length_of(directions.col(q));
-    const SphereTilt radial = sphere_tilt(order_, radius_ * norm);
+    const numerics::SphereTilt radial = numerics::sphere_tilt(order_, radius_ * norm);
     const double across = radius_ * radius_ * radial.derivative_over_x;
     const double along = radius_ * radius_ * radial.second_derivative;
     products.col(q) = across * vectors.col(q);
@@ -81,12 +81,12 @@ ScoreLaw RoundMeasure::score_law(const ConstVectorRef& direction) const {
   const Matrix identity = Matrix::Identity(dimension(), dimension());
   const Vector zero = Vector::Zero(dimension());
   const double norm = length_of(direction);
-  if (!(norm > 0)) return constant_score(0, zero, radius_ * radius_ / order_ * identity);
+  if (!(norm > 0)) return measures::constant_score(0, zero, radius_ * radius_ / order_ * identity);
   const Vector unit = direction / norm;
   ScoreLaw law;
   law.covariances.emplace_back(identity - unit * unit.transpose());
-  add_round_component(law, 1, RoundBase{order_, radius_}, 0, norm, zero, unit);
-  return largo::finite(std::move(law));
+  measures::add_round_component(law, 1, measures::RoundBase{order_, radius_}, 0, norm, zero, unit);
+  return measures::finite_law(std::move(law));
 }
 
 SphereMeasure::SphereMeasure(std::ptrdiff_t dimension, double radius)
@@ -97,7 +97,7 @@ SphereMeasure::SphereMeasure(std::ptrdiff_t dimension, double radius)
 void SphereMeasure::sample(const Stream& stream, std::uint64_t first_token,
                            Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
-  sample_sphere(stream, first_token, radius(), tokens);
+  measures::sample_sphere(stream, first_token, radius(), tokens);
 }
 
 BallMeasure::BallMeasure(std::ptrdiff_t dimension, double radius)
@@ -108,8 +108,8 @@ BallMeasure::BallMeasure(std::ptrdiff_t dimension, double radius)
 void BallMeasure::sample(const Stream& stream, std::uint64_t first_token,
                          Eigen::Ref<RowMatrix> tokens) const {
   check_size("sample", "each token", tokens.cols(), dimension());
-  sample_sphere(stream, first_token, radius(), tokens);
-  const std::vector<double> uniforms = side_uniforms(stream, first_token, tokens.rows());
+  measures::sample_sphere(stream, first_token, radius(), tokens);
+  const std::vector<double> uniforms = measures::side_uniforms(stream, first_token, tokens.rows());
   for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
     tokens.row(i) *= std::pow(uniforms[static_cast<std::size_t>(i)], 1 / static_cast<double>(dimension()));
   }

@@ -112,7 +112,7 @@ double Measure::sub_gaussian_constant() const {
       search.look((Vector::Unit(d, i) - Vector::Unit(d, j)) / std::sqrt(2.0));
     }
   }
-  const SymmetricEigenvalues principal = symmetric_eigenvalues(covariance());
+  const numerics::SymmetricEigenvalues principal = numerics::symmetric_eigenvalues(covariance());
   for (std::ptrdiff_t i = 0; i < d; ++i) search.look(principal.vectors.col(i));
   for (std::uint64_t i = 0; i < kRandom; ++i) {
     Vector along(d);

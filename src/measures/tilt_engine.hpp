@@ -10,7 +10,7 @@
 #include "largo/runtime/execution.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 /// A prompt that a device keeps, as far as it has room, from its first pass on and for as long as this lives.
 /// May be used by several threads, one after the other.
@@ -44,4 +44,4 @@ class TiltEngine : public Engine {
   virtual std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const = 0;
 };
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -17,6 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace measures;
+
 // Rows of a block copied to scratch start an odd number of cache lines apart: at a power of two they would
 // all fall into a few sets of the first-level cache and evict each other.
 template <typename T>
@@ -33,7 +35,7 @@ struct Scratch {
         centred(tokens.size()),
         weights(static_cast<std::size_t>(kBlock * width)),
         products(weights.size()) {}
-  AlignedVector<T> tokens, centred, weights, products;
+  runtime::AlignedVector<T> tokens, centred, weights, products;
 };
 
 template <typename T, int kWidth>
@@ -209,7 +211,7 @@ void SegmentDouble(const TiltProblem<double>& problem, std::int64_t begin, std::
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::measures {
 namespace {
 HWY_EXPORT(SegmentFloat);
 HWY_EXPORT(SegmentDouble);
@@ -233,5 +235,5 @@ void accumulate_segment(const TiltProblem<double>& problem, std::int64_t begin, 
   HWY_DYNAMIC_DISPATCH(SegmentDouble)(problem, begin, end, sums);
 }
 
-}  // namespace largo
+}  // namespace largo::measures
 #endif  // HWY_ONCE

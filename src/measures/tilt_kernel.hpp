@@ -23,7 +23,7 @@
 #include "measures/weighted_sums.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 /// Which sums beside the partition Σ w.
 enum class TiltTask : std::uint8_t {
@@ -61,9 +61,9 @@ struct TiltProblem {
   TiltTask task = TiltTask::partition;
   std::int64_t groups = 0;
   std::int64_t width = 0;
-  AlignedVector<T> directions;  ///< a / kScoreUnit, as [group][coordinate][lane]
-  AlignedVector<T> vectors;     ///< h, the same layout; for covariance_product
-  std::vector<T> centre;        ///< near the tokens; for covariance and covariance_product
+  runtime::AlignedVector<T> directions;  ///< a / kScoreUnit, as [group][coordinate][lane]
+  runtime::AlignedVector<T> vectors;     ///< h, the same layout; for covariance_product
+  std::vector<T> centre;                 ///< near the tokens; for covariance and covariance_product
 
   std::int64_t dimension() const { return tokens.columns; }
   std::int64_t rows() const;  ///< sums per direction
@@ -97,4 +97,4 @@ double weight_of(double score, double reference);
 template <typename T>
 WeightedSums accumulate_prompt(const TiltProblem<T>& problem, const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -143,8 +143,8 @@ struct BlockTotals {
 template <typename T, int kWidth>
 HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count,
                         std::int64_t dimension, const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,
-                        const WeightedSums& references, std::int64_t first_direction, T* HWY_RESTRICT w,
-                        BlockTotals<kWidth>& totals) {
+                        const measures::WeightedSums& references, std::int64_t first_direction,
+                        T* HWY_RESTRICT w, BlockTotals<kWidth>& totals) {
   using L = Lanes<T, kWidth>;
   const typename L::D d;
   HWY_ALIGN T reference[kWidth];

@@ -9,7 +9,7 @@
 #include "numerics/log_sum_exp.hpp"
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::measures {
 namespace {
 
 // Finite, so that a score of -∞ (a token of weight zero) minus it is -∞ and not NaN.
@@ -43,14 +43,14 @@ void WeightedSums::raise(std::int64_t direction, double score) {
   const auto q = static_cast<std::size_t>(direction);
   maximum_[q] = std::max(maximum_[q], score);
   if (score <= reference_[q]) return;
-  const double raised = score_reference(score);
+  const double raised = numerics::score_reference(score);
   if (reference_[q] != kNoScoreYet) rescale(direction, scale_between(reference_[q], raised));
   reference_[q] = raised;
 }
 
 double WeightedSums::scale_between(double from, double to) const {
   double factor = unit_ * (from - to);
-  simd::exp(std::span<const double>(&factor, 1), std::span<double>(&factor, 1));
+  numerics::exp(std::span<const double>(&factor, 1), std::span<double>(&factor, 1));
   return factor;
 }
 
@@ -69,7 +69,8 @@ void WeightedSums::add_row(std::int64_t row, std::int64_t group, const double* t
   for (std::int64_t lane = 0; lane < width_; ++lane) {
     const std::size_t index = at(row, group * width_ + lane);
     const double sum = sums_[index] + terms[lane];
-    if (!errors_.empty()) errors_[index] += two_sum_error(sums_[index], terms[lane], sum) + errors[lane];
+    if (!errors_.empty())
+      errors_[index] += numerics::two_sum_error(sums_[index], terms[lane], sum) + errors[lane];
     sums_[index] = sum;
   }
 }
@@ -93,7 +94,8 @@ void WeightedSums::merge(const WeightedSums& next) {
         const double other = next.sums_[index] * factor[lane];
         const double sum = sums_[index] + other;
         if (!errors_.empty()) {
-          errors_[index] += two_sum_error(sums_[index], other, sum) + next.errors_[index] * factor[lane] +
+          errors_[index] += numerics::two_sum_error(sums_[index], other, sum) +
+                            next.errors_[index] * factor[lane] +
                             std::fma(next.sums_[index], factor[lane], -other);
         }
         sums_[index] = sum;
@@ -102,4 +104,4 @@ void WeightedSums::merge(const WeightedSums& next) {
   }
 }
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -12,7 +12,7 @@
 
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::measures {
 
 class WeightedSums {
  public:
@@ -59,8 +59,8 @@ class WeightedSums {
   double unit_;
   std::vector<double> reference_;
   std::vector<double> maximum_;
-  AlignedVector<double> sums_;
-  AlignedVector<double> errors_;
+  runtime::AlignedVector<double> sums_;
+  runtime::AlignedVector<double> errors_;
 };
 
-}  // namespace largo
+}  // namespace largo::measures

@@ -7,7 +7,7 @@
 #include <string>
 #include <thread>
 
-namespace largo {
+namespace largo::mpi {
 namespace {
 
 // All processes go on, or all throw: one that gave up alone would leave the others waiting.
@@ -113,4 +113,4 @@ std::vector<double> MpiRanks::gather(std::span<const double> part) const {
   return all;
 }
 
-}  // namespace largo
+}  // namespace largo::mpi

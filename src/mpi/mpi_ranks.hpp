@@ -11,7 +11,7 @@
 
 #include "largo/runtime/ranks.hpp"
 
-namespace largo {
+namespace largo::mpi {
 
 /// Throws std::runtime_error "function: what MPI says" unless `code` is success.
 void check_mpi(int code, const char* function);
@@ -54,4 +54,4 @@ class MpiRanks final : public Ranks {
   bool any_thread_ = false;
 };
 
-}  // namespace largo
+}  // namespace largo::mpi

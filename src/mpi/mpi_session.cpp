@@ -25,16 +25,16 @@ bool start_mpi() {
   if (ended != 0) throw std::runtime_error("MpiSession: MPI was ended, and starts only once in a process");
   if (started != 0) return false;
   int level = MPI_THREAD_SINGLE;
-  check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+  mpi::check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
   return true;
 }
 
 // Returns once all processes have called it; when hurried, at the latest after kPatience, and then false.
-bool wait_for_all(const Communicator& comm, bool hurried) noexcept {
+bool wait_for_all(const mpi::Communicator& comm, bool hurried) noexcept {
   try {
     MPI_Request request = MPI_REQUEST_NULL;
-    check_mpi(MPI_Ibarrier(comm.get(), &request), "MPI_Ibarrier");
-    return wait(request, "MPI_Ibarrier", hurried ? kPatience : std::chrono::nanoseconds::max());
+    mpi::check_mpi(MPI_Ibarrier(comm.get(), &request), "MPI_Ibarrier");
+    return mpi::wait(request, "MPI_Ibarrier", hurried ? kPatience : std::chrono::nanoseconds::max());
   } catch (const std::exception&) {
     return false;
   }
@@ -52,8 +52,8 @@ const char* first_set(std::initializer_list<const char*> names) {
 struct MpiSession::State {
   bool started_here = start_mpi();
   int exceptions = std::uncaught_exceptions();
-  MpiRanks ranks{MPI_COMM_WORLD};
-  Communicator farewell{MPI_COMM_WORLD};  // of its own, since others may be in the middle of a gather
+  mpi::MpiRanks ranks{MPI_COMM_WORLD};
+  mpi::Communicator farewell{MPI_COMM_WORLD};  // of its own, since others may be in the middle of a gather
 };
 
 MpiSession::MpiSession() : state_(std::make_unique<State>()) {}

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-namespace largo {
+namespace largo::numerics {
 
 /// The rounding error of sum = a + b: a + b = sum + two_sum_error(a, b, sum), exactly, barring overflow.
 inline double two_sum_error(double a, double b, double sum) {
@@ -37,4 +37,4 @@ struct DoubleDouble {
   }
 };
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -8,7 +8,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::numerics {
 namespace {
 
 // A matrix computed from data in single precision may have negative eigenvalues so far below zero.
@@ -88,4 +88,4 @@ Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B) {
   return x;
 }
 
-}  // namespace largo
+}  // namespace largo::numerics

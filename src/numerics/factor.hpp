@@ -5,7 +5,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::numerics {
 
 struct CovarianceRoot {
   Matrix root;         ///< d x rank, root * rootᵀ = covariance
@@ -42,4 +42,4 @@ double operator_norm(const ConstMatrixRef& matrix);
 /// For each column b of B the x of least |Ax - b|, and of those the shortest.
 Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B);
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -1,11 +1,11 @@
-// Constants of the elementary functions. The CPU evaluates them on vectors (simd_exp_log-inl.hpp and others),
+// Constants of the elementary functions. The CPU evaluates them on vectors (simd_math-inl.hpp),
 // a GPU on numbers (cuda/portable.cuh, cuda/draws.cuh): the same coefficients in the same order, for the same
 // bits.
 #pragma once
 
 #include <cstdint>
 
-namespace largo {
+namespace largo::numerics {
 
 template <class T>
 struct ExpConstants;
@@ -55,8 +55,8 @@ struct LogConstants {
   static constexpr std::uint64_t kTwo52Bits = 0x4330000000000000;
   // R(z)/z on z <= 0.0295, relative error of the logarithm 2^-59.4
   static constexpr double kPolynomial[] = {0x1.5555555555594p-1, 0x1.999999997f72dp-2, 0x1.249249423c734p-2,
-                                  0x1.c71c51d50fa2ap-3, 0x1.7466486178ecdp-3, 0x1.39a0ddfa994c2p-3,
-                                  0x1.2f0d5e2c92795p-3};
+                                           0x1.c71c51d50fa2ap-3, 0x1.7466486178ecdp-3, 0x1.39a0ddfa994c2p-3,
+                                           0x1.2f0d5e2c92795p-3};
 };
 
 /// Radius and direction of normals in float32 (random/float_normals-inl.hpp).
@@ -71,4 +71,4 @@ struct PolarConstants {
   static constexpr std::int32_t kRootHalf = 0x3f3504f3;
 };
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -50,7 +50,7 @@ void ExpDifferences(const double* scores, std::size_t count, double reference, d
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::numerics {
 
 HWY_EXPORT(ExpDifferences);
 
@@ -72,7 +72,7 @@ double exp_difference(double score, double reference) {
 
 // Our own logarithm, so that the bits do not depend on the C library.
 double log_of(double x) {
-  simd::log({&x, 1}, {&x, 1});
+  numerics::log({&x, 1}, {&x, 1});
   return x;
 }
 
@@ -188,5 +188,5 @@ Vector softmax(std::span<const double> scores) {
   return weights / sum.value();
 }
 
-}  // namespace largo
+}  // namespace largo::numerics
 #endif  // HWY_ONCE

@@ -19,7 +19,7 @@
 #include "largo/runtime/matrix.hpp"
 #include "numerics/double_double.hpp"
 
-namespace largo {
+namespace largo::numerics {
 
 /// The reference point of a softmax is its largest score rounded up to a multiple of this: rescaling becomes
 /// rare, and exp(score - reference) stays within exp(-32) of the largest weight, far from underflow.
@@ -65,4 +65,4 @@ double log_sum_exp(std::span<const double> scores);
 /// Scores of -inf get weight 0. InputError when no score is finite, or one is NaN or +inf.
 Vector softmax(std::span<const double> scores);
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -8,17 +8,17 @@
 
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::numerics {
 
 inline double portable_exp(double x) {
   double y = 0;
-  simd::exp(std::span<const double>(&x, 1), std::span<double>(&y, 1));
+  numerics::exp(std::span<const double>(&x, 1), std::span<double>(&y, 1));
   return y;
 }
 
 inline double portable_log(double x) {
   double y = 0;
-  simd::log(std::span<const double>(&x, 1), std::span<double>(&y, 1));
+  numerics::log(std::span<const double>(&x, 1), std::span<double>(&y, 1));
   return y;
 }
 
@@ -28,4 +28,4 @@ inline double power_of_two(std::int64_t exponent) {
   return std::ldexp(1.0, static_cast<int>(std::max(exponent, kLowest)));
 }
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -10,7 +10,7 @@
 //
 // The polynomials are weighted least-squares fits on Chebyshev nodes in 60 digits, each coefficient rounded
 // to working precision before the next is fitted; the errors quoted are of the rounded polynomial.
-// Measured errors of the whole functions are in largo/numerics/simd_math.hpp, asserted by the tests.
+// Measured errors of the whole functions are in numerics/simd_math.hpp, asserted by the tests.
 #if defined(LARGO_NUMERICS_SIMD_MATH_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LARGO_NUMERICS_SIMD_MATH_INL_HPP_
 #undef LARGO_NUMERICS_SIMD_MATH_INL_HPP_
@@ -53,7 +53,7 @@ HWY_INLINE V Polynomial(D d, V x, const hn::TFromD<D> (&c)[kCount]) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V ExpSum(D d, V x, V tail) {
   using T = hn::TFromD<D>;
-  using C = ExpConstants<T>;
+  using C = numerics::ExpConstants<T>;
   const hn::RebindToUnsigned<D> du;
   const V one = hn::Set(d, T{1});
   const V round = hn::Set(d, C::kRound);
@@ -98,14 +98,14 @@ HWY_INLINE V Exp(D d, V x) {
 template <class Rounding, class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp2(D d, V x) {
   const hn::RebindToUnsigned<D> du;
-  const V round = hn::Set(d, ExpConstants<float>::kRound);
+  const V round = hn::Set(d, numerics::ExpConstants<float>::kRound);
   const V n_bits = hn::Add(x, round);
   const V r = hn::Sub(x, hn::Sub(n_bits, round));
   const V mantissa =
-      Rounding::MulAdd(r, Polynomial<Rounding>(d, r, Exp2Constants::kPolynomial), hn::Set(d, 1.0F));
-  const auto exponent = hn::ShiftLeft<ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n_bits));
+      Rounding::MulAdd(r, Polynomial<Rounding>(d, r, numerics::Exp2Constants::kPolynomial), hn::Set(d, 1.0F));
+  const auto exponent = hn::ShiftLeft<numerics::ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n_bits));
   const V y = hn::BitCast(d, hn::Add(hn::BitCast(du, mantissa), exponent));
-  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, Exp2Constants::kZeroBelow)), y);
+  return hn::IfThenZeroElse(hn::Lt(x, hn::Set(d, numerics::Exp2Constants::kZeroBelow)), y);
 }
 
 /// log(x) + exponent_shift log 2 for positive, normal, finite x.
@@ -114,7 +114,7 @@ HWY_INLINE V Exp2(D d, V x) {
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V LogOfNormal(D d, V x, V exponent_shift) {
   const hn::RebindToUnsigned<D> du;
-  using C = LogConstants;
+  using C = numerics::LogConstants;
   const auto offset = hn::Sub(hn::BitCast(du, x), hn::Set(du, C::kRootHalfBits - (C::kBias << 52)));
   const V m =
       hn::BitCast(d, hn::Add(hn::And(offset, hn::Set(du, C::kMantissaMask)), hn::Set(du, C::kRootHalfBits)));
@@ -128,11 +128,11 @@ HWY_INLINE V LogOfNormal(D d, V x, V exponent_shift) {
   const V half_square = hn::Mul(hn::Mul(hn::Set(d, 0.5), f), f);
   const V head = hn::Sub(f, half_square);
   const V head_low = hn::Sub(hn::Sub(f, head), half_square);
-  const V k_high = hn::Mul(k, hn::Set(d, ExpConstants<double>::kLn2High));  // exact
+  const V k_high = hn::Mul(k, hn::Set(d, numerics::ExpConstants<double>::kLn2High));  // exact
   const V sum = hn::Add(k_high, head);
   const V sum_low = hn::Add(hn::Sub(k_high, sum), head);
   const V small = hn::Add(hn::Add(head_low, hn::Mul(s, hn::Add(half_square, R))),
-                          hn::Mul(k, hn::Set(d, ExpConstants<double>::kLn2Low)));
+                          hn::Mul(k, hn::Set(d, numerics::ExpConstants<double>::kLn2Low)));
   return hn::Add(sum, hn::Add(sum_low, small));
 }
 
@@ -194,7 +194,7 @@ HWY_INLINE void SinCosReduced(D d, V r, V r_low, V& sin, V& cos) {
 /// SinCos for |x| <= 2^20: r = x - n pi/2 with pi/2 in three parts of 33, 33 and 53 bits.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void SinCosModerate(D d, V x, V& sin, V& cos) {
-  const V round = hn::Set(d, ExpConstants<double>::kRound);
+  const V round = hn::Set(d, numerics::ExpConstants<double>::kRound);
   const V n_bits = hn::Add(hn::Mul(x, hn::Set(d, 0x1.45f306dc9c883p-1)), round);
   const V n = hn::Sub(n_bits, round);
   const V r1 = hn::Sub(x, hn::Mul(n, hn::Set(d, 0x1.921fb54400000p+0)));  // exact
@@ -251,7 +251,7 @@ HWY_INLINE void SinCosPi(D d, V x, V& sin, V& cos) {
     for (std::size_t i = 0; i < hn::Lanes(d); ++i) lane[i] = std::fmod(lane[i], 2.0);  // exact
     x = hn::Load(d, lane);
   }
-  const V round = hn::Set(d, ExpConstants<double>::kRound);
+  const V round = hn::Set(d, numerics::ExpConstants<double>::kRound);
   const V n_bits = hn::Add(hn::Add(x, x), round);
   const V n = hn::Sub(n_bits, round);
   const V r = hn::Sub(x, hn::Mul(n, hn::Set(d, 0.5)));

@@ -85,7 +85,7 @@ void SinCosPiDoubles(const double* x, std::size_t count, double* sin, double* co
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::numerics {
 
 HWY_EXPORT(ExpDoubles);
 HWY_EXPORT(ExpFloats);
@@ -94,7 +94,6 @@ HWY_EXPORT(NormalInverseDoubles);
 HWY_EXPORT(SinCosDoubles);
 HWY_EXPORT(SinCosPiDoubles);
 
-namespace simd {
 namespace {
 
 std::size_t check_sizes(std::string_view function, std::string_view output, std::size_t x, std::size_t y) {
@@ -142,6 +141,5 @@ void normal_inverse(std::span<const double> p, std::span<double> x) {
   HWY_DYNAMIC_DISPATCH(NormalInverseDoubles)(p.data(), count, x.data());
 }
 
-}  // namespace simd
-}  // namespace largo
+}  // namespace largo::numerics
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 
 #include <span>
 
-namespace largo::simd {
+namespace largo::numerics {
 
 inline constexpr double kExpMaxUlp = 0.75;
 inline constexpr double kFloatExpMaxUlp = 0.85;
@@ -41,4 +41,4 @@ void sincospi(std::span<const double> x, std::span<double> sin, std::span<double
 /// p = 0 gives -inf, p = 1 +inf, anything else outside and NaN give NaN.
 void normal_inverse(std::span<const double> p, std::span<double> x);
 
-}  // namespace largo::simd
+}  // namespace largo::numerics

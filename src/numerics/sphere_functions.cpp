@@ -4,7 +4,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::numerics {
 namespace {
 
 constexpr double kEpsilon = 0x1p-54;
@@ -118,4 +118,4 @@ SphereTilt sphere_tilt(double n, double x) {
   return {value_by_series(n, x), ratio.value, ratio.derivative, ratio.value / x};
 }
 
-}  // namespace largo
+}  // namespace largo::numerics

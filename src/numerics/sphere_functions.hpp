@@ -12,7 +12,7 @@
 // (1974): the bounds that start the fraction. [2] DLMF 10.33, 10.40.
 #pragma once
 
-namespace largo {
+namespace largo::numerics {
 
 struct SphereTilt {
   double value;              ///< Λ_n(x)
@@ -27,4 +27,4 @@ struct SphereTilt {
 /// 1e3, x = 1e5).
 SphereTilt sphere_tilt(double n, double x);
 
-}  // namespace largo
+}  // namespace largo::numerics

@@ -1,12 +1,12 @@
 #include "prompts/chi_squared.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 void ChiSquaredDraws::draw() {
-  token_normals(normal_draws_, 1, normals_, normals_ + kTokensAtOnce);
-  token_words(uniform_draws_, 1, words_, words_ + kTokensAtOnce);
-  normal_draws_.first += kBlockCounters;
-  uniform_draws_.first += kCountersAtOnce;
+  random::token_normals(normal_draws_, 1, normals_, normals_ + random::kTokensAtOnce);
+  random::token_words(uniform_draws_, 1, words_, words_ + random::kTokensAtOnce);
+  normal_draws_.first += random::kBlockCounters;
+  uniform_draws_.first += random::kCountersAtOnce;
   used_ = 0;
 }
 
@@ -17,4 +17,4 @@ Candidate ChiSquaredDraws::operator()() {
   return candidate;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -8,7 +8,7 @@
 #include "prompts/wishart_sums.hpp"
 #include "random/float_draws.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Candidates (a normal and a uniform of 32 bits each) from consecutive groups of two lanes of counters:
 /// normals from normal_draws on, uniforms from uniform_draws on. What comes out is a function of the
@@ -16,27 +16,27 @@ namespace largo {
 /// candidates, of which a variable takes some 1.01.
 class ChiSquaredDraws {
  public:
-  ChiSquaredDraws(const DrawAddress& normal_draws, const DrawAddress& uniform_draws)
+  ChiSquaredDraws(const random::DrawAddress& normal_draws, const random::DrawAddress& uniform_draws)
       : normal_draws_(normal_draws), uniform_draws_(uniform_draws) {}
 
   /// A standard normal variable.
   double normal() { return (*this)().normal; }
 
   /// χ² with n degrees of freedom, 0 <= n <= 2^53 (wishart_sums.hpp).
-  double chi_squared(std::int64_t degrees) { return largo::chi_squared(degrees, *this); }
+  double chi_squared(std::int64_t degrees) { return prompts::chi_squared(degrees, *this); }
 
   /// The next candidate.
   Candidate operator()();
-  static double logarithm(double x) { return portable_log(x); }
+  static double logarithm(double x) { return numerics::portable_log(x); }
 
  private:
   void draw();
 
-  static constexpr std::size_t kDrawn = 2 * kTokensAtOnce;
-  DrawAddress normal_draws_, uniform_draws_;
+  static constexpr std::size_t kDrawn = 2 * random::kTokensAtOnce;
+  random::DrawAddress normal_draws_, uniform_draws_;
   std::size_t used_ = kDrawn;
   alignas(64) float normals_[kDrawn];
   alignas(64) std::uint32_t words_[kDrawn];
 };
 
-}  // namespace largo
+}  // namespace largo::prompts

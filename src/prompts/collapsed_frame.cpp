@@ -16,6 +16,7 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace prompts;
 using namespace four;
 constexpr std::size_t kPadding = PaddedRows::kPadding;
 constexpr std::size_t kVectors = kPadding / kLanes;
@@ -120,7 +121,7 @@ void Spread(const CollapsedSums& c, const double* HWY_RESTRICT e, const double* 
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(Dot);
 HWY_EXPORT(Collapse);
@@ -145,5 +146,5 @@ double dot(const double* x, const double* y, std::size_t stride) {
   return HWY_DYNAMIC_DISPATCH(Dot)(x, y, stride);
 }
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

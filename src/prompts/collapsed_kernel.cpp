@@ -17,21 +17,23 @@
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
 #define LARGO_COLLAPSED_KERNEL_SUMS
-namespace largo {
+namespace largo::prompts {
 // The sums of all chunks so far, in float64: kTokensAtOnce of each kind.
 struct CollapsedTotals {
-  alignas(64) double lanes[kCollapsedSums * kTokensAtOnce] = {};
+  alignas(64) double lanes[kCollapsedSums * random::kTokensAtOnce] = {};
   // What a sum so far and one of the next chunk are multiplied by (those of w² by the square).
   double old_scale = 1, new_scale = 1;
 };
-}  // namespace largo
+}  // namespace largo::prompts
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using DF = hn::CappedTag<float, kTokensAtOnce>;
+using namespace prompts;
+
+using DF = hn::CappedTag<float, random::kTokensAtOnce>;
 using V = hn::Vec<DF>;
 using D64 = hn::CappedTag<double, 4>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
@@ -46,7 +48,7 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
                                  0x1.5d9662p-10F};
   const DF d;
   const hn::RebindToUnsigned<DF> du;
-  const V round = hn::Set(d, ExpConstants<float>::kRound);
+  const V round = hn::Set(d, numerics::ExpConstants<float>::kRound);
   V n[kCount], r[kCount], rr[kCount], even[kCount], odd[kCount];
   for (std::size_t i = 0; i < kCount; ++i) n[i] = FusedExact::MulAdd(rate, x[i], round);
   for (std::size_t i = 0; i < kCount; ++i) r[i] = FusedExact::MulAdd(rate, x[i], hn::Sub(round, n[i]));
@@ -61,7 +63,7 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
   }
   for (std::size_t i = 0; i < kCount; ++i) {
     const V mantissa = FusedExact::MulAdd(r[i], even[i], odd[i]);
-    const auto exponent = hn::ShiftLeft<ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n[i]));
+    const auto exponent = hn::ShiftLeft<numerics::ExpConstants<float>::kMantissaBits>(hn::BitCast(du, n[i]));
     const V y = hn::BitCast(d, hn::Add(hn::BitCast(du, mantissa), exponent));
     x[i] = kUnderflow ? hn::IfThenElseZero(hn::Gt(n[i], hn::Sub(round, hn::Set(d, 126.0F))), y) : y;
   }
@@ -72,11 +74,11 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
 template <bool kFixed>
 HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
                                  const CollapsedToken& token, CollapsedTotals& totals) {
-  alignas(64) float sums[kCollapsedSums * kTokensAtOnce];
+  alignas(64) float sums[kCollapsedSums * random::kTokensAtOnce];
   const DF d;
   const V rate = hn::Set(d, token.rate), shift = hn::Set(d, token.shift);
   const V alpha = hn::Set(d, token.alpha), beta = hn::Set(d, token.beta);
-  for (std::size_t lane = 0; lane < kTokensAtOnce; lane += kFloats) {
+  for (std::size_t lane = 0; lane < random::kTokensAtOnce; lane += kFloats) {
     V sum[kCollapsedSums];
     for (V& s : sum) s = hn::Zero(d);
     const auto below_top = [&](std::size_t i) HWY_ATTR {
@@ -98,26 +100,29 @@ HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_R
       sum[kW2VV] = FusedExact::MulAdd(wv, wv, sum[kW2VV]);
     };
     std::size_t i = lane;
-    for (; i + (kGroups - 1) * kTokensAtOnce + kFloats <= count; i += kGroups * kTokensAtOnce) {
+    for (; i + (kGroups - 1) * random::kTokensAtOnce + kFloats <= count;
+         i += kGroups * random::kTokensAtOnce) {
       V w[kGroups];
-      for (std::size_t k = 0; k < kGroups; ++k) w[k] = below_top(i + k * kTokensAtOnce);
+      for (std::size_t k = 0; k < kGroups; ++k) w[k] = below_top(i + k * random::kTokensAtOnce);
       Weights<!kFixed>(rate, w);
-      for (std::size_t k = 0; k < kGroups; ++k) add(i + k * kTokensAtOnce, w[k]);
+      for (std::size_t k = 0; k < kGroups; ++k) add(i + k * random::kTokensAtOnce, w[k]);
     }
-    for (; i < count; i += kTokensAtOnce) {
+    for (; i < count; i += random::kTokensAtOnce) {
       const auto inside = hn::Lt(hn::Iota(d, 0.0F), hn::Set(d, static_cast<float>(count - i)));
       V w[1] = {below_top(i)};
       Weights<!kFixed>(rate, w);
       add(i, hn::IfThenElseZero(inside, w[0]));
     }
-    for (std::size_t k = 0; k < kCollapsedSums; ++k) hn::Store(sum[k], d, sums + k * kTokensAtOnce + lane);
+    for (std::size_t k = 0; k < kCollapsedSums; ++k)
+      hn::Store(sum[k], d, sums + k * random::kTokensAtOnce + lane);
   }
   const D64 d64;
   const hn::Rebind<float, D64> half;
   for (std::size_t k = 0; k < kCollapsedSums; ++k) {
     const auto old_scale = hn::Set(d64, k < kW2 ? totals.old_scale : totals.old_scale * totals.old_scale);
     const auto new_scale = hn::Set(d64, k < kW2 ? totals.new_scale : totals.new_scale * totals.new_scale);
-    for (std::size_t i = k * kTokensAtOnce; i < (k + 1) * kTokensAtOnce; i += hn::MaxLanes(d64)) {
+    for (std::size_t i = k * random::kTokensAtOnce; i < (k + 1) * random::kTokensAtOnce;
+         i += hn::MaxLanes(d64)) {
       const auto chunk = hn::PromoteTo(d64, hn::Load(half, sums + i));
       const auto before = hn::Load(d64, totals.lanes + i);
       hn::Store(
@@ -144,7 +149,7 @@ void AccumulateFixed(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, s
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(LargestDraw);
 HWY_EXPORT(Accumulate);
@@ -159,14 +164,14 @@ static_assert(2 * kFixedRate * kLargestDraw + 9 + 2 * 5 < 127,
 static_assert(2 * kFixedRate * kLargestDraw < 126 - 23, "nor does a squared weight lose digits below");
 
 double sum_of(const CollapsedTotals& totals, std::size_t k) {
-  const double* s = totals.lanes + k * kTokensAtOnce;
+  const double* s = totals.lanes + k * random::kTokensAtOnce;
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
 }  // namespace
 
-CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta,
-                             const Execution& execution) {
+CollapsedSums collapsed_sums(const random::DrawAddress& address, std::int64_t L, double s, double alpha,
+                             double beta, const Execution& execution) {
   ensure_simd_level();
   if (!(s <= kLargestSpread)) {
     fail("sampling", "spread of the scores", s, "at most 1e11: scale down U, the query or the tokens");
@@ -177,11 +182,11 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   CollapsedToken token = setting.token;
   float top = 0;  // of all chunks so far: weights are relative to it
   for (std::int64_t first = 0; first < L; first += kDrawn) {
-    if (first % kUntilStop == 0) check_stop(execution);
+    if (first % kUntilStop == 0) runtime::check_stop(execution);
     const auto drawn = static_cast<std::size_t>(std::min<std::int64_t>(kDrawn, L - first));
-    DrawAddress at = address;
-    at.first += static_cast<std::uint64_t>(first) / kTokensAtOnce * kCountersAtOnce;
-    token_normals(at, (drawn + kTokensAtOnce - 1) / kTokensAtOnce, g, h);
+    random::DrawAddress at = address;
+    at.first += static_cast<std::uint64_t>(first) / random::kTokensAtOnce * random::kCountersAtOnce;
+    random::token_normals(at, (drawn + random::kTokensAtOnce - 1) / random::kTokensAtOnce, g, h);
     for (std::size_t start = 0; start < drawn; start += kCollapsedChunk) {
       const std::size_t count = std::min(kCollapsedChunk, drawn - start);
       if (setting.fixed) {
@@ -191,8 +196,8 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
       token.top = HWY_DYNAMIC_DISPATCH(LargestDraw)(g + start, count);
       if (first == 0 && start == 0) top = token.top;
       const double difference = std::numbers::ln2 * double{token.rate} * (double{token.top} - top);
-      totals.old_scale = difference > 0 ? portable_exp(-difference) : 1;
-      totals.new_scale = difference > 0 ? 1 : portable_exp(difference);
+      totals.old_scale = difference > 0 ? numerics::portable_exp(-difference) : 1;
+      totals.new_scale = difference > 0 ? 1 : numerics::portable_exp(difference);
       HWY_DYNAMIC_DISPATCH(Accumulate)(g + start, h + start, count, token, totals);
       top = std::max(top, token.top);
     }
@@ -203,5 +208,5 @@ CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double 
   return collapsed_sums(setting, L, total);
 }
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

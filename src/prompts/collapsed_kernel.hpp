@@ -2,8 +2,8 @@
 //
 // In whitened coordinates x_i ~ N(0, I) the scores see g_i = <x_i, e> alone, and the values v_i = α g_i + β
 // h_i one more coordinate, h_i = <x_i, f> with f ⊥ e. What else the output and its gradients depend on is
-// Gaussian given these, and is drawn once per prompt (regression_gradient.cpp). So a token costs two normals and
-// one exponential, whatever d is.
+// Gaussian given these, and is drawn once per prompt (regression_gradient.cpp). So a token costs two normals
+// and one exponential, whatever d is.
 #pragma once
 
 #include <cstddef>
@@ -13,13 +13,13 @@
 #include "prompts/collapsed_token.hpp"
 #include "random/float_draws.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// L tokens of the prompt at `address`. Domain: s >= 0, 1 <= L < 2^40. Arithmetic in float32 (each draw and
 /// weight to 2^-21.8), summed in float64 every 512 tokens. The same bits at every SIMD level. Cost: 2.2 ns
 /// a token with AVX2. Throws Stopped within 2^20 tokens of a stop.
-CollapsedSums collapsed_sums(const DrawAddress& address, std::int64_t L, double s, double alpha, double beta,
-                             const Execution& execution);
+CollapsedSums collapsed_sums(const random::DrawAddress& address, std::int64_t L, double s, double alpha,
+                             double beta, const Execution& execution);
 
 // The two directions of a prompt of Gaussian tokens that its scores and values see, and what lies across.
 
@@ -40,4 +40,4 @@ void spread(const CollapsedSums& sums, const double* e, const double* f, std::si
 /// <x, y> of padded rows.
 double dot(const double* x, const double* y, std::size_t stride);
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -8,7 +8,7 @@
 #include "prompts/prompt_layout.hpp"
 #include "runtime/host_device.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Sums over the tokens with weights p_i = e^{s g_i}/Σ_j e^{s g_j}.
 struct CollapsedSums {
@@ -34,9 +34,9 @@ struct CollapsedSetting {
 
 LARGO_HOST_DEVICE CollapsedSetting collapsed_setting(std::int64_t L, double s, double alpha, double beta) {
   // Around the likely mean of g, so that little cancels later.
-  const auto bits = static_cast<double>(bits_of(static_cast<std::uint64_t>(L)));  // ~ ln L / ln 2
-  const double shift = smaller_of(s, root(2 * std::numbers::ln2 * bits));
-  const double larger = larger_of(size_of_number(alpha), size_of_number(beta));
+  const auto bits = static_cast<double>(runtime::bits_of(static_cast<std::uint64_t>(L)));  // ~ ln L / ln 2
+  const double shift = runtime::smaller_of(s, runtime::root(2 * std::numbers::ln2 * bits));
+  const double larger = runtime::larger_of(runtime::size_of_number(alpha), runtime::size_of_number(beta));
   const double size = larger > 0 ? larger : 1;
   const double rate = s * std::numbers::log2e;
   return {{static_cast<float>(rate), 0, static_cast<float>(shift), static_cast<float>(alpha / size),
@@ -70,4 +70,4 @@ LARGO_HOST_DEVICE CollapsedSums collapsed_sums(const CollapsedSetting& setting, 
   return sums;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

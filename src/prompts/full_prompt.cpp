@@ -10,7 +10,7 @@
 #include "prompts/labels.hpp"
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::prompts {
 namespace {
 
 constexpr std::uint64_t kFirstLane = kLabelLane + 1;
@@ -76,7 +76,7 @@ template <typename T>
 void FullPrompt<T>::add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t prompt, std::int64_t first,
                                std::int64_t count, const Execution& execution) {
   for (std::int64_t done = 0; done < count; done += kChunkTokens) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
     leaf.source->draw(seed, prompt, static_cast<std::uint64_t>(first + done), size, chunk_.data());
     leaf.sums.add(chunk_.data(), size);
@@ -98,7 +98,7 @@ void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, Pro
   tilt.mean = Vector::Zero(dimension_);
   for (Leaf& leaf : leaves_) {
     if (!leaf.drawn) continue;
-    leaf.factor = portable_exp(leaf.factor - top);
+    leaf.factor = numerics::portable_exp(leaf.factor - top);
     weight += leaf.factor * leaf.sums.weight();
     squares += leaf.factor * leaf.factor * leaf.sums.squared_weight();
     tilt.mean += leaf.factor * leaf.law->push_forward(leaf.sums.mean());
@@ -106,7 +106,7 @@ void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, Pro
   }
   tilt.mean /= weight;
   tilt.p2 = squares / (weight * weight);
-  tilt.log_partition = top + portable_log(weight / static_cast<double>(L));
+  tilt.log_partition = top + numerics::portable_log(weight / static_cast<double>(L));
   if (V_ != nullptr) combine_covariances(weight, tilt);
 }
 
@@ -135,4 +135,4 @@ void FullPrompt<T>::combine_covariances(double weight, PromptTilt& tilt) const {
 template class FullPrompt<float>;
 template class FullPrompt<double>;
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -12,7 +12,7 @@
 #include "prompts/token_source.hpp"
 #include "prompts/token_sums.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// The tilt of the empirical measure of a prompt, and how far its weights have spread.
 struct PromptTilt {
@@ -61,7 +61,7 @@ class FullPrompt {
   const Matrix* V_;
   std::vector<Leaf> leaves_;
   std::vector<double> cumulative_;
-  AlignedVector<T> chunk_;
+  runtime::AlignedVector<T> chunk_;
 };
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -8,7 +8,7 @@
 
 #include "prompts/prompt_layout.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Sums of the probabilities of the components up to each.
 std::vector<double> cumulative_probabilities(std::span<const double> probabilities);
@@ -36,4 +36,4 @@ void share_out_labels(const std::vector<double>& cumulative, std::uint64_t seed,
   }
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

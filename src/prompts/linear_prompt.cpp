@@ -4,17 +4,17 @@
 
 #include "prompts/chi_squared.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
-CollapsedSums linear_sums(const DrawAddress& address, std::int64_t L, double alpha, double beta) {
-  DrawAddress uniforms = address;
+CollapsedSums linear_sums(const random::DrawAddress& address, std::int64_t L, double alpha, double beta) {
+  random::DrawAddress uniforms = address;
   uniforms.first += kUniforms;
   ChiSquaredDraws draws(address, uniforms);
   return linear_sums(L, alpha, beta, draws);
 }
 
-double draw_linear_prompt(const DrawAddress& address, std::int64_t L, const LinearDirections& directions,
-                          double* mean, double* gradient) {
+double draw_linear_prompt(const random::DrawAddress& address, std::int64_t L,
+                          const LinearDirections& directions, double* mean, double* gradient) {
   const auto& [a, b, e, f, stride] = directions;
   const CollapsedFrame frame = collapse(a, b, stride, e, f);
   const CollapsedSums sums = linear_sums(address, L, frame.alpha, frame.beta);
@@ -38,4 +38,4 @@ double attend_second_moment(const Matrix& S, const double* a, const double* b, d
   return output;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

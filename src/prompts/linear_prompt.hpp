@@ -17,12 +17,12 @@
 #include "prompts/collapsed_kernel.hpp"
 #include "random/float_draws.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// S e and S b along e and f and their covariance across, for `spread`: in the places of Σ p x and Σ p (v -
 /// v̄) x. Domain: 1 <= L <= 2^53, finite α, β. Reads the prompt's counters from address.first on. The same
 /// bits at every SIMD level. Cost: 0.1 µs, whatever L is.
-CollapsedSums linear_sums(const DrawAddress& address, std::int64_t L, double alpha, double beta);
+CollapsedSums linear_sums(const random::DrawAddress& address, std::int64_t L, double alpha, double beta);
 
 /// Padded rows: directions of scores and of values, and room for the frame.
 struct LinearDirections {
@@ -33,11 +33,11 @@ struct LinearDirections {
 
 /// S a and S b of a drawn prompt into `mean` and `gradient`, which hold standard normals and are overwritten;
 /// returns the output <b, S a>.
-double draw_linear_prompt(const DrawAddress& address, std::int64_t L, const LinearDirections& directions,
-                          double* mean, double* gradient);
+double draw_linear_prompt(const random::DrawAddress& address, std::int64_t L,
+                          const LinearDirections& directions, double* mean, double* gradient);
 
 /// The same for the S given, every sum in the order of its index.
 double attend_second_moment(const Matrix& S, const double* a, const double* b, double* mean,
                             double* gradient);
 
-}  // namespace largo
+}  // namespace largo::prompts

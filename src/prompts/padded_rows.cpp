@@ -12,7 +12,7 @@
 
 #ifndef LARGO_PADDED_ROWS_PRODUCT
 #define LARGO_PADDED_ROWS_PRODUCT
-namespace largo {
+namespace largo::prompts {
 // y_ni = Σ_k x_nk A_ki, with x_nk at n x_row + k x_inner.
 struct RowProduct {
   const double* x;
@@ -24,13 +24,14 @@ struct RowProduct {
   double* y;
   std::size_t y_stride;
 };
-}  // namespace largo
+}  // namespace largo::prompts
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace prompts;
 using namespace four;
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
@@ -90,7 +91,7 @@ void AddRows(const double* HWY_RESTRICT rows, std::size_t count, std::size_t wid
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(Multiply);
 HWY_EXPORT(AddRows);
@@ -132,5 +133,5 @@ void add_rows(const double* rows, std::size_t count, PaddedRows& sum) {
   HWY_DYNAMIC_DISPATCH(AddRows)(rows, count, sum.stride(), sum.row(0));
 }
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

@@ -10,7 +10,7 @@
 
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// An index of Eigen's, which is signed, as a size.
 inline std::size_t size_of(std::ptrdiff_t index) { return static_cast<std::size_t>(index); }
@@ -31,7 +31,7 @@ class PaddedRows {
 
  private:
   std::size_t rows_ = 0, stride_ = 0;
-  AlignedVector<double> values_;
+  runtime::AlignedVector<double> values_;
 };
 
 /// A matrix to multiply by from the right. It knows where its columns begin and end, eight at a time, so that
@@ -65,4 +65,4 @@ void transposed_product(const PaddedRows& x, std::size_t rows, const PaddedRows&
 /// Adds `count` rows of sum.stride() numbers, aligned, to the first row of `sum`, one after the other.
 void add_rows(const double* rows, std::size_t count, PaddedRows& sum);
 
-}  // namespace largo
+}  // namespace largo::prompts

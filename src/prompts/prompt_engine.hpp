@@ -11,7 +11,7 @@
 #include "largo/runtime/execution.hpp"
 #include "prompts/token_sums.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Prompts first, first + 1, ... of a seed, each of `length` tokens.
 struct PromptRange {
@@ -48,7 +48,7 @@ class PromptEngine : public Engine {
 struct PreparedPrompts {
   struct Rows {
     std::size_t width = 0;
-    AlignedVector<double> numbers;
+    runtime::AlignedVector<double> numbers;
   };
   std::uint64_t first = 0;
   std::vector<Rows> leaves;  ///< of scores: one
@@ -66,4 +66,4 @@ struct PreparedPrompts {
   }
 };
 
-}  // namespace largo
+}  // namespace largo::prompts

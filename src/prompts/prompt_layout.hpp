@@ -6,7 +6,7 @@
 
 #include "random/float_draws.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Counters of a lane of a prompt.
 inline constexpr std::uint64_t kLaneCounters = std::uint64_t{1} << 40;
@@ -40,4 +40,4 @@ inline constexpr double kLargestScore = 1e12;
 inline constexpr double kLargestSpread = 1e11;
 inline constexpr double kFixedRate = 7.5;
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -22,17 +22,18 @@ namespace largo {
 namespace {
 
 constexpr const char* kName = "regression_gradient";
-constexpr std::int64_t kBlock = kPromptsInBlock;
+constexpr std::int64_t kBlock = prompts::kPromptsInBlock;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestHeld = 64;
 
 // For products with rows: x Aᵀ is A applied to each, x A its transpose.
-RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
-  return {size_of(columns), size_of(A.rows()), A.data(), size_of(A.rows()), 1, scale};
+prompts::RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
+  return {
+      prompts::size_of(columns), prompts::size_of(A.rows()), A.data(), prompts::size_of(A.rows()), 1, scale};
 }
-RightFactor as_it_is(const Matrix& A) {
-  return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
+prompts::RightFactor as_it_is(const Matrix& A) {
+  return {prompts::size_of(A.rows()), prompts::size_of(A.cols()), A.data(), 1, prompts::size_of(A.rows()), 1};
 }
 
 // What all prompts share, laid out for products with blocks of them.
@@ -43,15 +44,16 @@ struct SharedMatrices {
         scores(transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
         token(transposed(task.token_root, task.token_root.cols())),
         whitening(as_it_is(task.token_root)),
-        values(1, size_of(parameters.v.size())) {
-    PaddedRows v(1, size_of(parameters.v.size()));
+        values(1, prompts::size_of(parameters.v.size())) {
+    prompts::PaddedRows v(1, prompts::size_of(parameters.v.size()));
     std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));
-    multiply(v, 1, whitening, values);
+    prompts::multiply(v, 1, whitening, values);
   }
 
-  RightFactor prior, query, scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
-  RightFactor token, whitening;      // Cᵀ, C
-  PaddedRows values;                 // Cᵀ v_x
+  prompts::RightFactor prior, query,
+      scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
+  prompts::RightFactor token, whitening;  // Cᵀ, C
+  prompts::PaddedRows values;             // Cᵀ v_x
 };
 
 // The prompts of one block. Sums over their tokens are in whitened coordinates x = (χ, ε), with scores <a, x>
@@ -64,7 +66,7 @@ class PromptBlock {
         batch_(batch),
         shared_(shared),
         execution_(execution),
-        d_(size_of(task.token_root.rows())),
+        d_(prompts::size_of(task.token_root.rows())),
         size_(d_ + 1),
         v_y_(parameters.v[task.token_root.rows()]),
         omega_(kBlock, d_),
@@ -80,15 +82,15 @@ class PromptBlock {
         mean_(kBlock, size_),
         gradient_(kBlock, size_),
         slope_(kBlock, 1),
-        groups_((size_ + kTokensAtOnce - 1) / kTokensAtOnce),
+        groups_((size_ + random::kTokensAtOnce - 1) / random::kTokensAtOnce),
         drawn_(batch.kernel == PromptKernel::full ? groups_ : 2 * groups_),
-        normals_(2 * drawn_ * kTokensAtOnce) {
+        normals_(2 * drawn_ * random::kTokensAtOnce) {
     if (batch.kernel == PromptKernel::full) {
       TokenLeaf leaf;
       leaf.base = NormalTokens{static_cast<std::ptrdiff_t>(size_)};
-      source_ = make_token_source<float>(leaf, 0);
-      sums_.emplace(size_, is_linear() ? SumOrder::covariance : SumOrder::gradient);
-      chunk_.resize(size_ * kChunkTokens);
+      source_ = prompts::make_token_source<float>(leaf, 0);
+      sums_.emplace(size_, is_linear() ? prompts::SumOrder::covariance : prompts::SumOrder::gradient);
+      chunk_.resize(size_ * prompts::kChunkTokens);
     }
   }
 
@@ -101,17 +103,17 @@ class PromptBlock {
       const auto id = static_cast<std::uint64_t>(first) + n;
       whiten(n);
       const double output = draw_prompt(n, id);
-      const double difference = output - dot(w_.row(n), query_.row(n), w_.stride());
+      const double difference = output - prompts::dot(w_.row(n), query_.row(n), w_.stride());
       loss += difference * difference;
       slope_.row(n)[0] = 2 * difference;
       for (std::size_t j = 0; j < d_; ++j) query_.row(n)[j] *= 2 * difference * task_.score_scale;
       for (double* x : {mean_.row(n), gradient_.row(n)}) {
-        x[d_] = dot(whitened_w_.row(n), x, whitened_w_.stride()) +
+        x[d_] = prompts::dot(whitened_w_.row(n), x, whitened_w_.stride()) +
                 task_.noise_deviation * x[d_];  // y of the token
       }
     }
-    transposed_product(query_, count, gradient_, d_, row.data());
-    transposed_product(slope_, count, mean_, 1, row.data() + d_ * mean_.stride());
+    prompts::transposed_product(query_, count, gradient_, d_, row.data());
+    prompts::transposed_product(slope_, count, mean_, 1, row.data() + d_ * mean_.stride());
     row[size_ * mean_.stride()] = loss;
   }
 
@@ -119,19 +121,20 @@ class PromptBlock {
   // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x. For collapsed prompts also normals to spread.
   void draw(std::int64_t first, std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) {
-      float *one = normals_.data(), *two = one + drawn_ * kTokensAtOnce;
-      token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, kPromptDraws}, drawn_, one, two);
+      float *one = normals_.data(), *two = one + drawn_ * random::kTokensAtOnce;
+      random::token_normals({batch_.seed, static_cast<std::uint64_t>(first) + n, prompts::kPromptDraws},
+                            drawn_, one, two);
       std::copy_n(one, d_, omega_.row(n));
       std::copy_n(two, d_, chi_.row(n));
       if (drawn_ == groups_) continue;
-      std::copy_n(one + groups_ * kTokensAtOnce, size_, mean_.row(n));
-      std::copy_n(two + groups_ * kTokensAtOnce, size_, gradient_.row(n));
+      std::copy_n(one + groups_ * random::kTokensAtOnce, size_, mean_.row(n));
+      std::copy_n(two + groups_ * random::kTokensAtOnce, size_, gradient_.row(n));
     }
-    multiply(omega_, count, shared_.prior, w_);
-    multiply(chi_, count, shared_.query, query_);
-    multiply(query_, count, shared_.scores, u_);
-    multiply(w_, count, shared_.whitening, whitened_w_);
-    multiply(u_, count, shared_.whitening, a_);
+    prompts::multiply(omega_, count, shared_.prior, w_);
+    prompts::multiply(chi_, count, shared_.query, query_);
+    prompts::multiply(query_, count, shared_.scores, u_);
+    prompts::multiply(w_, count, shared_.whitening, whitened_w_);
+    prompts::multiply(u_, count, shared_.whitening, a_);
   }
 
   // u and v as a whitened token sees them: <u, z> = <Cᵀ(u_x + w u_y), χ> + u_y τ ε.
@@ -158,10 +161,10 @@ class PromptBlock {
   }
 
   void add_tokens(std::uint64_t id) {
-    for (std::int64_t first = 0; first < batch_.length; first += kChunkTokens) {
-      check_stop(execution_);
+    for (std::int64_t first = 0; first < batch_.length; first += prompts::kChunkTokens) {
+      runtime::check_stop(execution_);
       const auto count =
-          static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, batch_.length - first));
+          static_cast<std::size_t>(std::min<std::int64_t>(prompts::kChunkTokens, batch_.length - first));
       source_->draw(batch_.seed, id, static_cast<std::uint64_t>(first), count, chunk_.data());
       sums_->add(chunk_.data(), count);
     }
@@ -187,10 +190,10 @@ class PromptBlock {
   double draw_collapsed(std::size_t n, std::uint64_t id) {
     const std::size_t stride = a_.stride();
     double *e = e_.row(0), *f = f_.row(0);
-    const CollapsedFrame frame = collapse(a_.row(n), b_.row(0), stride, e, f);
-    const CollapsedSums sums =
-        collapsed_sums({batch_.seed, id, 0}, batch_.length, frame.s, frame.alpha, frame.beta, execution_);
-    spread(sums, e, f, stride, mean_.row(n), gradient_.row(n));
+    const prompts::CollapsedFrame frame = prompts::collapse(a_.row(n), b_.row(0), stride, e, f);
+    const prompts::CollapsedSums sums = prompts::collapsed_sums({batch_.seed, id, 0}, batch_.length, frame.s,
+                                                                frame.alpha, frame.beta, execution_);
+    prompts::spread(sums, e, f, stride, mean_.row(n), gradient_.row(n));
     return frame.alpha * sums.g + frame.beta * sums.h;
   }
 
@@ -198,15 +201,15 @@ class PromptBlock {
   double attend_linearly(std::size_t n, std::uint64_t id) {
     sums_->begin(Vector::Zero(static_cast<Eigen::Index>(size_)), Vector());
     add_tokens(id);
-    return attend_second_moment(sums_->second_moment() / sums_->weight(), a_.row(n), b_.row(0), mean_.row(n),
-                                gradient_.row(n));
+    return prompts::attend_second_moment(sums_->second_moment() / sums_->weight(), a_.row(n), b_.row(0),
+                                         mean_.row(n), gradient_.row(n));
   }
 
   double draw_linear(std::size_t n, std::uint64_t id) {
-    const DrawAddress address{batch_.seed, id, kMatrixDraws};
-    return draw_linear_prompt(address, batch_.length,
-                              {a_.row(n), b_.row(0), e_.row(0), f_.row(0), a_.stride()}, mean_.row(n),
-                              gradient_.row(n));
+    const random::DrawAddress address{batch_.seed, id, prompts::kMatrixDraws};
+    return prompts::draw_linear_prompt(address, batch_.length,
+                                       {a_.row(n), b_.row(0), e_.row(0), f_.row(0), a_.stride()},
+                                       mean_.row(n), gradient_.row(n));
   }
 
   const RegressionTask& task_;
@@ -215,12 +218,12 @@ class PromptBlock {
   const Execution& execution_;
   std::size_t d_, size_;
   double v_y_;
-  std::unique_ptr<TokenSource<float>> source_;  // these three for the full kernel only
-  std::optional<TokenSums<float>> sums_;
-  AlignedVector<float> chunk_;
-  PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
+  std::unique_ptr<prompts::TokenSource<float>> source_;  // these three for the full kernel only
+  std::optional<prompts::TokenSums<float>> sums_;
+  runtime::AlignedVector<float> chunk_;
+  prompts::PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
   std::size_t groups_, drawn_;  // of normals for a vector, and for a prompt
-  AlignedVector<float> normals_;
+  runtime::AlignedVector<float> normals_;
 };
 
 void check(const RegressionTask& task, const RegressionParameters& parameters, const RegressionBatch& batch) {
@@ -241,7 +244,7 @@ void check(const RegressionTask& task, const RegressionParameters& parameters, c
   if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
   if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");
   const bool no_tokens = batch.attention == AttentionKind::linear && batch.kernel == PromptKernel::collapsed;
-  if (batch.length < 1 || batch.length >= (no_tokens ? kMostLinear : kMostTokens)) {
+  if (batch.length < 1 || batch.length >= (no_tokens ? prompts::kMostLinear : prompts::kMostTokens)) {
     fail(kName, "length", static_cast<double>(batch.length),
          no_tokens ? "between 1 and 2^53" : "between 1 and 2^40");
   }
@@ -256,32 +259,34 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
   const Eigen::Index d = task.token_root.rows();
   // Gradients in rows as wide as padded ones, then the loss.
-  PaddedRows whitened(size_of(d + 1), size_of(d + 1)), tokens(size_of(d + 1), size_of(d));
+  prompts::PaddedRows whitened(prompts::size_of(d + 1), prompts::size_of(d + 1)),
+      tokens(prompts::size_of(d + 1), prompts::size_of(d));
   const auto numbers = static_cast<Eigen::Index>(whitened.rows() * whitened.stride());
-  const auto width = numbers + static_cast<Eigen::Index>(PaddedRows::kPadding);
+  const auto width = numbers + static_cast<Eigen::Index>(prompts::PaddedRows::kPadding);
   const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
   // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
   // oneTBB's own allocator would hand memory from thread to thread unseen by ThreadSanitizer.
   tbb::enumerable_thread_specific<PromptBlock, std::allocator<PromptBlock>> prompts(
       [&] { return PromptBlock(task, parameters, batch, shared, execution); });
-  PaddedRows sums(1, size_of(width));
+  prompts::PaddedRows sums(1, prompts::size_of(width));
   for (std::int64_t start = 0; start < blocks; start += held) {
     const std::int64_t count = std::min(held, blocks - start);
-    const AlignedVector<double> rows =
-        distribute_rows(count, size_of(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
+    const runtime::AlignedVector<double> rows = runtime::distribute_rows(
+        count, prompts::size_of(width), execution, [&](std::ptrdiff_t block, std::span<double> row) {
           const std::int64_t first = (start + block) * kBlock;
-          prompts.local()(batch.first + first, size_of(std::min(kBlock, batch.prompts - first)), row);
+          prompts.local()(batch.first + first, prompts::size_of(std::min(kBlock, batch.prompts - first)),
+                          row);
         });
-    add_rows(rows.data(), size_of(count), sums);
+    prompts::add_rows(rows.data(), prompts::size_of(count), sums);
   }
   // Back to tokens: C for the first d coordinates; the last one is there already.
   std::copy_n(sums.row(0), numbers, whitened.row(0));
-  multiply(whitened, size_of(d + 1), shared.token, tokens);
+  prompts::multiply(whitened, prompts::size_of(d + 1), shared.token, tokens);
   RegressionGradient mean{sums.row(0)[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
   for (Eigen::Index j = 0; j <= d; ++j) {
     double* const column = j < d ? mean.U.col(j).data() : mean.v.data();
-    std::copy_n(tokens.row(size_of(j)), d, column);
-    column[d] = whitened.row(size_of(j))[d];
+    std::copy_n(tokens.row(prompts::size_of(j)), d, column);
+    column[d] = whitened.row(prompts::size_of(j))[d];
   }
   const double scale = 1 / static_cast<double>(batch.prompts);
   mean.loss *= scale;
@@ -297,12 +302,17 @@ namespace {
 
 // A B, in the order of padded_rows.hpp. Its rows are our columns: what it sees is (A B)ᵀ = Bᵀ Aᵀ.
 Matrix product(const Matrix& A, const Matrix& B) {
-  PaddedRows x(size_of(B.cols()), size_of(B.rows())), y(size_of(B.cols()), size_of(A.rows()));
-  for (Eigen::Index n = 0; n < B.cols(); ++n) std::copy_n(B.col(n).data(), B.rows(), x.row(size_of(n)));
-  multiply(x, x.rows(), {size_of(A.cols()), size_of(A.rows()), A.data(), size_of(A.rows()), 1, 1}, y);
+  prompts::PaddedRows x(prompts::size_of(B.cols()), prompts::size_of(B.rows())),
+      y(prompts::size_of(B.cols()), prompts::size_of(A.rows()));
+  for (Eigen::Index n = 0; n < B.cols(); ++n)
+    std::copy_n(B.col(n).data(), B.rows(), x.row(prompts::size_of(n)));
+  prompts::multiply(
+      x, x.rows(),
+      {prompts::size_of(A.cols()), prompts::size_of(A.rows()), A.data(), prompts::size_of(A.rows()), 1, 1},
+      y);
   Matrix result(A.rows(), B.cols());
   for (Eigen::Index n = 0; n < B.cols(); ++n) {
-    std::copy_n(y.row(size_of(n)), A.rows(), result.col(n).data());
+    std::copy_n(y.row(prompts::size_of(n)), A.rows(), result.col(n).data());
   }
   return result;
 }

@@ -9,7 +9,7 @@
 #include "numerics/portable_math.hpp"
 #include "prompts/labels.hpp"
 
-namespace largo {
+namespace largo::prompts {
 ScorePrompt::ScorePrompt(ScoreLaw law, const Matrix& V, const Vector& limit) : law_(std::move(law)) {
   double sum = 0;
   for (const ScoreComponent& piece : law_.components) {
@@ -56,7 +56,7 @@ ScorePrompt::Errors ScorePrompt::attend(std::uint64_t seed, std::uint64_t prompt
     const ScoreComponent& piece = law_.components[k];
     const ScoreSums& sums = component.sums;
     if (sums.w == 0) continue;
-    const double factor = portable_exp(log_scale(k) - top);
+    const double factor = numerics::portable_exp(log_scale(k) - top);
     const double w = factor * sums.w;
     const double wv = factor * (sums.wv + component.shift * sums.w);
     const double ww = factor * factor * sums.ww;
@@ -75,8 +75,8 @@ ScorePrompt::Errors ScorePrompt::attend(std::uint64_t seed, std::uint64_t prompt
   errors.p2 = squares / (weight * weight);
   errors.mean = shift.squaredNorm() + spread / (weight * weight);
   errors.output = errors.bias.squaredNorm() + V_spread / (weight * weight);
-  errors.log_partition = top + portable_log(weight / static_cast<double>(L));
+  errors.log_partition = top + numerics::portable_log(weight / static_cast<double>(L));
   return errors;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -8,7 +8,7 @@
 #include "largo/runtime/execution.hpp"
 #include "prompts/score_sums.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 class ScorePrompt {
  public:
@@ -39,4 +39,4 @@ class ScorePrompt {
   std::vector<double> cumulative_;
 };
 
-}  // namespace largo
+}  // namespace largo::prompts

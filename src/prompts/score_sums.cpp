@@ -20,17 +20,19 @@
 
 #ifndef LARGO_SCORE_SUMS_ONCE
 #define LARGO_SCORE_SUMS_ONCE
-namespace largo {
+namespace largo::prompts {
 // In the order in which Accumulate stores them, each as kTokensAtOnce partial sums.
 enum : std::size_t { kW, kWV, kWVV, kWW, kWWV, kWWVV, kWWW, kScoreSums };
-}  // namespace largo
+}  // namespace largo::prompts
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using DF = hn::CappedTag<float, kTokensAtOnce>;
+using namespace prompts;
+
+using DF = hn::CappedTag<float, random::kTokensAtOnce>;
 using V = hn::Vec<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
 
@@ -58,7 +60,7 @@ float LargestScore(const float* scores, std::size_t count) { return Largest(DF()
 void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, float top, float shift,
                 float* HWY_RESTRICT sums) {
   const DF d;
-  for (std::size_t lane = 0; lane < kTokensAtOnce; lane += kFloats) {
+  for (std::size_t lane = 0; lane < random::kTokensAtOnce; lane += kFloats) {
     V all[kScoreSums];
     for (V& sum : all) sum = hn::Zero(d);
     const auto add = [&](std::size_t i, auto weight_of) HWY_ATTR {
@@ -76,12 +78,13 @@ void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, floa
       all[kWWW] = hn::Add(all[kWWW], hn::Mul(ww, w));
     };
     std::size_t i = lane;
-    for (; i + kFloats <= count; i += kTokensAtOnce) add(i, [](V w) HWY_ATTR { return w; });
+    for (; i + kFloats <= count; i += random::kTokensAtOnce) add(i, [](V w) HWY_ATTR { return w; });
     if (i < count) {
       const auto inside = hn::Lt(hn::Iota(d, 0.0F), hn::Set(d, static_cast<float>(count - i)));
       add(i, [&](V w) HWY_ATTR { return hn::IfThenElseZero(inside, w); });
     }
-    for (std::size_t k = 0; k < kScoreSums; ++k) hn::Store(all[k], d, sums + k * kTokensAtOnce + lane);
+    for (std::size_t k = 0; k < kScoreSums; ++k)
+      hn::Store(all[k], d, sums + k * random::kTokensAtOnce + lane);
   }
 }
 
@@ -90,7 +93,7 @@ void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, floa
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(SphereCoordinates);
 HWY_EXPORT(LargestScore);
@@ -104,25 +107,25 @@ struct Chunk {
 // The standard variables of tokens first, ..., rounded up to whole groups.
 void draw(const StandardScore& score, const ScoreAddress& address, std::uint64_t first, std::size_t count,
           Chunk& chunk) {
-  const std::size_t groups = (count + kTokensAtOnce - 1) / kTokensAtOnce;
+  const std::size_t groups = (count + random::kTokensAtOnce - 1) / random::kTokensAtOnce;
   if (score.shape == ScoreShape::gaussian) {
     // Both normals of a pair are tokens: token t < 128 of a chunk has the first, t + 128 the second.
-    const std::size_t pairs = std::min(groups, kChunkTokens / 2 / kTokensAtOnce);
-    token_normals(lane_address(address.seed, address.prompt, address.lane, first / 2), pairs, chunk.v,
-                  chunk.v + kChunkTokens / 2);
+    const std::size_t pairs = std::min(groups, kChunkTokens / 2 / random::kTokensAtOnce);
+    random::token_normals(lane_address(address.seed, address.prompt, address.lane, first / 2), pairs, chunk.v,
+                          chunk.v + kChunkTokens / 2);
   } else {
-    token_words(lane_address(address.seed, address.prompt, address.lane, first), groups, chunk.radius,
-                chunk.angle);
+    random::token_words(lane_address(address.seed, address.prompt, address.lane, first), groups, chunk.radius,
+                        chunk.angle);
     HWY_DYNAMIC_DISPATCH(SphereCoordinates)
-    (chunk.radius, chunk.angle, groups * kTokensAtOnce, static_cast<float>(score.order), chunk.v);
+    (chunk.radius, chunk.angle, groups * random::kTokensAtOnce, static_cast<float>(score.order), chunk.v);
   }
 }
 
 ScoreSums to_sums(const float* partial, float top) {
   double total[kScoreSums] = {};
   for (std::size_t k = 0; k < kScoreSums; ++k) {
-    for (std::size_t lane = 0; lane < kTokensAtOnce; ++lane)
-      total[k] += double{partial[k * kTokensAtOnce + lane]};
+    for (std::size_t lane = 0; lane < random::kTokensAtOnce; ++lane)
+      total[k] += double{partial[k * random::kTokensAtOnce + lane]};
   }
   return {total[kW],   total[kWV],   total[kWVV], total[kWW],
           total[kWWV], total[kWWVV], total[kWWW], static_cast<std::int64_t>(top)};
@@ -137,8 +140,8 @@ void ScoreSums::merge(const ScoreSums& other) {
     return;
   }
   const std::int64_t new_top = std::max(top, other.top);
-  const double old_scale = power_of_two(top - new_top);
-  const double new_scale = power_of_two(other.top - new_top);
+  const double old_scale = numerics::power_of_two(top - new_top);
+  const double new_scale = numerics::power_of_two(other.top - new_top);
   const auto add = [&](double& sum, double more, int power) {
     for (int i = 0; i < power; ++i) {
       sum *= old_scale;
@@ -173,10 +176,10 @@ ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, st
   check_score_rate(rate);
   const auto rate2 = static_cast<float>(rate * std::numbers::log2e);
   Chunk chunk;
-  alignas(64) float partial[kScoreSums * kTokensAtOnce];
+  alignas(64) float partial[kScoreSums * random::kTokensAtOnce];
   ScoreSums sums;
   for (std::int64_t done = 0; done < count; done += kChunkTokens) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
     draw(score, address, static_cast<std::uint64_t>(first + done), size, chunk);
     const float largest = rate2 * HWY_DYNAMIC_DISPATCH(LargestScore)(chunk.v, size);
@@ -187,5 +190,5 @@ ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, st
   return sums;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 #include "largo/measures/score_law.hpp"
 #include "largo/runtime/execution.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Sums over the tokens with w = e^{rate v} 2^-top and V = v - shift.
 struct ScoreSums {
@@ -47,4 +47,4 @@ void check_score_rate(double rate);
 ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, std::int64_t first,
                      std::int64_t count, double rate, double shift, const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::prompts

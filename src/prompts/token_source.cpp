@@ -11,18 +11,20 @@
 #include "random/float_draws.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::prompts {
 namespace {
 
-std::size_t groups_of(std::size_t count) { return (count + kTokensAtOnce - 1) / kTokensAtOnce; }
+std::size_t groups_of(std::size_t count) {
+  return (count + random::kTokensAtOnce - 1) / random::kTokensAtOnce;
+}
 
 // Two coordinates a lane.
 void draw_normals(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane, std::uint64_t first_token,
                   std::size_t count, std::size_t pairs, float* tokens) {
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     float* rows = tokens + 2 * pair * kChunkTokens;
-    token_normals(lane_address(seed, prompt, lane + pair, first_token), groups_of(count), rows,
-                  rows + kChunkTokens);
+    random::token_normals(lane_address(seed, prompt, lane + pair, first_token), groups_of(count), rows,
+                          rows + kChunkTokens);
   }
 }
 
@@ -35,13 +37,14 @@ class NormalSource final : public TokenSource<float> {
     draw_normals(seed, prompt, lane_, first_token, count, dimension_ / 2, tokens);
     if (dimension_ % 2 == 0) return;
     draw_normals(seed, prompt, lane_ + dimension_ / 2, first_token, count, 1, last_.data());
-    std::copy_n(last_.data(), groups_of(count) * kTokensAtOnce, tokens + (dimension_ - 1) * kChunkTokens);
+    std::copy_n(last_.data(), groups_of(count) * random::kTokensAtOnce,
+                tokens + (dimension_ - 1) * kChunkTokens);
   }
 
  private:
   std::size_t dimension_;
   std::uint64_t lane_;
-  AlignedVector<float> last_;  // a pair of which one is used
+  runtime::AlignedVector<float> last_;  // a pair of which one is used
 };
 
 class SphereSource final : public TokenSource<float> {
@@ -54,14 +57,14 @@ class SphereSource final : public TokenSource<float> {
   void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
             float* tokens) override {
     draw_normals(seed, prompt, lane_, first_token, count, (whole_ + 1) / 2, normals_.data());
-    normalise(normals_.data(), kChunkTokens, groups_of(count) * kTokensAtOnce, whole_, kept_);
+    normalise(normals_.data(), kChunkTokens, groups_of(count) * random::kTokensAtOnce, whole_, kept_);
     std::copy_n(normals_.data(), kept_ * kChunkTokens, tokens);
   }
 
  private:
   std::size_t kept_, whole_;
   std::uint64_t lane_;
-  AlignedVector<float> normals_;
+  runtime::AlignedVector<float> normals_;
 };
 
 // One token after the other in float64, as the streams give them, then turned round.
@@ -81,7 +84,7 @@ class RowSource final : public TokenSource<T> {
     for (Eigen::Index j = 0; j < rows.cols(); ++j) {
       T* row = tokens + static_cast<std::size_t>(j) * kChunkTokens;
       for (std::size_t i = 0; i < count; ++i) row[i] = static_cast<T>(rows(static_cast<Eigen::Index>(i), j));
-      std::fill(row + count, row + groups_of(count) * kTokensAtOnce, T{0});
+      std::fill(row + count, row + groups_of(count) * random::kTokensAtOnce, T{0});
     }
   }
 
@@ -134,13 +137,13 @@ class RadiusSource final : public TokenSource<T> {
             T* tokens) override {
     base_->draw(seed, prompt, first_token, count, tokens);
     alignas(64) std::uint32_t high[kChunkTokens], low[kChunkTokens];
-    token_words(lane_address(seed, prompt, lane_, first_token), groups_of(count), high, low);
-    for (std::size_t i = 0; i < groups_of(count) * kTokensAtOnce; ++i) {
+    random::token_words(lane_address(seed, prompt, lane_, first_token), groups_of(count), high, low);
+    for (std::size_t i = 0; i < groups_of(count) * random::kTokensAtOnce; ++i) {
       factors_[i] = static_cast<T>(std::sqrt(squared_radius_.quantile(open_uniform(high[i], low[i]))));
     }
     for (std::size_t j = 0; j < dimension_; ++j) {
       T* row = tokens + j * kChunkTokens;
-      for (std::size_t i = 0; i < groups_of(count) * kTokensAtOnce; ++i) row[i] *= factors_[i];
+      for (std::size_t i = 0; i < groups_of(count) * random::kTokensAtOnce; ++i) row[i] *= factors_[i];
     }
   }
 
@@ -149,7 +152,7 @@ class RadiusSource final : public TokenSource<T> {
   RadialLaw squared_radius_;
   std::size_t dimension_;
   std::uint64_t lane_;
-  AlignedVector<T> factors_;
+  runtime::AlignedVector<T> factors_;
 };
 
 struct LanesOf {
@@ -269,14 +272,15 @@ class CoordinateSource final : public TokenSource<float> {
 
   void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
             float* tokens) override {
-    const std::size_t groups = (count + kTokensAtOnce - 1) / kTokensAtOnce;
+    const std::size_t groups = (count + random::kTokensAtOnce - 1) / random::kTokensAtOnce;
     const auto draw_lane = [&](std::uint64_t lane) {
-      token_words(lane_address(seed, prompt, lane_ + lane, first_token), groups, words_[0], words_[1]);
+      random::token_words(lane_address(seed, prompt, lane_ + lane, first_token), groups, words_[0],
+                          words_[1]);
     };
     for (std::size_t k = 0; k < coins_.size(); ++k) {
       if (k % kCoinsPerLane == 0) draw_lane(k / kCoinsPerLane);
       const Coin coin = std::get<Coin>(coins_[k].recipe);
-      coins(words_[k / 32 % 2], groups * kTokensAtOnce, static_cast<int>(k % 32), coin.low, coin.high,
+      coins(words_[k / 32 % 2], groups * random::kTokensAtOnce, static_cast<int>(k % 32), coin.low, coin.high,
             tokens + coins_[k].coordinate * kChunkTokens);
     }
     for (std::size_t k = 0; k < others_.size(); ++k) {
@@ -284,14 +288,14 @@ class CoordinateSource final : public TokenSource<float> {
       float* row = tokens + others_[k].coordinate * kChunkTokens;
       const std::uint32_t* words = words_[k % 2];
       if (const auto* few = std::get_if<Atoms>(&others_[k].recipe)) {
-        atoms(words, groups * kTokensAtOnce, *few, row);
+        atoms(words, groups * random::kTokensAtOnce, *few, row);
       } else if (const auto* segment = std::get_if<Segment>(&others_[k].recipe)) {
-        interval(words, groups * kTokensAtOnce, segment->centre, segment->half_width, row);
+        interval(words, groups * random::kTokensAtOnce, segment->centre, segment->half_width, row);
       } else if (const auto* laplace = std::get_if<TwoSided>(&others_[k].recipe)) {
-        two_sided(words, groups * kTokensAtOnce, *laplace, row);
+        two_sided(words, groups * random::kTokensAtOnce, *laplace, row);
       } else {
         const CoordinateLaw& law = *std::get<Quantile>(others_[k].recipe).law;
-        for (std::size_t i = 0; i < groups * kTokensAtOnce; ++i) {
+        for (std::size_t i = 0; i < groups * random::kTokensAtOnce; ++i) {
           row[i] = static_cast<float>(law.quantile((words[i] + 0.5) * 0x1p-32));
         }
       }
@@ -319,4 +323,4 @@ std::unique_ptr<TokenSource<float>> make_coordinate_source(const std::vector<Coo
   return std::make_unique<CoordinateSource>(coordinates, first_lane);
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

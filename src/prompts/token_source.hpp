@@ -1,4 +1,5 @@
-// Tokens of a law, drawn a chunk at a time, coordinate by coordinate: the interface.
+// Tokens of a law, drawn a chunk at a time, coordinate by coordinate, and the sources for the leaves of a
+// law.
 //
 // What a source draws for token t of a prompt depends on (seed, prompt, t) and on the lanes it was given
 // alone. A lane is a range of 2^40 Philox counters of the prompt's stream and holds two words for each token.
@@ -15,16 +16,16 @@
 #include "prompts/prompt_layout.hpp"
 #include "prompts/token_transforms.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// Prompts may have this many tokens, and sources this many lanes in all.
 inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 20;
 
 /// The counters of a lane for the tokens from `first_token` on, a multiple of kTokensAtOnce.
-inline DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
-                                std::uint64_t first_token) {
-  return {seed, prompt, lane * kLaneCounters + first_token / kTokensAtOnce * kCountersAtOnce};
+inline random::DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
+                                        std::uint64_t first_token) {
+  return {seed, prompt, lane * kLaneCounters + first_token / random::kTokensAtOnce * random::kCountersAtOnce};
 }
 
 template <typename T>
@@ -52,9 +53,6 @@ std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::ui
 // Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit, a few
 // atoms, an interval or Laplace's law one word, any other law one word through its quantile function.
 
-template <typename T>
-class TokenSource;
-
 /// Two values of probability ½, from one bit.
 struct Coin {
   float low, high;
@@ -75,4 +73,4 @@ std::uint64_t coordinate_lanes(const std::vector<CoordinateLawPtr>& coordinates)
 std::unique_ptr<TokenSource<float>> make_coordinate_source(const std::vector<CoordinateLawPtr>& coordinates,
                                                            std::uint64_t first_lane);
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -16,7 +16,7 @@
 
 #ifndef LARGO_TOKEN_SUMS_ONCE
 #define LARGO_TOKEN_SUMS_ONCE
-namespace largo {
+namespace largo::prompts {
 
 // Partial sums of each kind: token i goes to number i mod kPartial, at every SIMD level.
 template <typename T>
@@ -37,12 +37,14 @@ struct TokenChunk {
   T top;
 };
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
+
+using namespace prompts;
 
 template <typename T>
 using Lanes = hn::CappedTag<T, kPartial<T>>;
@@ -163,7 +165,7 @@ void AddDoubles(TokenChunk<double>& chunk) { AddChunk(chunk); }
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(AddFloats);
 HWY_EXPORT(AddDoubles);
@@ -221,8 +223,8 @@ void TokenSums<T>::add(const T* tokens, std::size_t count) {
   const std::int64_t old_top = empty_ ? chunk_top : top_;
   top_ = std::max(old_top, chunk_top);
   empty_ = false;
-  const double old_scale = power_of_two(old_top - top_);
-  const double new_scale = power_of_two(chunk_top - top_);
+  const double old_scale = numerics::power_of_two(old_top - top_);
+  const double new_scale = numerics::power_of_two(chunk_top - top_);
   for (std::size_t k = 0; k < sums_.size(); ++k) {
     double sum = 0;
     for (std::size_t lane = 0; lane < kPartial<T>; ++lane) sum += double{partial_[k * kPartial<T> + lane]};
@@ -253,5 +255,5 @@ Matrix TokenSums<T>::second_moment() const {
 template class TokenSums<float>;
 template class TokenSums<double>;
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

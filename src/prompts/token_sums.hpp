@@ -14,7 +14,7 @@
 #include "prompts/prompt_layout.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 enum class SumOrder : std::uint8_t {
   mean,        ///< Σ w, Σ w², Σ w x
@@ -63,11 +63,11 @@ class TokenSums {
   std::size_t dimension_;
   SumOrder order_;
   std::vector<T> direction_, values_;
-  AlignedVector<T> weights_, weighted_;  // of one chunk
-  AlignedVector<T> partial_;
+  runtime::AlignedVector<T> weights_, weighted_;  // of one chunk
+  runtime::AlignedVector<T> partial_;
   std::vector<double> sums_;
   std::int64_t top_ = 0;
   bool empty_ = true;
 };
 
-}  // namespace largo
+}  // namespace largo::prompts

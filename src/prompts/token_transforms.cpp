@@ -18,7 +18,9 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using DF = hn::CappedTag<float, kTokensAtOnce>;
+using namespace prompts;
+
+using DF = hn::CappedTag<float, random::kTokensAtOnce>;
 using DU = hn::RebindToUnsigned<DF>;
 using DI = hn::RebindToSigned<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
@@ -87,7 +89,7 @@ void Normalise(float* HWY_RESTRICT tokens, std::size_t stride, std::size_t count
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::prompts {
 namespace {
 HWY_EXPORT(Coins);
 HWY_EXPORT(PickAtoms);
@@ -119,7 +121,7 @@ void two_sided(const std::uint32_t* words, std::size_t count, const TwoSided& la
       uniforms[i] = (static_cast<double>(words[first + i]) + 0.5) * 0x1p-31 - 1;
       logs[i] = 1 - std::abs(uniforms[i]) * law.mass;
     }
-    simd::log(std::span<const double>(logs, size), std::span<double>(logs, size));
+    numerics::log(std::span<const double>(logs, size), std::span<double>(logs, size));
     for (std::size_t i = 0; i < size; ++i) {
       const double length = std::min(-law.scale * logs[i], law.bound);
       tokens[first + i] = static_cast<float>(std::copysign(length, uniforms[i]));
@@ -132,5 +134,5 @@ void normalise(float* tokens, std::size_t stride, std::size_t count, std::size_t
   HWY_DYNAMIC_DISPATCH(Normalise)(tokens, stride, count, all, kept);
 }
 
-}  // namespace largo
+}  // namespace largo::prompts
 #endif  // HWY_ONCE

@@ -9,7 +9,7 @@
 #include "prompts/prompt_layout.hpp"
 #include "runtime/host_device.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// 52 of 64 random bits as a number of (0, 1).
 LARGO_HOST_DEVICE double open_uniform(std::uint32_t high, std::uint32_t low) {
@@ -43,4 +43,4 @@ void two_sided(const std::uint32_t* words, std::size_t count, const TwoSided& la
 /// stays as it is.
 void normalise(float* tokens, std::size_t stride, std::size_t count, std::size_t all, std::size_t kept);
 
-}  // namespace largo
+}  // namespace largo::prompts

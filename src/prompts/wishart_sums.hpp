@@ -10,7 +10,7 @@
 #include "prompts/collapsed_token.hpp"
 #include "runtime/host_device.hpp"
 
-namespace largo {
+namespace largo::prompts {
 
 /// A normal and a uniform variable.
 struct Candidate {
@@ -32,7 +32,7 @@ LARGO_HOST_DEVICE double chi_squared(std::int64_t degrees, Next& next) {
     return x * x;
   }
   const double delta = static_cast<double>(degrees) / 2 - 1.0 / 3;
-  const double c = 1 / root(9 * delta);
+  const double c = 1 / runtime::root(9 * delta);
   for (;;) {
     const Candidate drawn = next();
     const double x = drawn.normal, u = drawn.uniform;
@@ -51,11 +51,11 @@ template <typename Next>
 LARGO_HOST_DEVICE CollapsedSums linear_sums(std::int64_t L, double alpha, double beta, Next& next) {
   constexpr double kSmallest = 1e-40;  // one token that has nothing along e: its share is divided by
   const auto length = static_cast<double>(L);
-  const double X = larger_of(chi_squared(L, next), kSmallest);
+  const double X = runtime::larger_of(chi_squared(L, next), kSmallest);
   const double zeta = next().normal;
   const double Y = chi_squared(L - 1, next);
   const double ee = X / length;
-  const double ef = root(X) * zeta / length;
+  const double ef = runtime::root(X) * zeta / length;
   const double ff = (zeta * zeta + Y) / length;
   CollapsedSums sums;
   sums.g = ee;
@@ -69,4 +69,4 @@ LARGO_HOST_DEVICE CollapsedSums linear_sums(std::int64_t L, double alpha, double
   return sums;
 }
 
-}  // namespace largo
+}  // namespace largo::prompts

@@ -17,6 +17,8 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+using namespace random;
+
 using D64 = hn::CappedTag<std::uint64_t, kCountersAtOnce>;
 #if HWY_TARGET == HWY_SCALAR
 using D32 = hn::CappedTag<std::uint32_t, 1>;
@@ -220,7 +222,7 @@ void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RES
 HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
-namespace largo {
+namespace largo::random {
 namespace {
 HWY_EXPORT(TokenNormals);
 HWY_EXPORT(TokenWords);
@@ -258,5 +260,5 @@ void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* 
   });
 }
 
-}  // namespace largo
+}  // namespace largo::random
 #endif  // HWY_ONCE

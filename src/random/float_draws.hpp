@@ -15,7 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace largo {
+namespace largo::random {
 
 /// Tokens drawn together. Sums in float32 have as many partial sums: token i goes to number i modulo 8.
 inline constexpr std::size_t kTokensAtOnce = 8;
@@ -39,4 +39,4 @@ void token_normals(const DrawAddress& address, std::size_t groups, float* first,
 /// The two words of each token themselves.
 void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first, std::uint32_t* second);
 
-}  // namespace largo
+}  // namespace largo::random

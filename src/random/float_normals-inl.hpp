@@ -38,7 +38,7 @@ template <class DF, class VU, std::size_t kCount>
 HWY_INLINE void FloatPolar(DF df, const VU (&radius)[kCount], const VU (&angle)[kCount],
                            hn::Vec<DF> (&square)[kCount], hn::Vec<DF> (&first)[kCount],
                            hn::Vec<DF> (&second)[kCount]) {
-  using C = PolarConstants;
+  using C = numerics::PolarConstants;
   const hn::RebindToSigned<DF> di;
   hn::Vec<DF> f[kCount], ff[kCount], even[kCount], odd[kCount], e[kCount];
   hn::Vec<DF> y[kCount], yy[kCount], sin[kCount], cos[kCount];

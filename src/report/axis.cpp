@@ -29,7 +29,7 @@ constexpr int kPlainFrom = -3, kPlainTo = 4;  // exponents of numbers that are w
 
 using Ticks = std::vector<Tick>;
 
-double log10_of(double value) { return portable_log(value) * std::numbers::log10e; }
+double log10_of(double value) { return numerics::portable_log(value) * std::numbers::log10e; }
 
 // The double nearest to 10^exponent, the same on every machine; |exponent| <= 308.
 double power_of_ten(int exponent) {
@@ -177,7 +177,7 @@ void set_ticks(Axis& axis, const AxisRoom& room) {
     axis.unit = unit;
     if (set_digit_ticks(axis, room, {1, 2, 5}, 3) || set_digit_ticks(axis, room, {1, 3}, 3)) return;
     // The powers are within what doubles hold once the factor is taken out.
-    const auto labelled = [&](double at) { return portable_exp((at - unit) * std::numbers::ln10); };
+    const auto labelled = [&](double at) { return numerics::portable_exp((at - unit) * std::numbers::ln10); };
     set_even_ticks(axis, room, labelled(axis.first), labelled(axis.last));
     if (axis.ticks.size() > 1 || set_digit_ticks(axis, room, {1, 3}, 2)) return;
   }

@@ -1,3 +1,4 @@
+// The page of a report: web/dist/report.html with the data put in.
 #include "report/report.hpp"
 
 #include <stdexcept>
@@ -18,16 +19,16 @@ __asm__(
     ".previous\n");
 extern "C" const char largo_report_template[], largo_report_template_end[];
 
-namespace largo {
+namespace largo::report {
 namespace {
 
 // Puts JSON in the place of null in the page's element of that id.
-void put(std::string& page, std::string_view id, const Json& data) {
+void put(std::string& page, std::string_view id, const io::Json& data) {
   const std::string place = fmt::format(R"(<script type="application/json" id="{}">)", id);
   constexpr std::string_view kNothing = "null</script>";
   const std::size_t at = page.find(fmt::format("{}{}", place, kNothing));
   if (at == std::string::npos) throw std::logic_error("report_page: the page has no place for data");
-  std::string text = to_text(data);
+  std::string text = io::to_text(data);
   // Nothing in a text may look like the end of the script, or the start of a comment.
   for (std::size_t less = text.find('<'); less != std::string::npos; less = text.find('<', less))
     text.replace(less, 1, "\\u003c");
@@ -36,11 +37,11 @@ void put(std::string& page, std::string_view id, const Json& data) {
 
 }  // namespace
 
-std::string report_page(const Report& report, const Json& run) {
+std::string report_page(const Report& report, const io::Json& run) {
   std::string page(largo_report_template, largo_report_template_end);
   put(page, "largo-run", run);  // first: the data may be long, and is not searched
   put(page, "largo-data", to_json(report));
   return page;
 }
 
-}  // namespace largo
+}  // namespace largo::report

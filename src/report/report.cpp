@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace largo {
+namespace largo::report {
 namespace {
 
 const char* name_of(Curve::Style style) {
@@ -27,19 +27,19 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
-Json to_json(const std::vector<double>& values) {
-  Json list = Json::array();
-  for (const double value : values) list.push_back(number_json(value));
+io::Json to_json(const std::vector<double>& values) {
+  io::Json list = io::Json::array();
+  for (const double value : values) list.push_back(io::number_json(value));
   return list;
 }
 
-Json to_json(const std::vector<Panel>& panels) {
-  Json all = Json::array();
+io::Json to_json(const std::vector<Panel>& panels) {
+  io::Json all = io::Json::array();
   for (const Panel& panel : panels) {
-    Json one{{"title", panel.title}, {"x_label", panel.x_label}, {"y_label", panel.y_label},
-             {"log_x", panel.log_x}, {"log_y", panel.log_y},     {"curves", Json::array()}};
+    io::Json one{{"title", panel.title}, {"x_label", panel.x_label}, {"y_label", panel.y_label},
+                 {"log_x", panel.log_x}, {"log_y", panel.log_y},     {"curves", io::Json::array()}};
     for (const Curve& curve : panel.curves) {
-      Json json{{"label", curve.label}, {"x", to_json(curve.x)}, {"y", to_json(curve.y)}};
+      io::Json json{{"label", curve.label}, {"x", to_json(curve.x)}, {"y", to_json(curve.y)}};
       if (!curve.low.empty()) {
         json["low"] = to_json(curve.low);
         json["high"] = to_json(curve.high);
@@ -53,30 +53,30 @@ Json to_json(const std::vector<Panel>& panels) {
   return all;
 }
 
-Json to_json(const ReportCell& cell) {
-  if (const double* number = std::get_if<double>(&cell.value)) return number_json(*number);
+io::Json to_json(const ReportCell& cell) {
+  if (const double* number = std::get_if<double>(&cell.value)) return io::number_json(*number);
   if (const std::string* text = std::get_if<std::string>(&cell.value)) return *text;
   return nullptr;
 }
 
-Json to_json(const ReportTable& table) {
-  Json rows = Json::array();
+io::Json to_json(const ReportTable& table) {
+  io::Json rows = io::Json::array();
   for (const auto& row : table.rows) {
-    Json cells = Json::array();
+    io::Json cells = io::Json::array();
     for (const ReportCell& cell : row) cells.push_back(to_json(cell));
     rows.push_back(std::move(cells));
   }
   return {{"title", table.title}, {"columns", table.columns}, {"rows", std::move(rows)}};
 }
 
-Json to_json(const FigureSlider& slider) {
-  Json panels = Json::array();
+io::Json to_json(const FigureSlider& slider) {
+  io::Json panels = io::Json::array();
   for (const auto& one : slider.panels) panels.push_back(to_json(one));
   return {{"label", slider.label}, {"values", to_json(slider.values)}, {"panels", std::move(panels)}};
 }
 
-Json to_json(const ReportFigure& figure) {
-  Json json = Json::object();
+io::Json to_json(const ReportFigure& figure) {
+  io::Json json = io::Json::object();
   if (!figure.id.empty()) json["id"] = figure.id;
   json["caption"] = figure.figure.caption;
   if (!figure.x.empty()) json["x"] = figure.x;
@@ -100,8 +100,8 @@ const char* name_of(Verdict verdict) {
   return "";
 }
 
-Json to_json(const ReportSection& section) {
-  Json json{{"id", section.id}, {"title", section.title}};
+io::Json to_json(const ReportSection& section) {
+  io::Json json{{"id", section.id}, {"title", section.title}};
   if (!section.source.empty()) json["source"] = section.source;
   json["statement"] = section.statement;
   if (!section.formula.empty()) json["formula"] = section.formula;
@@ -110,9 +110,9 @@ Json to_json(const ReportSection& section) {
     json["verdict"] = name_of(*section.verdict);
     json["reason"] = section.reason;
   }
-  for (const char* list : {"numbers", "tables", "figures"}) json[list] = Json::array();
+  for (const char* list : {"numbers", "tables", "figures"}) json[list] = io::Json::array();
   for (const ReportNumber& number : section.numbers) {
-    Json one{{"label", number.label}, {"value", number_json(number.value)}};
+    io::Json one{{"label", number.label}, {"value", io::number_json(number.value)}};
     if (number.limit) one["limit"] = *number.limit;
     json["numbers"].push_back(std::move(one));
   }
@@ -122,10 +122,10 @@ Json to_json(const ReportSection& section) {
   return json;
 }
 
-Json to_json(const Report& report) {
-  Json json{{"kind", report.kind},       {"title", report.title},     {"intro", report.intro},
-            {"version", report.version}, {"command", report.command}, {"seed", report.seed},
-            {"sections", Json::array()}};
+io::Json to_json(const Report& report) {
+  io::Json json{{"kind", report.kind},          {"title", report.title},     {"intro", report.intro},
+                {"version", report.version},    {"command", report.command}, {"seed", report.seed},
+                {"sections", io::Json::array()}};
   for (const ReportSection& section : report.sections) json["sections"].push_back(to_json(section));
   for (const auto& [label, text] : report.about) json["about"].push_back({{"label", label}, {"value", text}});
   return json;
@@ -145,4 +145,4 @@ std::string to_csv(const Figure& figure) {
   return csv;
 }
 
-}  // namespace largo
+}  // namespace largo::report

@@ -1,5 +1,5 @@
 // The model of a report: sections with numbers, tables and figures. Claims and studies make reports;
-// docs/report.md has the JSON that they become, page.hpp the page.
+// docs/report.md has the JSON that they become.
 #pragma once
 
 #include <concepts>
@@ -13,7 +13,7 @@
 #include "io/json.hpp"
 #include "largo/report/figure.hpp"
 
-namespace largo {
+namespace largo::report {
 
 /// Nothing, a number or a text.
 struct ReportCell {
@@ -80,23 +80,21 @@ struct Report {
   std::vector<std::pair<std::string, std::string>> about = {};  ///< labels and texts at the end of the page
 };
 
-Json to_json(const ReportSection& section);
-Json to_json(const Report& report);
+io::Json to_json(const ReportSection& section);
+io::Json to_json(const Report& report);
 
 /// The curves of a figure, one row for each point.
 std::string to_csv(const Figure& figure);
 
-// A report as one HTML file: a page that web/ builds, with the data in it (docs/report.md).
-
+/// A report as one HTML file: a page that web/ builds, with the data in it (docs/report.md).
 /// `run` says what made the report and has a place of its own on the page; null: the page says nothing about
 /// that.
-std::string report_page(const Report& report, const Json& run = nullptr);
+std::string report_page(const Report& report, const io::Json& run = nullptr);
 
-// Numbers for readers, as the page of reports writes them (web/src/format.ts).
-
+/// A number for readers, as the page of reports writes it (web/src/format.ts).
 /// At most `digits` significant digits: "−0.981", "3.06×10⁻¹⁵", "10⁻¹²", "∞". Whole numbers are
 /// given in full below 10⁶, and below 10⁹ where digits would be lost; powers of ten stand where the exponent
 /// is below −3 or above 5. Not for NaN.
 std::string shown(double value, int digits = 3);
 
-}  // namespace largo
+}  // namespace largo::report

@@ -1,3 +1,4 @@
+// Numbers as a reader sees them.
 #include "report/report.hpp"
 
 #include <cmath>
@@ -6,7 +7,7 @@
 
 #include <fmt/format.h>
 
-namespace largo {
+namespace largo::report {
 namespace {
 
 constexpr double kCounted = 1e9;  // whole numbers below may be lengths, of which a token less is another
@@ -47,4 +48,4 @@ std::string shown(double value, int digits) {
   return fmt::format("{}×10{}", with_minus(mantissa), raised(exponent));
 }
 
-}  // namespace largo
+}  // namespace largo::report

@@ -13,7 +13,7 @@
 #include "report/report.hpp"
 #include "studies/study_json.hpp"
 
-namespace largo {
+namespace largo::report {
 namespace {
 
 constexpr std::size_t kMostCurves = 8;      // as many as there are colours
@@ -123,7 +123,7 @@ class View {
     if (setting) panel.title = named(*layout_.slider, *setting);
     panel.x_label = layout_.x->name;
     panel.y_label = table_.results[result_];
-    panel.log_x = log_spaced(*layout_.x);
+    panel.log_x = is_log_spaced(*layout_.x);
     panel.log_y = log_y_;
     const std::vector<StudyValue> which =
         layout_.curves ? spread(layout_.curves->values, kMostCurves) : std::vector<StudyValue>(1);
@@ -146,7 +146,7 @@ class View {
 std::string shown_value(const StudyValue& value) {
   constexpr int kDigits = 6;
   const double* number = std::get_if<double>(&value);
-  return number != nullptr && !std::isnan(*number) ? shown(*number, kDigits) : value_text(value);
+  return number != nullptr && !std::isnan(*number) ? shown(*number, kDigits) : studies::value_text(value);
 }
 
 std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result) {
@@ -215,7 +215,7 @@ ReportLayout layout_with(const std::string& x, std::vector<ReportAxis> axes) {
 
 }  // namespace
 
-bool log_spaced(const ReportAxis& axis) {
+bool is_log_spaced(const ReportAxis& axis) {
   std::vector<double> values;
   for (const StudyValue& value : axis.values) {
     const double x = std::get<double>(value);
@@ -259,4 +259,4 @@ std::vector<ReportLayout> layouts_of(const StudyTable& table, const std::string&
   return layouts;
 }
 
-}  // namespace largo
+}  // namespace largo::report

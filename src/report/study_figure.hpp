@@ -10,7 +10,7 @@
 #include "largo/studies/study_table.hpp"
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::report {
 
 /// A parameter that has more than one value.
 struct ReportAxis {
@@ -42,7 +42,7 @@ std::string statement_of(const StudyTable& table, const ReportLayout& layout, st
 ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
 
 /// Whether steps in log are more even than steps.
-bool log_spaced(const ReportAxis& axis);
+bool is_log_spaced(const ReportAxis& axis);
 
 /// At most `most`, the ends among them.
 template <typename Value>
@@ -54,4 +54,4 @@ std::vector<Value> spread(const std::vector<Value>& values, std::size_t most) {
   return some;
 }
 
-}  // namespace largo
+}  // namespace largo::report

@@ -11,7 +11,7 @@
 #include "report/study_figure.hpp"
 #include "studies/study_json.hpp"
 
-namespace largo {
+namespace largo::report {
 namespace {
 
 constexpr std::size_t kMostRows = 500;  // of a table; all are in the CSV
@@ -86,9 +86,10 @@ class ResultSection {
   // What is the same everywhere.
   std::string fixed() const {
     std::string text;
-    const Json configuration = Json::parse(table_.configuration);
+    const io::Json configuration = io::Json::parse(table_.configuration);
     for (const auto& [key, value] : configuration.at("settings").items()) {
-      const std::string said = value.is_boolean() ? to_text(value) : shown_value(value_of(value));
+      const std::string said =
+          value.is_boolean() ? io::to_text(value) : shown_value(studies::value_of(value));
       text += fmt::format("{}{} = {}", text.empty() ? ": " : ", ", key, said);
     }
     return text;
@@ -158,4 +159,4 @@ Report study_report(const StudyTable& table, const std::string& command, const s
   return report;
 }
 
-}  // namespace largo
+}  // namespace largo::report

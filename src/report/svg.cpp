@@ -46,12 +46,12 @@ void check_values(std::string_view what, const std::string& curve, const std::ve
 }
 
 void check_panel(const Panel& panel) {
-  const std::string title = one_line(panel.title);
+  const std::string title = io::one_line(panel.title);
   if (panel.curves.empty()) fail("to_svg", fmt::format("panel '{}' has no curves", title));
   for (std::size_t i = 0; i < panel.curves.size(); ++i) {
     const Curve& curve = panel.curves[i];
     const std::string name = curve.label.empty() ? fmt::format("curve {} of panel '{}'", i + 1, title)
-                                                 : fmt::format("curve '{}'", one_line(curve.label));
+                                                 : fmt::format("curve '{}'", io::one_line(curve.label));
     check_values("x", name, curve.x, curve.x.size());
     check_values("y", name, curve.y, curve.x.size());
     const bool band = !curve.low.empty() || !curve.high.empty();

@@ -110,14 +110,15 @@ std::vector<std::string> wrapped(std::string_view text, double size, double widt
 
 void add_text(std::string& out, Point at, const TextStyle& style, std::string_view text,
               std::string_view power) {
-  constexpr std::string_view kAnchors[] = {"start", "middle", "end"};
+  constexpr std::string_view kAnchors[] = {"", R"( text-anchor="middle")", R"( text-anchor="end")"};
   const double width = text_width(text, power, style.size);
   const double size = width > style.widest ? style.size * std::max(0.6, style.widest / width) : style.size;
   const auto place =
       style.upwards ? fmt::format("transform=\"translate({} {}) rotate(-90)\"", number(at.x), number(at.y))
                     : fmt::format("x=\"{}\" y=\"{}\"", number(at.x), number(at.y));
-  fmt::format_to(std::back_inserter(out), R"(<text {} font-size="{}" text-anchor="{}" fill="{}">{})", place,
-                 number(size), kAnchors[static_cast<std::size_t>(style.anchor)], style.color, escaped(text));
+  const std::string color = style.color == kInk ? "" : fmt::format(R"( fill="{}")", style.color);
+  fmt::format_to(std::back_inserter(out), R"(<text {} font-size="{}"{}{}>{})", place, number(size),
+                 kAnchors[static_cast<std::size_t>(style.anchor)], color, escaped(text));
   if (!power.empty()) {
     fmt::format_to(std::back_inserter(out), R"(<tspan dy="{}" font-size="{}">{}</tspan>)",
                    number(-0.4 * size), number(kPowerSize * size), escaped(power));

@@ -12,7 +12,7 @@
 #include <boost/align/aligned_allocator.hpp>
 #endif
 
-namespace largo {
+namespace largo::runtime {
 
 #ifdef LARGO_THREAD_SANITIZER
 // It does not see oneTBB hand freed memory from one thread to another, and reports a race.
@@ -23,4 +23,4 @@ template <typename T>
 using AlignedVector = std::vector<T, tbb::cache_aligned_allocator<T>>;
 #endif
 
-}  // namespace largo
+}  // namespace largo::runtime

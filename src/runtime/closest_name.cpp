@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-namespace largo {
+namespace largo::runtime {
 
 std::size_t edit_distance(std::string_view one, std::string_view other) {
   const std::size_t n = other.size();
@@ -68,4 +68,4 @@ std::string suggestion(std::string_view name, const std::vector<std::string>& kn
   return fmt::format(" (known: {})", fmt::join(known, ", "));
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace largo {
+namespace largo::runtime {
 
 /// Insertions, deletions, replacements and swaps of neighbours that make one from the other.
 std::size_t edit_distance(std::string_view one, std::string_view other);
@@ -18,4 +18,4 @@ std::optional<std::string> closest_name(std::string_view name, const std::vector
 /// " (did you mean 'sigma'?)", or, where nothing is close, " (known: s, L)".
 std::string suggestion(std::string_view name, const std::vector<std::string>& known);
 
-}  // namespace largo
+}  // namespace largo::runtime

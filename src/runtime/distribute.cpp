@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-namespace largo {
+namespace largo::runtime {
 namespace {
 
 // What processes say to each other before they exchange rows; from kAtEnd on, that no rows will ever come.
@@ -51,14 +51,19 @@ AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const
   return {all.begin(), all.end()};
 }
 
+}  // namespace largo::runtime
+
+namespace largo {
+
 std::vector<int> gather_at_end(const Ranks& ranks, int code) {
-  const double state[] = {kAtEnd + code};
+  const double state[] = {runtime::kAtEnd + code};
   while (true) {
     // Those that were still in gather_rows have now heard of it, and will come here.
     const std::vector<double> states = ranks.gather(state);
-    if (std::any_of(states.begin(), states.end(), [](double other) { return other < kAtEnd; })) continue;
+    if (std::any_of(states.begin(), states.end(), [](double other) { return other < runtime::kAtEnd; }))
+      continue;
     std::vector<int> codes;
-    for (const double other : states) codes.push_back(static_cast<int>(other - kAtEnd));
+    for (const double other : states) codes.push_back(static_cast<int>(other - runtime::kAtEnd));
     return codes;
   }
 }

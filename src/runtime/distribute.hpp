@@ -11,7 +11,7 @@
 #include "runtime/aligned_vector.hpp"
 #include "runtime/parallel.hpp"
 
-namespace largo {
+namespace largo::runtime {
 
 /// Throws Stopped once the caller asked for it.
 inline void check_stop(const Execution& execution) {
@@ -55,4 +55,4 @@ AlignedVector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, c
   return gather_rows(std::move(rows), false, execution);
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

@@ -12,7 +12,7 @@
 #define LARGO_HOST_DEVICE inline
 #endif
 
-namespace largo {
+namespace largo::runtime {
 
 LARGO_HOST_DEVICE double root(double x) {
 #ifdef __CUDA_ARCH__
@@ -35,4 +35,4 @@ LARGO_HOST_DEVICE int bits_of(std::uint64_t x) {
 #endif
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

@@ -9,7 +9,7 @@
 
 #include "runtime/parallel.hpp"
 
-namespace largo {
+namespace largo::runtime {
 
 /// A flag for Execution::stop that is set where `outer` (null: nobody's) is, at most 50 ms later, and where
 /// set() was called, of which `outer` hears nothing. `outer` must outlive it.
@@ -55,4 +55,4 @@ class LinkedStop {
   std::thread watch_;  // last: it sees all the others
 };
 
-}  // namespace largo
+}  // namespace largo::runtime

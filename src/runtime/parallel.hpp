@@ -20,7 +20,7 @@
 #include "largo/runtime/execution.hpp"
 #include "runtime/race_detector.hpp"
 
-namespace largo {
+namespace largo::runtime {
 
 inline constexpr int kMostThreads = 4096;
 
@@ -72,7 +72,7 @@ void run_with_threads(const Execution& execution, const Work& work) {
       tbb::global_control::max_allowed_parallelism,
       static_cast<std::size_t>(std::max(threads, tbb::info::default_concurrency())));
   ThreadArena arena(threads);
-  const race_detector::Loop loop;
+  const runtime::race_detector::Loop loop;
   arena.execute(work);
 }
 
@@ -84,7 +84,7 @@ void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& 
     return;
   }
   const auto task = [&body](std::ptrdiff_t i) {  // made before the loop begins, as the race detector sees it
-    const race_detector::Task one;
+    const runtime::race_detector::Task one;
     body(i);
   };
   run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
@@ -103,4 +103,4 @@ std::thread start_thread(Work&& work) {
   }
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

@@ -16,7 +16,7 @@ extern "C" void __tsan_acquire(void* address);
 extern "C" void __tsan_release(void* address);
 #endif
 
-namespace largo::race_detector {
+namespace largo::runtime::race_detector {
 
 #ifdef LARGO_THREAD_SANITIZER
 inline char forked;
@@ -56,4 +56,4 @@ struct Stage {
   ~Stage() { task_ends(); }
 };
 
-}  // namespace largo::race_detector
+}  // namespace largo::runtime::race_detector

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cstring>
 
-namespace largo {
+namespace largo::runtime {
 namespace {
 
 constexpr std::array<std::uint32_t, 64> kRound = {
@@ -101,4 +101,4 @@ std::string to_hex(const std::uint8_t* bytes, std::size_t count) {
   return text;
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace largo {
+namespace largo::runtime {
 
 /// Add bytes, then ask once. Cost: some 5 ns a byte.
 class Sha256 {
@@ -32,4 +32,4 @@ class Sha256 {
 /// The first `count` bytes as hexadecimal digits.
 std::string to_hex(const std::uint8_t* bytes, std::size_t count);
 
-}  // namespace largo
+}  // namespace largo::runtime

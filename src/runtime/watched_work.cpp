@@ -11,7 +11,7 @@
 #include "runtime/distribute.hpp"
 #include "runtime/parallel.hpp"
 
-namespace largo {
+namespace largo::runtime {
 namespace {
 
 constexpr std::chrono::milliseconds kBetween(100);  // two meetings
@@ -89,4 +89,4 @@ void watch_work(const Execution& execution, double weight, const ShowShare& prog
   }
 }
 
-}  // namespace largo
+}  // namespace largo::runtime

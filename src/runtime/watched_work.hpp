@@ -5,7 +5,7 @@
 
 #include "largo/runtime/execution.hpp"
 
-namespace largo {
+namespace largo::runtime {
 
 using ShowShare = std::function<void(double share)>;
 
@@ -18,4 +18,4 @@ using ShowShare = std::function<void(double share)>;
 void watch_work(const Execution& execution, double weight, const ShowShare& progress,
                 const std::function<void(const Execution& own, const ShowShare& show)>& work);
 
-}  // namespace largo
+}  // namespace largo::runtime

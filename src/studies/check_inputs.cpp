@@ -14,7 +14,7 @@
 #include "largo/runtime/check.hpp"
 #include "studies/quantity.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 constexpr std::int64_t kMostTried = 1000;
@@ -91,4 +91,4 @@ void check_inputs(const Study& study) {
   check_points(study);
 }
 
-}  // namespace largo
+}  // namespace largo::studies

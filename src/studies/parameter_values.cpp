@@ -13,7 +13,7 @@
 #include "runtime/closest_name.hpp"
 #include "studies/study_json.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -71,17 +71,17 @@ double checked(const Parameter& parameter, double value, const Place& where) {
 std::string checked(const Parameter& parameter, std::string text, const Place& where) {
   if (text.empty()) fail(where.text(), fmt::format("'{}' is an empty text", parameter.name));
   try {
-    Json(text).dump();
-  } catch (const Json::exception&) {  // it would have the name of any other such text
+    io::Json(text).dump();
+  } catch (const io::Json::exception&) {  // it would have the name of any other such text
     fail(where.text(), fmt::format("'{}' is not UTF-8", parameter.name));
   }
-  if (one_line(text) != text) {
-    fail(where.text(), fmt::format("'{}' is {}, must be one line", parameter.name, in_quotes(text)));
+  if (io::one_line(text) != text) {
+    fail(where.text(), fmt::format("'{}' is {}, must be one line", parameter.name, io::in_quotes(text)));
   }
   const auto& choices = parameter.choices;
   if (!choices.empty() && std::find(choices.begin(), choices.end(), text) == choices.end()) {
-    fail(where.text(),
-         fmt::format("'{}' is not a value of '{}'{}", text, parameter.name, suggestion(text, choices)));
+    fail(where.text(), fmt::format("'{}' is not a value of '{}'{}", text, parameter.name,
+                                   runtime::suggestion(text, choices)));
   }
   return text;
 }
@@ -105,8 +105,9 @@ std::string shown(const toml::node& node) {
 // "first:last:count", "…:log" and lists.
 std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string_view text, const Place& where) {
   const bool length = parameter.kind == ParameterKind::length;
-  Spacing spacing = length ? Spacing::kLog : parameter.spacing;
-  for (const auto& [suffix, kind] : {std::pair(":log", Spacing::kLog), std::pair(":even", Spacing::kEven)}) {
+  io::Spacing spacing = length ? io::Spacing::kLog : parameter.spacing;
+  for (const auto& [suffix, kind] :
+       {std::pair(":log", io::Spacing::kLog), std::pair(":even", io::Spacing::kEven)}) {
     if (!text.ends_with(suffix)) continue;
     spacing = kind;
     text.remove_suffix(std::string_view(suffix).size());
@@ -115,14 +116,15 @@ std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string_view 
   std::vector<double> numbers;
   try {
     if (std::count(text.begin(), text.end(), ':') == 2) {
-      const double count = parse_number(parameter.name, text.substr(text.rfind(':') + 1));
+      const double count = io::parse_number(parameter.name, text.substr(text.rfind(':') + 1));
       if (count > static_cast<double>(kMostUnits)) {
         fail("", fmt::format("'{}' would be {:.15g} values, and at most {} are allowed", parameter.name,
                              count, kMostUnits));
       }
     }
-    numbers = length && spacing == Spacing::kLog ? parse_lengths(parameter.name, text, LengthKind::kReal)
-                                                 : parse_values("", parameter.name, text, spacing);
+    numbers = length && spacing == io::Spacing::kLog
+                  ? io::parse_lengths(parameter.name, text, io::LengthKind::kReal)
+                  : io::parse_values("", parameter.name, text, spacing);
   } catch (const InputError& error) {
     const std::string_view message = error.what();
     const auto begin = message.find(": ");  // the name of a function says nothing about a file
@@ -179,10 +181,10 @@ std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::st
                                        const Place& where) {
   if (text.starts_with('[') || text.starts_with('"') || text.starts_with('\'')) {
     try {
-      const toml::table table = parse_toml(fmt::format("value = {}", text), where.text());
+      const toml::table table = io::parse_toml(fmt::format("value = {}", text), where.text());
       if (table.size() != 1) fail(where.text(), "one value, or one list, is wanted");
       return all_values(parameter, *table.get("value"), where);
-    } catch (const TomlError& error) {
+    } catch (const io::TomlError& error) {
       fail(where.text(), error.what());
     }
   }
@@ -190,4 +192,4 @@ std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::st
   return numbers_of(parameter, text, where);
 }
 
-}  // namespace largo
+}  // namespace largo::studies

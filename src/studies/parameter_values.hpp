@@ -9,7 +9,7 @@
 #include "largo/studies/study.hpp"
 #include "studies/quantity.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 /// What the message of an InputError begins with: "study.toml:7", or, without a line, the name alone.
 struct Place {
@@ -39,4 +39,4 @@ std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::st
 /// Up to 1000 units are tried for each text, spread over all that have it; mostly the first one will do.
 void check_inputs(const Study& study);
 
-}  // namespace largo
+}  // namespace largo::studies

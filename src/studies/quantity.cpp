@@ -10,7 +10,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 Quantity::Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results)
     : name_(std::move(name)), parameters_(std::move(parameters)), results_(std::move(results)) {
@@ -85,4 +85,4 @@ const Quantity* find_quantity(std::string_view name) {
   return nullptr;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -14,7 +14,7 @@
 #include "largo/runtime/execution.hpp"
 #include "largo/studies/study_row.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 enum class ParameterKind : std::uint8_t {
   number,    ///< finite
@@ -34,8 +34,8 @@ struct Parameter {
   ParameterKind kind = ParameterKind::number;
   StudyValue otherwise = {};  ///< where it is not given; nothing: see `required`
   bool required = false;
-  Spacing spacing = Spacing::kEven;       ///< of "first:last:count"
-  std::vector<std::string> choices = {};  ///< of a text; none: any
+  io::Spacing spacing = io::Spacing::kEven;  ///< of "first:last:count"
+  std::vector<std::string> choices = {};     ///< of a text; none: any
 };
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
@@ -121,4 +121,4 @@ const Quantity& icl_risk_quantity();
 const Quantity& icl_flow_quantity();
 const Quantity& icl_threshold_quantity();
 
-}  // namespace largo
+}  // namespace largo::studies

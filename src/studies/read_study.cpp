@@ -62,7 +62,7 @@ class Reader {
     }
     plan_.title = text_of("title").value_or(std::filesystem::path(file_).stem().string());
     read_quantity();
-    for (const Parameter& one : quantity_->parameters()) plan_.settings.push_back(one.otherwise);
+    for (const studies::Parameter& one : quantity_->parameters()) plan_.settings.push_back(one.otherwise);
     given_.assign(plan_.settings.size(), 0);
     read_settings(table_, true);
     if (const toml::table* settings = table_of("settings")) read_settings(*settings, false);
@@ -85,7 +85,7 @@ class Reader {
   [[noreturn]] void refuse(std::size_t line, const std::string& message) const {
     fail(place(line).text(), message);
   }
-  Place place(std::size_t line) const { return {file_, line}; }
+  studies::Place place(std::size_t line) const { return {file_, line}; }
   std::size_t grid_line() const {
     const toml::node* grid = table_.get("grid");
     return grid == nullptr ? 1 : grid->source().begin.line;
@@ -102,12 +102,13 @@ class Reader {
   // At the top there may also be a parameter that belongs into a table.
   [[noreturn]] void unknown_key(const Entry& entry) const {
     if (const toml::node* name = table_.get("quantity"); name != nullptr && name->is_string()) {
-      const Quantity* quantity = find_quantity(name->value_or(""));
+      const studies::Quantity* quantity = studies::find_quantity(name->value_or(""));
       if (quantity != nullptr && quantity->find(entry.key)) {
         refuse(entry.at.line, fmt::format("'{}' belongs in [settings], [grid] or [[points]]", entry.key));
       }
     }
-    refuse(entry.at.line, fmt::format("unknown key '{}'{}", entry.key, suggestion(entry.key, kTopLevel)));
+    refuse(entry.at.line,
+           fmt::format("unknown key '{}'{}", entry.key, runtime::suggestion(entry.key, kTopLevel)));
   }
 
   std::optional<std::string> text_of(const char* key) const {
@@ -129,26 +130,26 @@ class Reader {
 
   void read_quantity() {
     std::vector<std::string> known;
-    for (const Quantity* one : all_quantities()) known.push_back(one->name());
+    for (const studies::Quantity* one : studies::all_quantities()) known.push_back(one->name());
     const auto name = text_of("quantity");
     if (!name) refuse(1, fmt::format("there is no quantity (known: {})", fmt::join(known, ", ")));
     plan_.quantity = *name;
-    quantity_ = find_quantity(*name);
+    quantity_ = studies::find_quantity(*name);
     if (quantity_ == nullptr) {
       refuse(table_.get("quantity")->source().begin.line,
-             fmt::format("unknown quantity '{}'{}", *name, suggestion(*name, known)));
+             fmt::format("unknown quantity '{}'{}", *name, runtime::suggestion(*name, known)));
     }
-    for (const Parameter& one : quantity_->parameters()) names_.push_back(one.name);
+    for (const studies::Parameter& one : quantity_->parameters()) names_.push_back(one.name);
   }
 
-  std::size_t parameter_of(const std::string& key, const Place& where) const {
+  std::size_t parameter_of(const std::string& key, const studies::Place& where) const {
     const auto found = quantity_->find(key);
     if (!found) {
       fail(where.text(),
            fmt::format("{} has no parameter '{}'{}", plan_.quantity, key,
                        key == "covariates" ? " (the covariates of a study are Gaussian; largo icl risk "
                                              "--covariates has other laws)"
-                                           : suggestion(key, names_)));
+                                           : runtime::suggestion(key, names_)));
     }
     return *found;
   }
@@ -161,7 +162,7 @@ class Reader {
         refuse(entry.at.line, fmt::format("'{}' is given in line {} already", entry.key, given_[k]));
       }
       given_[k] = entry.at.line;
-      plan_.settings[k] = one_value(quantity_->parameters()[k], *entry.node, place(entry.at.line));
+      plan_.settings[k] = studies::one_value(quantity_->parameters()[k], *entry.node, place(entry.at.line));
     }
   }
 
@@ -173,7 +174,8 @@ class Reader {
         refuse(entry.at.line, fmt::format("'{}' is given in line {} already", entry.key, given_[k]));
       }
       given_[k] = entry.at.line;
-      plan_.axes.push_back({k, all_values(quantity_->parameters()[k], *entry.node, place(entry.at.line))});
+      plan_.axes.push_back(
+          {k, studies::all_values(quantity_->parameters()[k], *entry.node, place(entry.at.line))});
       check_size(grid_line());  // now: the next axis may take as much memory as this one
     }
   }
@@ -192,7 +194,7 @@ class Reader {
       std::map<std::size_t, StudyValue> point;
       for (const Entry& entry : entries_of(*table)) {
         const std::size_t k = parameter_of(entry.key, place(entry.at.line));
-        point[k] = one_value(quantity_->parameters()[k], *entry.node, place(entry.at.line));
+        point[k] = studies::one_value(quantity_->parameters()[k], *entry.node, place(entry.at.line));
       }
       plan_.points.push_back(std::move(point));
       point_lines_.push_back(item.source().begin.line);
@@ -200,13 +202,13 @@ class Reader {
   }
 
   void apply(const StudyChange& change) {
-    const Place where{fmt::format("set {}", change.key)};
+    const studies::Place where{fmt::format("set {}", change.key)};
     if (change.key == "title") {
       plan_.title = change.value;
       return;
     }
     const std::size_t k = parameter_of(change.key, where);
-    std::vector<StudyValue> values = values_of_text(quantity_->parameters()[k], change.value, where);
+    std::vector<StudyValue> values = studies::values_of_text(quantity_->parameters()[k], change.value, where);
     const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(),
                                    [&](const StudyAxis& one) { return one.parameter == k; });
     const bool varies = axis != plan_.axes.end();
@@ -233,7 +235,7 @@ class Reader {
       refuse(1, "nothing to run: there is neither a [grid] nor [[points]]");
     }
     for (std::size_t k = 0; k < names_.size(); ++k) {
-      const Parameter& one = quantity_->parameters()[k];
+      const studies::Parameter& one = quantity_->parameters()[k];
       if (!one.required || plan_.settings[k].index() != 0) continue;
       const bool axis = std::any_of(plan_.axes.begin(), plan_.axes.end(),
                                     [&](const StudyAxis& a) { return a.parameter == k; });
@@ -249,7 +251,7 @@ class Reader {
 
   std::string file_;
   const toml::table& table_;
-  const Quantity* quantity_ = nullptr;
+  const studies::Quantity* quantity_ = nullptr;
   std::vector<std::string> names_;
   std::vector<std::size_t> given_;  // line of each parameter in [settings] or [grid], or 0
   std::vector<std::size_t> point_lines_;
@@ -258,20 +260,20 @@ class Reader {
 
 }  // namespace
 
-StudyPlan parse_study(const std::string& text, const std::string& file,
-                      const std::vector<StudyChange>& changes) {
+StudyPlan studies::parse_study(const std::string& text, const std::string& file,
+                               const std::vector<StudyChange>& changes) {
   try {
-    const toml::table table = parse_toml(text, file);
+    const toml::table table = io::parse_toml(text, file);
     return Reader(file, table).read(changes);
-  } catch (const TomlError& error) {
-    fail(fmt::format("{}:{}", one_line(file), error.line()), one_line(error.what()));
+  } catch (const io::TomlError& error) {
+    fail(fmt::format("{}:{}", io::one_line(file), error.line()), io::one_line(error.what()));
   } catch (const InputError& error) {  // keys and texts of the file may have line breaks
-    throw InputError(one_line(error.what()));
+    throw InputError(io::one_line(error.what()));
   }
 }
 
 Study read_study(const std::filesystem::path& path, const std::vector<StudyChange>& changes) {
-  return Study(parse_study(read_text(path), path.string(), changes));
+  return Study(studies::parse_study(read_text(path), path.string(), changes));
 }
 
 }  // namespace largo

@@ -36,9 +36,9 @@ bool first_rank(const Execution& execution) {
 // Finished units on their way into the store: many in a transaction, none for long.
 class Writer {
  public:
-  Writer(StudyStore& store, const Study& study) : store_(store), study_(study) {}
+  Writer(studies::StudyStore& store, const Study& study) : store_(store), study_(study) {}
 
-  void add(std::vector<FinishedUnit> units) {
+  void add(std::vector<studies::FinishedUnit> units) {
     std::move(units.begin(), units.end(), std::back_inserter(held_));
   }
 
@@ -71,9 +71,9 @@ class Writer {
     due_ = end + std::max<Duration>(kLongest, 10 * (end - start));
   }
 
-  StudyStore& store_;
+  studies::StudyStore& store_;
   const Study& study_;
-  std::vector<FinishedUnit> held_;
+  std::vector<studies::FinishedUnit> held_;
   Clock::time_point due_ = Clock::now();
 };
 
@@ -83,12 +83,12 @@ class Dealer {
   Dealer(std::vector<std::int64_t> units, int processes)
       : units_(std::move(units)), out_(static_cast<std::size_t>(processes)) {}
 
-  void note(const std::vector<UnitReport>& reports) {
+  void note(const std::vector<studies::UnitReport>& reports) {
     for (std::size_t r = 0; r < reports.size(); ++r) out_[r] -= std::ssize(reports[r].finished);
   }
 
   /// Each process has work for some four times as long as the last exchange took. Those of rank `mine`.
-  std::vector<std::int64_t> deal(const std::vector<UnitReport>& reports, std::size_t mine) {
+  std::vector<std::int64_t> deal(const std::vector<studies::UnitReport>& reports, std::size_t mine) {
     std::vector<std::int64_t> dealt;
     for (std::size_t r = 0; r < reports.size(); ++r) {
       const std::int64_t wanted =
@@ -127,12 +127,12 @@ struct Progress {
   bool stopped = false;
 };
 
-Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyStore* store,
+Progress run_units(const Study& study, std::vector<std::int64_t> pending, studies::StudyStore* store,
                    const StudyRunPlan& plan, const Execution& execution, std::int64_t before) {
   const int processes = execution.ranks == nullptr ? 1 : execution.ranks->size();
   const auto mine = static_cast<std::size_t>(execution.ranks == nullptr ? 0 : execution.ranks->rank());
   const auto share = (std::ssize(pending) + processes - 1) / processes;
-  const int threads = thread_count(execution);
+  const int threads = runtime::thread_count(execution);
   const int workers =
       execution.device != nullptr
           ? 1
@@ -141,16 +141,16 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyS
   Dealer dealer(std::move(pending), processes);
   std::optional<Writer> writer;
   if (store != nullptr) writer.emplace(*store, study);
-  UnitPool pool(study, workers, std::max(1, threads / workers), execution.device);
+  studies::UnitPool pool(study, workers, std::max(1, threads / workers), execution.device);
   const auto start = Clock::now();
   auto [finished, stopped] = Progress{};
   while (!dealer.finished() && !stopped) {
     pool.wait(dealer.are_more(), time_between(start));
-    std::vector<UnitReport> reports =
-        exchange({asked_to_stop(execution), pool.waiting(), workers, pool.take()}, names, execution);
+    std::vector<studies::UnitReport> reports =
+        studies::exchange({asked_to_stop(execution), pool.waiting(), workers, pool.take()}, names, execution);
     dealer.note(reports);
     if (dealer.are_more()) pool.add(dealer.deal(reports, mine));
-    for (UnitReport& report : reports) {
+    for (studies::UnitReport& report : reports) {
       stopped = stopped || report.stop;
       finished += std::ssize(report.finished);
       if (writer) writer->add(std::move(report.finished));
@@ -166,11 +166,11 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, StudyS
 // A device that would have nothing to do is a mistake.
 void check_device(const Study& study, const Execution& execution) {
   if (execution.device == nullptr) return;
-  const Quantity& quantity = study.quantity();
+  const studies::Quantity& quantity = study.quantity();
   for (std::int64_t unit = 0; unit < study.size(); ++unit) {
     const std::vector<StudyValue> values = study.inputs(unit);
     try {
-      if (quantity.draws_prompts(UnitInputs(quantity, values))) return;
+      if (quantity.draws_prompts(studies::UnitInputs(quantity, values))) return;
     } catch (const InputError&) {
       return;  // the unit will say so itself
     }
@@ -189,17 +189,17 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
   StudyRun run;
   run.units = study.size();
   try {
-    check_inputs(study);
+    studies::check_inputs(study);
     check_device(study, execution);
-    std::unique_ptr<StudyStore> store;
+    std::unique_ptr<studies::StudyStore> store;
     std::vector<std::int64_t> pending;
     if (first_rank(execution)) {
-      store = std::make_unique<StudyStore>(path, study, thread_count(execution),
-                                           execution.ranks == nullptr ? 1 : execution.ranks->size());
+      store = std::make_unique<studies::StudyStore>(path, study, runtime::thread_count(execution),
+                                                    execution.ranks == nullptr ? 1 : execution.ranks->size());
       pending = store->pending(plan.retry);
     }
-    check_same(study, execution);
-    pending = share_list(std::move(pending), execution);
+    studies::check_same(study, execution);
+    pending = studies::share_list(std::move(pending), execution);
     run.before = study.size() - std::ssize(pending);
     const Progress made = run_units(study, std::move(pending), store.get(), plan, execution, run.before);
     run.ran = made.finished;
@@ -208,7 +208,7 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
   } catch (const OtherProcessFailed&) {
     throw;
   } catch (...) {
-    give_up(execution);
+    studies::give_up(execution);
     throw;
   }
   run.seconds = seconds_since(start);
@@ -229,10 +229,10 @@ double peak_memory() {
 StudyEstimate estimate_study(const Study& study, const std::filesystem::path& path, bool retry,
                              const Execution& execution) {
   constexpr double kLongest = 2;
-  check_inputs(study);
+  studies::check_inputs(study);
   StudyEstimate estimate;
   estimate.units = study.size();
-  std::vector<std::int64_t> pending = pending_units(study, path, retry);
+  std::vector<std::int64_t> pending = studies::pending_units(study, path, retry);
   estimate.pending = std::ssize(pending);
   const double memory = peak_memory();
   const auto start = Clock::now();
@@ -240,7 +240,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
   for (const std::ptrdiff_t at : {std::ssize(pending) / 2, std::ptrdiff_t{0}, std::ssize(pending) - 1}) {
     if (estimate.tried >= estimate.pending || seconds_since(start) > kLongest) break;
     const Execution one{.threads = 1, .stop = execution.stop, .device = execution.device};
-    spent += evaluate_unit(study, pending[static_cast<std::size_t>(at)], one).seconds;
+    spent += studies::evaluate_unit(study, pending[static_cast<std::size_t>(at)], one).seconds;
     ++estimate.tried;
   }
   if (estimate.tried > 0) {
@@ -249,7 +249,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
   }
   constexpr double kStore = 1e8, kUnit = 100;  // SQLite's cache, and what is known of each unit
   const double tried = peak_memory();
-  estimate.memory = tried + (thread_count(execution) - 1) * (tried - memory) + kStore +
+  estimate.memory = tried + (runtime::thread_count(execution) - 1) * (tried - memory) + kStore +
                     kUnit * static_cast<double>(study.size());
   return estimate;
 }

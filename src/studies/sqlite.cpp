@@ -5,7 +5,7 @@
 
 #include <sqlite3.h>
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 // A connection belongs to one thread at a time.
@@ -135,4 +135,4 @@ void Transaction::commit() {
   open_ = false;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -11,7 +11,7 @@
 struct sqlite3;
 struct sqlite3_stmt;
 
-namespace largo {
+namespace largo::studies {
 
 /// What SQLite says, with its result code.
 class SqliteError : public std::runtime_error {
@@ -94,4 +94,4 @@ class Transaction {
   bool open_ = true;
 };
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -13,7 +13,7 @@
 #include "largo/version.hpp"
 #include "studies/study_json.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 constexpr int kPatience = 100;         // ms that a commit waits for readers before it is put off
@@ -65,11 +65,11 @@ void check_store(Database& database, const std::string& name) {
 // a wrong setting, say) is not kept; one with results is refused.
 bool is_of(Database& database, const std::filesystem::path& path, const Study& study) {
   Statement read(database, "SELECT configuration FROM study");
-  if (!read.step()) fail(path.string(), "this store is damaged: it is about no study");
+  if (!read.step()) fail(path.string(), "this store is damaged: it names no study");
   std::string other;
   try {
     other = study_difference(read.text(0), study.configuration());
-  } catch (const Json::exception&) {
+  } catch (const io::Json::exception&) {
     fail(path.string(), "this store is damaged: what it says about its study cannot be read");
   }
   if (other.empty()) return true;
@@ -335,14 +335,14 @@ std::string store_schema(const Study& study) {
 namespace {
 
 // What is the same at every unit: null where it is not given, absent where it varies.
-std::map<std::string, Json> fixed_of(const Json& configuration) {
-  std::map<std::string, Json> fixed;
+std::map<std::string, io::Json> fixed_of(const io::Json& configuration) {
+  std::map<std::string, io::Json> fixed;
   for (const auto& name : configuration.at("parameters")) {
     const auto key = name.get<std::string>();
     const auto& settings = configuration.at("settings");
     bool varies = configuration.at("grid").contains(key);
     for (const auto& point : configuration.at("points")) varies = varies || point.contains(key);
-    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : Json(nullptr);
+    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : io::Json(nullptr);
   }
   return fixed;
 }
@@ -350,9 +350,9 @@ std::map<std::string, Json> fixed_of(const Json& configuration) {
 }  // namespace
 
 std::string study_difference(const std::string& stored, const std::string& wanted) {
-  const Json before = Json::parse(stored), here = Json::parse(wanted);
+  const io::Json before = io::Json::parse(stored), here = io::Json::parse(wanted);
   if (before.at("quantity") != here.at("quantity")) {
-    return fmt::format("its quantity is {}", to_text(before.at("quantity")));
+    return fmt::format("its quantity is {}", io::to_text(before.at("quantity")));
   }
   if (before.at("results") != here.at("results") || before.at("parameters") != here.at("parameters")) {
     return "its quantity has other parameters or results";
@@ -361,10 +361,10 @@ std::string study_difference(const std::string& stored, const std::string& wante
   for (const auto& [key, value] : fixed_before) {
     const auto other = fixed_here.find(key);
     if (other == fixed_here.end() || other->second == value) continue;
-    const auto shown = [](const Json& json) { return json.is_null() ? "not given" : to_text(json); };
+    const auto shown = [](const io::Json& json) { return json.is_null() ? "not given" : io::to_text(json); };
     return fmt::format("its {} is {}, and here {}", key, shown(value), shown(other->second));
   }
   return {};
 }
 
-}  // namespace largo
+}  // namespace largo::studies

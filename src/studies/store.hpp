@@ -26,7 +26,7 @@
 #include "studies/sqlite.hpp"
 #include "studies/store_lock.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 struct FinishedUnit {
   std::int64_t unit = 0;
@@ -88,4 +88,4 @@ std::string store_schema(const Study& study);
 /// is fixed in both must be the same.
 std::string study_difference(const std::string& stored, const std::string& wanted);
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -12,7 +12,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 std::filesystem::path lock_file(const std::filesystem::path& store) {
@@ -97,4 +97,4 @@ bool is_locked(const std::filesystem::path& store) {
   return locked;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <optional>
 
-namespace largo {
+namespace largo::studies {
 
 /// The one name of a store's file: absolute, and without symbolic links, also where it is yet to be made. Two
 /// names would be two locks, and SQLite takes ":memory:" for something else.
@@ -27,4 +27,4 @@ class StoreLock {
 /// Whether a process has the lock. Takes none itself.
 bool is_locked(const std::filesystem::path& store);
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
 #include "runtime/sha256.hpp"
 #include "studies/quantity.hpp"
 #include "studies/study_json.hpp"
@@ -22,27 +22,27 @@ constexpr const char* kName = "study";
 // Begins the text whose hash is a unit's name: another number for another meaning of the same parameters.
 constexpr const char* kUnitText = "largo unit 1\n";
 
-const Quantity* quantity_of(const StudyPlan& plan) {
-  const Quantity* quantity = find_quantity(plan.quantity);
+const studies::Quantity* quantity_of(const StudyPlan& plan) {
+  const studies::Quantity* quantity = studies::find_quantity(plan.quantity);
   if (quantity == nullptr) fail(kName, "quantity", fmt::format("'{}'", plan.quantity), "a known one");
   return quantity;
 }
 
-std::vector<std::string> files_of(ParameterKind kind, const std::string& text) {
-  if (kind == ParameterKind::law) return files_of_law(text);
-  const auto file = kind == ParameterKind::matrix ? file_of_matrix(text) : std::nullopt;
+std::vector<std::string> files_of(studies::ParameterKind kind, const std::string& text) {
+  if (kind == studies::ParameterKind::law) return measures::files_of_law(text);
+  const auto file = kind == studies::ParameterKind::matrix ? measures::file_of_matrix(text) : std::nullopt;
   return file ? std::vector{*file} : std::vector<std::string>();
 }
 
 std::string digest_of_file(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  Sha256 hash;
+  runtime::Sha256 hash;
   std::vector<char> buffer(1 << 16);
   while (file.read(buffer.data(), std::ssize(buffer)) || file.gcount() > 0) {
     hash.add(buffer.data(), static_cast<std::size_t>(file.gcount()));
   }
   const auto digest = hash.finish();
-  return to_hex(digest.data(), digest.size());
+  return runtime::to_hex(digest.data(), digest.size());
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(pla
 
 std::vector<std::string> Study::parameters() const {
   std::vector<std::string> names;
-  for (const Parameter& one : quantity_->parameters()) names.push_back(one.name);
+  for (const studies::Parameter& one : quantity_->parameters()) names.push_back(one.name);
   return names;
 }
 
@@ -157,7 +157,8 @@ std::vector<StudyValue> Study::inputs(std::int64_t unit) const {
 // What a value is in the text of its unit. Files add what they hold, after a character that no JSON text has.
 Study::Fragment Study::fragment_of(std::size_t parameter, const StudyValue& value) const {
   if (value.index() == 0) return {};
-  Fragment fragment{fmt::format("\"{}\":{}", quantity_->parameters()[parameter].name, json_text(value)), {}};
+  Fragment fragment{
+      fmt::format("\"{}\":{}", quantity_->parameters()[parameter].name, studies::json_text(value)), {}};
   const std::string* text = std::get_if<std::string>(&value);
   const auto file = text == nullptr ? files_.end() : files_.find({parameter, *text});
   if (file != files_.end()) fragment.files = fmt::format("\n{}", file->second);
@@ -217,42 +218,42 @@ std::string Study::inputs_json(std::int64_t unit) const {
 }
 
 UnitId Study::id_of(const UnitText& text) const {
-  Sha256 hash;
+  runtime::Sha256 hash;
   hash.add(kUnitText);
   hash.add(plan_.quantity);
   hash.add("\n");
   hash.add(text.json);
   hash.add(text.files);
-  const Sha256::Digest digest = hash.finish();
+  const runtime::Sha256::Digest digest = hash.finish();
   UnitId id;
   std::memcpy(id.bytes.data(), digest.data(), id.bytes.size());
   return id;
 }
 
 std::string Study::configuration() const {
-  Json json;
+  io::Json json;
   json["title"] = plan_.title;
   json["quantity"] = plan_.quantity;
   const auto names = parameters();
-  json["settings"] = Json::object();
+  json["settings"] = io::Json::object();
   for (std::size_t i = 0; i < names.size(); ++i) {
-    if (plan_.settings[i].index() != 0) json["settings"][names[i]] = value_json(plan_.settings[i]);
+    if (plan_.settings[i].index() != 0) json["settings"][names[i]] = studies::value_json(plan_.settings[i]);
   }
-  json["grid"] = Json::object();
+  json["grid"] = io::Json::object();
   for (const StudyAxis& axis : plan_.axes) {
     json["settings"].erase(names[axis.parameter]);
-    Json& values = json["grid"][names[axis.parameter]] = Json::array();
-    for (const StudyValue& value : axis.values) values.push_back(value_json(value));
+    io::Json& values = json["grid"][names[axis.parameter]] = io::Json::array();
+    for (const StudyValue& value : axis.values) values.push_back(studies::value_json(value));
   }
-  json["points"] = Json::array();
+  json["points"] = io::Json::array();
   for (const auto& point : plan_.points) {
-    Json one = Json::object();
-    for (const auto& [parameter, value] : point) one[names[parameter]] = value_json(value);
+    io::Json one = io::Json::object();
+    for (const auto& [parameter, value] : point) one[names[parameter]] = studies::value_json(value);
     json["points"].push_back(std::move(one));
   }
   json["parameters"] = names;
   json["results"] = results();
-  return to_text(json);
+  return io::to_text(json);
 }
 
 }  // namespace largo

@@ -27,7 +27,7 @@ std::string field(const std::string& text) {
 bool are_numbers(std::string text) {
   std::replace(text.begin(), text.end(), ';', ',');
   try {
-    parse_numbers("", text);
+    io::parse_numbers("", text);
     return true;
   } catch (const InputError&) {
     return false;
@@ -46,10 +46,10 @@ std::string text_field(const std::string& text) {
 
 std::string value_field(const StudyValue& value) {
   const std::string* text = std::get_if<std::string>(&value);
-  return text == nullptr ? value_text(value) : text_field(*text);
+  return text == nullptr ? studies::value_text(value) : text_field(*text);
 }
 
-std::string number_field(double value) { return std::isnan(value) ? "" : number_text(value); }
+std::string number_field(double value) { return std::isnan(value) ? "" : studies::number_text(value); }
 
 std::string csv_row(const StudyRow& row) {
   std::string text;
@@ -60,22 +60,22 @@ std::string csv_row(const StudyRow& row) {
   return text + fmt::format("{},{}\n", text_field(row.message), text_field(row.warning));
 }
 
-Json json_row(const StudyHeader& header, const StudyRow& row) {
-  Json one;
-  one["inputs"] = Json::object();
+io::Json json_row(const studies::StudyHeader& header, const StudyRow& row) {
+  io::Json one;
+  one["inputs"] = io::Json::object();
   for (std::size_t i = 0; i < row.inputs.size(); ++i) {
-    if (row.inputs[i].index() != 0) one["inputs"][header.parameters[i]] = value_json(row.inputs[i]);
+    if (row.inputs[i].index() != 0) one["inputs"][header.parameters[i]] = studies::value_json(row.inputs[i]);
   }
   if (!row.message.empty()) {
     one["message"] = row.message;
     return one;
   }
-  one["results"] = Json::object();
+  one["results"] = io::Json::object();
   for (std::size_t i = 0; i < row.results.size(); ++i) {
     const auto& [value, error] = row.results[i];
     if (std::isnan(value)) continue;
-    Json& result = one["results"][header.results[i]] = {{"value", value_json(value)}};
-    if (!std::isnan(error)) result["error"] = value_json(error);
+    io::Json& result = one["results"][header.results[i]] = {{"value", studies::value_json(value)}};
+    if (!std::isnan(error)) result["error"] = studies::value_json(error);
   }
   if (!row.warning.empty()) one["warning"] = row.warning;
   return one;
@@ -85,14 +85,14 @@ Json json_row(const StudyHeader& header, const StudyRow& row) {
 
 StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& sink,
                             const Execution& execution) {
-  StudyRows rows(store);
-  const StudyHeader& header = rows.header();
+  studies::StudyRows rows(store);
+  const studies::StudyHeader& header = rows.header();
   std::string names;
   for (const std::string& name : header.parameters) names += fmt::format("{},", field(name));
   for (const std::string& name : header.results) names += fmt::format("{0},{0}_error,", field(name));
   sink(names + "message,warning\n");
-  rows.for_each([&](const StoredUnit& unit) {
-    check_stop(execution);
+  rows.for_each([&](const studies::StoredUnit& unit) {
+    runtime::check_stop(execution);
     sink(csv_row(rows.row_of(unit)));
   });
   return {header.units, rows.size()};
@@ -100,28 +100,28 @@ StudyExtent write_study_csv(const std::filesystem::path& store, const TextSink& 
 
 StudyExtent write_study_json(const std::filesystem::path& store, const TextSink& sink,
                              const Execution& execution) {
-  StudyRows rows(store);
-  const StudyHeader& header = rows.header();
-  ContentHash before(header), now(header);
-  rows.for_each([&](const StoredUnit& unit) {
-    check_stop(execution);
+  studies::StudyRows rows(store);
+  const studies::StudyHeader& header = rows.header();
+  studies::ContentHash before(header), now(header);
+  rows.for_each([&](const studies::StoredUnit& unit) {
+    runtime::check_stop(execution);
     before.add(unit);
   });
   const std::string content = before.finish();
-  Json json{{"title", header.title},
-            {"quantity", header.quantity},
-            {"version", header.version},
-            {"content", content},
-            {"units", header.units}};
-  json["configuration"] = Json::parse(header.configuration);
-  std::string text = to_text(json);
+  io::Json json{{"title", header.title},
+                {"quantity", header.quantity},
+                {"version", header.version},
+                {"content", content},
+                {"units", header.units}};
+  json["configuration"] = io::Json::parse(header.configuration);
+  std::string text = io::to_text(json);
   text.back() = ',';  // where the object ended
   sink(text + "\"rows\":[");
   std::string_view between;
-  rows.for_each([&](const StoredUnit& unit) {
-    check_stop(execution);
+  rows.for_each([&](const studies::StoredUnit& unit) {
+    runtime::check_stop(execution);
     now.add(unit);
-    sink(fmt::format("{}{}", between, to_text(json_row(header, rows.row_of(unit)))));
+    sink(fmt::format("{}{}", between, io::to_text(json_row(header, rows.row_of(unit)))));
     between = ",";
   });
   if (now.finish() != content) {

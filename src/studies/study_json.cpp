@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-namespace largo {
+namespace largo::studies {
 
 std::string number_text(double value) {
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
@@ -18,15 +18,15 @@ std::string value_text(const StudyValue& value) {
   return {};
 }
 
-Json value_json(double value) { return std::isnan(value) ? Json() : number_json(value); }
+io::Json value_json(double value) { return std::isnan(value) ? io::Json() : io::number_json(value); }
 
-Json value_json(const StudyValue& value) {
+io::Json value_json(const StudyValue& value) {
   if (const double* number = std::get_if<double>(&value)) return value_json(*number);
   if (const std::string* text = std::get_if<std::string>(&value)) return *text;
   return nullptr;
 }
 
-StudyValue value_of(const Json& json) {
+StudyValue value_of(const io::Json& json) {
   if (json.is_number()) return json.get<double>();
   if (!json.is_string()) return {};
   const auto& text = json.get_ref<const std::string&>();
@@ -37,7 +37,7 @@ StudyValue value_of(const Json& json) {
 std::string json_text(const StudyValue& value) {
   const double* number = std::get_if<double>(&value);
   if (number != nullptr && std::isfinite(*number)) return number_text(*number);
-  return to_text(Json(value_text(value)));
+  return io::to_text(io::Json(value_text(value)));
 }
 
-}  // namespace largo
+}  // namespace largo::studies

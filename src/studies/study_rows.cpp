@@ -13,12 +13,12 @@
 #include "studies/store.hpp"
 #include "studies/study_json.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 constexpr std::size_t kRowsAtOnce = 1000;
 
-std::vector<std::string> names_of(const Json& list) {
+std::vector<std::string> names_of(const io::Json& list) {
   auto names = list.get<std::vector<std::string>>();
   for (const std::string& name : names) {
     if (name.find('"') != std::string::npos) throw std::out_of_range(name);  // it would end a name in SQL
@@ -26,17 +26,17 @@ std::vector<std::string> names_of(const Json& list) {
   return names;
 }
 
-std::vector<std::string> axes_of(const Json& configuration, const std::vector<std::string>& parameters) {
+std::vector<std::string> axes_of(const io::Json& configuration, const std::vector<std::string>& parameters) {
   std::vector<std::string> axes;
-  const auto add = [&](const Json& object) {
-    for (const auto& [key, value] : object.get_ref<const Json::object_t&>()) {
+  const auto add = [&](const io::Json& object) {
+    for (const auto& [key, value] : object.get_ref<const io::Json::object_t&>()) {
       if (std::find(parameters.begin(), parameters.end(), key) == parameters.end())
         throw std::out_of_range(key);
       if (std::find(axes.begin(), axes.end(), key) == axes.end()) axes.push_back(key);
     }
   };
   add(configuration.at("grid"));
-  for (const Json& point : configuration.at("points")) add(point);
+  for (const io::Json& point : configuration.at("points")) add(point);
   return axes;
 }
 
@@ -88,7 +88,7 @@ void StudyRows::read_header() {
   header_.units = read.integer(3);
   header_.version = read.text(4);
   try {
-    const Json json = Json::parse(header_.configuration);
+    const io::Json json = io::Json::parse(header_.configuration);
     header_.parameters = names_of(json.at("parameters"));
     header_.results = names_of(json.at("results"));
     header_.axes = axes_of(json, header_.parameters);
@@ -125,7 +125,7 @@ void StudyRows::for_each(const std::function<void(const StoredUnit&)>& see) {
 
 StudyRow StudyRows::row_of(const StoredUnit& unit) const {
   StudyRow row;
-  const Json inputs = Json::parse(unit.inputs, nullptr, false);
+  const io::Json inputs = io::Json::parse(unit.inputs, nullptr, false);
   if (!inputs.is_object()) {
     refuse(fmt::format("the inputs of unit {} are not an object of JSON", unit.ordinal + 1));
   }
@@ -161,7 +161,7 @@ void ContentHash::add(const StoredUnit& unit) {
 
 std::string ContentHash::finish() {
   const auto digest = hash_.finish();
-  return to_hex(digest.data(), digest.size());
+  return runtime::to_hex(digest.data(), digest.size());
 }
 
-}  // namespace largo
+}  // namespace largo::studies

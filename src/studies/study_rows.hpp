@@ -15,7 +15,7 @@
 #include "runtime/sha256.hpp"
 #include "studies/sqlite.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 /// What a store says about its study.
 struct StudyHeader {
@@ -67,7 +67,7 @@ class ContentHash {
   std::string finish();
 
  private:
-  Sha256 hash_;
+  runtime::Sha256 hash_;
 };
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -11,13 +11,13 @@ namespace {
 constexpr std::int64_t kFailuresShown = 10;
 
 // How fast the last run was, and what all of them took.
-void read_times(Database& database, StudyStatus& status) {
-  const Transaction transaction(database, OpenMode::read);
+void read_times(studies::Database& database, StudyStatus& status) {
+  const studies::Transaction transaction(database, studies::OpenMode::read);
   status.others = database.number("SELECT count(*) FROM units WHERE ordinal IS NULL");
-  Statement runs(database,
-                 "SELECT started, latest, units FROM runs WHERE units > 0 ORDER BY run DESC LIMIT 1");
+  studies::Statement runs(
+      database, "SELECT started, latest, units FROM runs WHERE units > 0 ORDER BY run DESC LIMIT 1");
   if (runs.step() && runs.real(1) > runs.real(0)) status.rate = runs.real(2) / (runs.real(1) - runs.real(0));
-  Statement seconds(database, "SELECT total(seconds) FROM units WHERE ordinal IS NOT NULL");
+  studies::Statement seconds(database, "SELECT total(seconds) FROM units WHERE ordinal IS NOT NULL");
   if (seconds.step()) status.unit_seconds = seconds.real(0);
 }
 
@@ -25,15 +25,15 @@ void read_times(Database& database, StudyStatus& status) {
 
 StudyStatus study_status(const std::filesystem::path& store) {
   StudyStatus status;
-  status.running = is_locked(store);
-  StudyRows rows(store);
-  const StudyHeader& header = rows.header();
+  status.running = studies::is_locked(store);
+  studies::StudyRows rows(store);
+  const studies::StudyHeader& header = rows.header();
   status.title = header.title;
   status.quantity = header.quantity;
   status.version = header.version;
   status.units = header.units;
-  ContentHash content(header);
-  rows.for_each([&](const StoredUnit& unit) {
+  studies::ContentHash content(header);
+  rows.for_each([&](const studies::StoredUnit& unit) {
     content.add(unit);
     ++(unit.done ? status.done : status.failed);
     if (unit.done || status.failed > kFailuresShown) return;
@@ -42,15 +42,15 @@ StudyStatus study_status(const std::filesystem::path& store) {
   status.content = content.finish();
   try {
     read_times(rows.database(), status);
-  } catch (const SqliteError& error) {
-    rethrow(store, error);
+  } catch (const studies::SqliteError& error) {
+    studies::rethrow(store, error);
   }
   return status;
 }
 
 StudyTable read_study_table(const std::filesystem::path& store) {
-  StudyRows rows(store);
-  const StudyHeader& header = rows.header();
+  studies::StudyRows rows(store);
+  const studies::StudyHeader& header = rows.header();
   StudyTable table;
   table.title = header.title;
   table.quantity = header.quantity;
@@ -62,8 +62,8 @@ StudyTable read_study_table(const std::filesystem::path& store) {
   table.axes = header.axes;
   table.seed = header.seed;
   table.rows.reserve(static_cast<std::size_t>(rows.size()));
-  ContentHash content(header);
-  rows.for_each([&](const StoredUnit& unit) {
+  studies::ContentHash content(header);
+  rows.for_each([&](const studies::StoredUnit& unit) {
     content.add(unit);
     table.rows.push_back(rows.row_of(unit));
   });

@@ -12,7 +12,7 @@
 #include "runtime/parallel.hpp"
 #include "runtime/sha256.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 // Each once: the results of a unit mostly come from the same samples.
@@ -51,7 +51,7 @@ FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Executio
 UnitPool::UnitPool(const Study& study, int threads, int inner, const Device* device)
     : study_(study), inner_(inner), device_(device) {
   try {
-    for (int i = 0; i < threads; ++i) workers_.push_back(start_thread([this] { work(); }));
+    for (int i = 0; i < threads; ++i) workers_.push_back(runtime::start_thread([this] { work(); }));
   } catch (...) {  // those that were started do not outlive the pool
     end();
     throw;
@@ -126,7 +126,7 @@ std::int64_t UnitPool::waiting() const {
 
 namespace {
 
-using Numbers = AlignedVector<double>;
+using Numbers = runtime::AlignedVector<double>;
 
 bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
 
@@ -180,7 +180,7 @@ std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execu
   Numbers numbers = {mine.stop ? 1.0 : 0.0, static_cast<double>(mine.waiting),
                      static_cast<double>(mine.threads), static_cast<double>(mine.finished.size())};
   for (const FinishedUnit& unit : mine.finished) append(numbers, unit);
-  const Numbers all = gather_rows(std::move(numbers), false, execution);
+  const Numbers all = runtime::gather_rows(std::move(numbers), false, execution);
   const double* next = all.data();
   for (int rank = 0; rank < execution.ranks->size(); ++rank) {
     UnitReport report;
@@ -196,11 +196,11 @@ std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execu
 
 void check_same(const Study& study, const Execution& execution) {
   if (alone(execution)) return;
-  Sha256 hash;
+  runtime::Sha256 hash;
   for (std::int64_t i = 0; i < study.size(); ++i)
     hash.add(study.id(i).bytes.data(), study.id(i).bytes.size());
-  const Sha256::Digest digest = hash.finish();
-  const Numbers all = gather_rows(Numbers(digest.begin(), digest.end()), false, execution);
+  const runtime::Sha256::Digest digest = hash.finish();
+  const Numbers all = runtime::gather_rows(Numbers(digest.begin(), digest.end()), false, execution);
   for (std::size_t k = digest.size(); k < all.size(); ++k) {
     if (all[k] != all[k - digest.size()]) {
       fail("run_study", "the processes have read different studies, or different files that these name");
@@ -220,7 +220,7 @@ std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execu
       }
     }
   }
-  const Numbers all = gather_rows(std::move(runs), false, execution);
+  const Numbers all = runtime::gather_rows(std::move(runs), false, execution);
   list.clear();
   for (std::size_t k = 0; k < all.size(); k += 2) {
     const auto first = static_cast<std::int64_t>(all[k]), count = static_cast<std::int64_t>(all[k + 1]);
@@ -230,7 +230,7 @@ std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execu
 }
 
 void give_up(const Execution& execution) {
-  if (!alone(execution)) gather_rows({}, true, execution);
+  if (!alone(execution)) runtime::gather_rows({}, true, execution);
 }
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -17,7 +17,7 @@
 #include "largo/studies/study.hpp"
 #include "studies/store.hpp"
 
-namespace largo {
+namespace largo::studies {
 
 /// Evaluates one unit. What it throws is its failure, but for Stopped, which goes on. Too little memory is a
 /// failure, too: one unit that is too large must not keep the others from being run.
@@ -79,4 +79,4 @@ std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execu
 /// For a process that cannot go on: the others throw OtherProcessFailed.
 void give_up(const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::studies

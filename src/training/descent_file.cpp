@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "io/text.hpp"
 #include "largo/io/safetensors.hpp"
 #include "runtime/sha256.hpp"
@@ -26,7 +26,7 @@ constexpr std::string_view kBeforeDigest = "\"sha256\":\"";
 constexpr std::size_t kDigits = 64;
 
 [[noreturn]] void refuse(const std::string& name, std::string_view reason) {
-  fail(kName, fmt::format("{}: {}; delete this checkpoint to begin anew", one_line(name), reason));
+  fail(kName, fmt::format("{}: {}; delete this checkpoint to begin anew", io::one_line(name), reason));
 }
 
 [[noreturn]] void refuse_damaged(const std::string& name, std::string_view reason) {
@@ -39,12 +39,12 @@ std::optional<std::string> digest_of(std::span<const std::byte> bytes) {
   const std::size_t place = text.find(kBeforeDigest);
   if (place == std::string_view::npos || text.size() - place < kBeforeDigest.size() + kDigits) return {};
   const std::size_t begin = place + kBeforeDigest.size();
-  Sha256 hash;
+  runtime::Sha256 hash;
   hash.add(text.substr(0, begin));
   hash.add(std::string(kDigits, '0'));
   hash.add(text.substr(begin + kDigits));
-  const Sha256::Digest digest = hash.finish();
-  return to_hex(digest.data(), digest.size());
+  const runtime::Sha256::Digest digest = hash.finish();
+  return runtime::to_hex(digest.data(), digest.size());
 }
 
 SafetensorsFile open(std::span<const std::byte> bytes, const std::string& name) {
@@ -63,7 +63,7 @@ class Reader {
       refuse(name, "was saved by an earlier version of largo, without a checksum");
     }
     if (format != kFormat) {
-      refuse(name, fmt::format("its format is {}, must be '{}'", in_quotes(format), kFormat));
+      refuse(name, fmt::format("its format is {}, must be '{}'", io::in_quotes(format), kFormat));
     }
     const auto digest = digest_of(bytes);
     if (!digest || *digest != metadata("sha256")) refuse_damaged(name, "the checksum is another one");
@@ -119,19 +119,19 @@ void save_descent(const std::filesystem::path& path, const DescentState& state) 
   }
   std::string bytes = safetensors_bytes(
       tensors, {{"format", kFormat}, {"run", state.run}, {"sha256", std::string(kDigits, '0')}});
-  seal_descent(bytes);
-  AtomicFile file("save_descent", path);
+  training::seal_descent(bytes);
+  io::AtomicFile file("save_descent", path);
   file.write(bytes);
   file.commit();
 }
 
-void seal_descent(std::string& bytes) {
+void training::seal_descent(std::string& bytes) {
   if (const auto digest = digest_of(std::as_bytes(std::span(bytes)))) {
     bytes.replace(bytes.find(kBeforeDigest) + kBeforeDigest.size(), kDigits, *digest);
   }
 }
 
-DescentState read_descent(std::span<const std::byte> bytes, const std::string& name) {
+DescentState training::read_descent(std::span<const std::byte> bytes, const std::string& name) {
   const Reader file(bytes, name);
   const Matrix numbers = file.read("state", 1, kNumbers);
   DescentState state;
@@ -158,7 +158,7 @@ DescentState read_descent(std::span<const std::byte> bytes, const std::string& n
 }
 
 DescentState load_descent(const std::filesystem::path& path) {
-  return read_descent(MappedFile::open(path).bytes(), path.native());
+  return training::read_descent(io::MappedFile::open(path).bytes(), path.native());
 }
 
 DescentState load_descent(const std::filesystem::path& path, std::string_view run) {
@@ -166,14 +166,14 @@ DescentState load_descent(const std::filesystem::path& path, std::string_view ru
   if (state.run != run) {
     fail(kName, fmt::format("{}: is the checkpoint of another run, with other settings; give another place "
                             "for this one's, or delete it to begin anew",
-                            one_line(path.native())));
+                            io::one_line(path.native())));
   }
   return state;
 }
 
 std::string descent_name(const ConstVectorRef& start, const DescentOptions& options) {
   constexpr std::int64_t kSizes = 16;
-  Sha256 hash;
+  runtime::Sha256 hash;
   for (const double x : start) hash.add(x);
   for (const std::int64_t n :
        {static_cast<std::int64_t>(options.optimizer), options.steps, options.record_every}) {
@@ -184,8 +184,8 @@ std::string descent_name(const ConstVectorRef& start, const DescentOptions& opti
   for (std::int64_t k = 0; k < kSizes; ++k) {
     hash.add(options.step_size(options.steps / kSizes * k + options.steps % kSizes * k / kSizes));
   }
-  const Sha256::Digest digest = hash.finish();
-  return to_hex(digest.data(), digest.size() / 2);
+  const runtime::Sha256::Digest digest = hash.finish();
+  return runtime::to_hex(digest.data(), digest.size() / 2);
 }
 
 }  // namespace largo

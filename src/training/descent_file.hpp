@@ -7,7 +7,7 @@
 
 #include "largo/training/stochastic_descent.hpp"
 
-namespace largo {
+namespace largo::training {
 
 /// `name` is the file's name in messages. Errors as load_descent().
 DescentState read_descent(std::span<const std::byte> bytes, const std::string& name);
@@ -15,4 +15,4 @@ DescentState read_descent(std::span<const std::byte> bytes, const std::string& n
 /// Puts the checksum of the bytes in its place, if they have one.
 void seal_descent(std::string& bytes);
 
-}  // namespace largo
+}  // namespace largo::training

@@ -34,10 +34,10 @@ Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Executi
   Matrix second(size, size);
   Vector at = parameters;
   // In the parameters' own units. Where all are zero there are none.
-  const double norm = norm_of(parameters);
+  const double norm = training::norm_of(parameters);
   const double typical = norm > 0 ? norm / std::sqrt(static_cast<double>(size)) : 1 / kSmallShare;
   for (Eigen::Index i = 0; i < size; ++i) {
-    check_stop(execution);
+    runtime::check_stop(execution);
     const double step = kDifference * std::max(kSmallShare * typical, std::abs(parameters[i]));
     at[i] = parameters[i] + step;
     second.col(i) = risk.at(at).gradient;
@@ -75,7 +75,7 @@ DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& he
   check_positive(kName, "step_size", step_size);
   if (steps < 0) fail(kName, "steps", static_cast<double>(steps), "at least 0");
   if (size == 0) return {};
-  const auto [values, vectors] = symmetric_eigenvalues(hessian);
+  const auto [values, vectors] = numerics::symmetric_eigenvalues(hessian);
   const Vector forgotten = step_size * values;  // in a step
   if (!(forgotten[size - 1] < 2)) return {kInfinity, kInfinity};
   const Matrix along = vectors.transpose() * covariance * vectors;

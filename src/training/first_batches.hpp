@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-namespace largo {
+namespace largo::training {
 
 /// A loss is too large beside the largest of so many first batches: one may be small by chance, the largest
 /// of some is not.
 inline constexpr std::int64_t kFirstBatches = 16;
 
-}  // namespace largo
+}  // namespace largo::training

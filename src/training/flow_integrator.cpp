@@ -12,7 +12,7 @@
 #include "runtime/distribute.hpp"
 #include "runtime/parallel.hpp"
 
-namespace largo {
+namespace largo::training {
 namespace {
 
 constexpr const char* kName = "gradient_flow";
@@ -145,7 +145,7 @@ const Matrix& FlowIntegrator::hessian_near(const Vector& parameters) {
 // perhaps a smaller step is inside.
 int FlowIntegrator::guarded(const std::function<void()>& work) {
   try {
-    check_stop(execution_);
+    runtime::check_stop(execution_);
     work();
     return 0;
   } catch (const InputError&) {
@@ -195,8 +195,8 @@ void FlowIntegrator::compute_hessian(const Vector& here) {
   const Vector sizes = sizes_.at(here);
   const double share = sizes_.has_curvature() ? kSmallShare : kUnknownShare;
   Matrix columns(n, n);
-  parallel_for(n, execution_, [&](std::ptrdiff_t j) {
-    check_stop(execution_);
+  runtime::parallel_for(n, execution_, [&](std::ptrdiff_t j) {
+    runtime::check_stop(execution_);
     const double h = kDifference * std::max(std::abs(here[j]), share * sizes[j]);
     const auto gradient = [&](double move) {
       Vector moved = here;
@@ -241,4 +241,4 @@ Vector NaturalSizes::at(const Vector& parameters, double risk, double largest) c
   return Vector((share / curvature_.array()).sqrt().min(most).max(parameters.array().abs()));
 }
 
-}  // namespace largo
+}  // namespace largo::training

@@ -15,7 +15,7 @@
 #include "largo/training/flow_plan.hpp"
 #include "largo/training/risk.hpp"
 
-namespace largo {
+namespace largo::training {
 
 /// How large a change of a parameter is natural: what tolerances, differences and ends of flows are measured
 /// by, so that they depend on no unit of parameters, risk or time. Parameters of one problem may differ by a
@@ -115,4 +115,4 @@ class FlowIntegrator {
   std::unique_ptr<void, FreeIntegrator> memory_;
 };
 
-}  // namespace largo
+}  // namespace largo::training

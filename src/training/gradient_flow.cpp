@@ -33,14 +33,14 @@ void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) 
 // How far from zero a flow may come; infinity where the start is so large that only overflow is a bound. A
 // start next to zero, of a risk next to zero, says nothing of how far the minimum is.
 double bound_of(const ConstVectorRef& start, const RiskPoint& first) {
-  const double way = std::abs(first.value) / norm_of(first.gradient);
-  const double unit = std::max(norm_of(start), way);
+  const double way = std::abs(first.value) / training::norm_of(first.gradient);
+  const double unit = std::max(training::norm_of(start), way);
   return kFarAway * (unit > kNearZero ? unit : 1);
 }
 
 // A flow goes down: where it goes to infinity, or up, its gradient may be that of another function.
 void check_bounds(double time, const Vector& here, const RiskPoint& point, double first_risk, double bound) {
-  const double norm = norm_of(here), slope = norm_of(point.gradient);
+  const double norm = training::norm_of(here), slope = training::norm_of(point.gradient);
   if (norm <= bound) return;
   fail(kName,
        fmt::format("the flow leaves every bound: at t = {:.6g}, |parameters| = {:.3g} and |gradient| = "
@@ -59,11 +59,11 @@ void check_fall(const Risk& risk, const Trajectory& trajectory) {
   const auto steepest = std::max_element(
       points.begin(), points.end(),
       [](const TrajectoryPoint& a, const TrajectoryPoint& b) { return a.gradient_norm < b.gradient_norm; });
-  const Vector slope = finite_risk(risk, steepest->parameters).gradient;
-  const double length = norm_of(points.back().parameters - points.front().parameters);
-  const Vector step = kShortStep * length / norm_of(slope) * slope;
-  if (finite_risk(risk, steepest->parameters + step).value >=
-      finite_risk(risk, steepest->parameters - step).value) {
+  const Vector slope = training::finite_risk(risk, steepest->parameters).gradient;
+  const double length = training::norm_of(points.back().parameters - points.front().parameters);
+  const Vector step = kShortStep * length / training::norm_of(slope) * slope;
+  if (training::finite_risk(risk, steepest->parameters + step).value >=
+      training::finite_risk(risk, steepest->parameters - step).value) {
     return;
   }
   fail(kName, fmt::format("the risk rises, from {:.6g} to {:.6g}, where a gradient flow makes it fall: the "
@@ -95,18 +95,18 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
                          const Execution& execution) {
   check(risk, start, plan);
   FlowResult result;
-  result.last = finite_risk(risk, start);
+  result.last = training::finite_risk(risk, start);
   const double first_risk = result.last.value;
   Drift drift(plan, start);
   result.drift = drift.largest();
-  result.trajectory.add({0, start, first_risk, norm_of(result.last.gradient)}, start);
+  result.trajectory.add({0, start, first_risk, training::norm_of(result.last.gradient)}, start);
   if (result.last.gradient.isZero(0)) {
     result.stationary = true;
     result.to_go = 0;
     return result;
   }
-  FlowIntegrator integrator(risk, start, result.last, plan, execution);
-  Stationarity stationarity(plan, start, result.last, integrator);
+  training::FlowIntegrator integrator(risk, start, result.last, plan, execution);
+  training::Stationarity stationarity(plan, start, result.last, integrator);
   const bool to_the_end = std::isinf(plan.end);
   const double bound = bound_of(start, result.last);
   double time = 0;
@@ -114,9 +114,9 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
        ++step) {
     time = integrator.step();
     const Vector here = integrator.parameters();
-    result.last = finite_risk(risk, here);
+    result.last = training::finite_risk(risk, here);
     check_bounds(time, here, result.last, first_risk, bound);
-    const double norm = norm_of(result.last.gradient);
+    const double norm = training::norm_of(result.last.gradient);
     result.trajectory.add({time, here, result.last.value, norm}, integrator.values_on_step());
     drift.look(here);
     if (plan.progress) plan.progress(time, norm);
@@ -138,7 +138,7 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   if (to_the_end && !result.stationary && !result.flat) {
     fail(kName, fmt::format("not stationary after {} steps, at t = {:.4g} (|gradient| = {:.2g}): give an end "
                             "in time, or more steps",
-                            plan.most_steps, time, norm_of(result.last.gradient)));
+                            plan.most_steps, time, training::norm_of(result.last.gradient)));
   }
   if (time < plan.end && !to_the_end) {
     fail(kName, fmt::format("t = {:.6g} of {:.6g} after {} steps: allow more, or larger tolerances", time,

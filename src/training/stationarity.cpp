@@ -5,7 +5,7 @@
 
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::training {
 namespace {
 
 constexpr int kSettledSteps = 3;
@@ -110,7 +110,7 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
   // at zero the gradient is small, but known.
   const double rounded = sizes.cwiseProduct(Vector(hessian.cwiseAbs() * parameters.cwiseAbs())).maxCoeff();
   const auto [curvatures, directions] =
-      symmetric_eigenvalues(sizes.asDiagonal() * hessian * sizes.asDiagonal());
+      numerics::symmetric_eigenvalues(sizes.asDiagonal() * hessian * sizes.asDiagonal());
   const Vector slopes = directions.transpose() * slope;
   const double steepest = curvatures.cwiseAbs().maxCoeff(), flat = kFlat * steepest;
   Vector way = Vector::Zero(slopes.size());
@@ -140,4 +140,4 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
          (slope.cwiseAbs().maxCoeff() <= small * rounded && is_noise(gradient_.cwiseProduct(sizes), slope));
 }
 
-}  // namespace largo
+}  // namespace largo::training

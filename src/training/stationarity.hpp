@@ -5,7 +5,7 @@
 
 #include "training/flow_integrator.hpp"
 
-namespace largo {
+namespace largo::training {
 
 /// Where the gradient, in natural sizes (NaturalSizes), is below kStationaryGradient of the risk that
 /// matters, the way still to go is H^-1 ∇R: the end is where it is below the tolerance along every direction,
@@ -42,4 +42,4 @@ class Stationarity {
   std::optional<double> to_go_;
 };
 
-}  // namespace largo
+}  // namespace largo::training

@@ -107,7 +107,7 @@ class Descent {
     if (!std::isfinite(point.gradient.sum()) && !point.gradient.allFinite()) {
       throw Diverged(state_.step, "the gradient is not finite");
     }
-    if (state_.step < kFirstBatches || state_.first_loss == 0) {
+    if (state_.step < training::kFirstBatches || state_.first_loss == 0) {
       state_.first_loss = std::max(state_.first_loss, std::abs(point.value));
     }
     if (std::abs(point.value) > options_.divergence_factor * state_.first_loss) {
@@ -166,7 +166,7 @@ DescentState descend(const StochasticRisk& risk, DescentState state, const Desce
   };
   while (state.step < options.steps) {
     try {
-      check_stop(options.execution);
+      runtime::check_stop(options.execution);
       descent.step();
     } catch (const Stopped&) {  // before the state changed
       save();
@@ -232,7 +232,7 @@ StepSchedule cosine_steps(double size, std::int64_t steps, double last_size) {
     if (step >= steps) return last_size;
     const double turn = static_cast<double>(step) / static_cast<double>(steps);
     double sine = 0, cosine = 0;
-    simd::sincospi(std::span(&turn, 1), std::span(&sine, 1), std::span(&cosine, 1));
+    numerics::sincospi(std::span(&turn, 1), std::span(&sine, 1), std::span(&cosine, 1));
     return last_size + (size - last_size) * (1 + cosine) / 2;
   };
 }

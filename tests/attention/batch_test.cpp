@@ -6,8 +6,8 @@
 namespace largo {
 namespace {
 
-using testing::random_covariance;
-using testing::random_matrix;
+using test::random_covariance;
+using test::random_matrix;
 
 // Odd and even sizes, below and above the widths of the kernel: the last bits of a matrix product may depend
 // on where a column lies and on how many there are.

@@ -26,7 +26,7 @@ struct Calls {
 };
 
 // The sums of KeptPrompt as they are defined.
-class CpuPrompt final : public KeptPrompt {
+class CpuPrompt final : public measures::KeptPrompt {
  public:
   CpuPrompt(const ArrayView& tokens, Calls& calls) : tokens_(tokens), calls_(calls) { ++calls_.kept; }
   void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
@@ -58,9 +58,9 @@ class CpuPrompt final : public KeptPrompt {
   Calls& calls_;
 };
 
-class CpuTilts final : public TiltEngine {
+class CpuTilts final : public measures::TiltEngine {
  public:
-  std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const override {
+  std::shared_ptr<measures::KeptPrompt> keep(const ArrayView& tokens) const override {
     return std::make_shared<CpuPrompt>(tokens, calls);
   }
   mutable Calls calls;

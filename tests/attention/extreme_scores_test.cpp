@@ -19,7 +19,7 @@
 namespace largo {
 namespace {
 
-using testing::Wide;
+using test::Wide;
 
 constexpr double kMaxUlp = 4;              // the promise for scores given exactly
 constexpr double kSumOfWeights = 0x1p-52;  // each weight is rounded, their exact sum is not rounded again

@@ -8,14 +8,14 @@
 namespace largo {
 namespace {
 
-using testing::differences;
-using testing::flat;
-using testing::KnownLaw;
-using testing::random_matrix;
-using testing::relative_error;
-using testing::wide;
-using testing::wide_attention;
-using testing::WideVector;
+using test::differences;
+using test::flat;
+using test::KnownLaw;
+using test::random_matrix;
+using test::relative_error;
+using test::wide;
+using test::wide_attention;
+using test::WideVector;
 
 // The promise, of the largest entry: tilts are right to a few 1e-15 of the spread, and W by quadrature to
 // 1e-12.
@@ -52,7 +52,7 @@ bool has_no_covariance(AttentionKind kind, const KnownLaw& known) {
 TEST(AttentionGradient, MergedJacobianMatchesAHundredDigits) {
   double worst = 0;
   for (const AttentionKind kind : kKinds) {
-    for (unsigned seed = 1; const KnownLaw& known : testing::known_laws(5)) {
+    for (unsigned seed = 1; const KnownLaw& known : test::known_laws(5)) {
       const MergedWeights weights = random_merged(++seed);
       const RowMatrix queries = random_matrix(2, kQuerySize, seed + 100);
       const auto jacobians = attention_jacobian(kind, *known.law, weights, queries);
@@ -87,7 +87,7 @@ TEST(AttentionGradient, MergedJacobianMatchesAHundredDigits) {
 TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
   double worst = 0;
   for (const AttentionKind kind : kKinds) {
-    for (unsigned seed = 1; const KnownLaw& known : testing::known_laws(6)) {
+    for (unsigned seed = 1; const KnownLaw& known : test::known_laws(6)) {
       if (has_no_covariance(kind, known)) continue;
       const FactoredWeights weights = random_factored(++seed);
       const RowMatrix queries = random_matrix(1, kQuerySize, seed + 100);
@@ -97,7 +97,7 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
       const WideVector Q = flat(weights.Q);
       const WideVector V = flat(weights.V);
       const auto output = [&](const WideVector& k, const WideVector& q, const WideVector& v) {
-        return wide_attention(kind, known.log_partition, testing::wide_product(k, q, kRank), v, weights.scale,
+        return wide_attention(kind, known.log_partition, test::wide_product(k, q, kRank), v, weights.scale,
                               z);
       };
       const double errors[] = {
@@ -127,7 +127,7 @@ double distance(const Matrix& value, const Matrix& expected) {
 TEST(AttentionGradient, VectorJacobianProductIsTheJacobianContracted) {
   for (const AttentionKind kind : kKinds) {
     for (const std::ptrdiff_t count : {1, 2, 7}) {  // fewer and more queries than token coordinates
-      for (unsigned seed = 1; const KnownLaw& known : testing::known_laws(7)) {
+      for (unsigned seed = 1; const KnownLaw& known : test::known_laws(7)) {
         const RowMatrix queries = random_matrix(count, kQuerySize, ++seed);
         const RowMatrix cotangents = random_matrix(count, kOutputSize, seed + 50);
         const FactoredWeights weights = random_factored(seed + 90);

@@ -15,7 +15,7 @@
 #include "largo/measures/sphere.hpp"
 #include "wide_attention.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 struct KnownLaw {
   std::string name;
@@ -182,4 +182,4 @@ inline std::vector<KnownLaw> known_laws(unsigned seed) {
           known_weighted_prompt(11, seed)};
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

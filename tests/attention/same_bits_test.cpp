@@ -24,7 +24,7 @@ std::vector<Execution> executions() {
   return all;
 }
 
-constexpr testing::RandomMatrices normals(3);
+constexpr test::RandomMatrices normals(3);
 
 template <typename Values>
 bool same_bits(const Values& x, const Values& y) {

@@ -10,12 +10,12 @@
 namespace largo {
 namespace {
 
-using testing::flat;
-using testing::KnownLaw;
-using testing::random_covariance;
-using testing::random_matrix;
-using testing::wide;
-using testing::WideVector;
+using test::flat;
+using test::KnownLaw;
+using test::random_covariance;
+using test::random_matrix;
+using test::wide;
+using test::WideVector;
 
 // Formulas that are evaluated in double on both sides, in another order.
 constexpr double kRounding = 1e-13;
@@ -83,15 +83,15 @@ TEST(AttentionValue, PromptsOfEveryShape) {
 TEST(AttentionValue, EveryLawMatchesAHundredDigits) {
   double worst = 0;
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
-    for (unsigned seed = 1; const KnownLaw& known : testing::known_laws(11)) {
+    for (unsigned seed = 1; const KnownLaw& known : test::known_laws(11)) {
       const MergedWeights weights{2 * random_matrix(3, 4, ++seed), random_matrix(2, 3, ++seed), 1.5};
       const RowMatrix queries = random_matrix(3, 4, ++seed);
       const RowMatrix outputs = attend(kind, *known.law, weights, queries);
       for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
         const WideVector exact =
-            testing::wide_attention(kind, known.log_partition, flat(weights.U), flat(weights.V),
-                                    weights.scale, wide(queries.row(q).transpose()));
-        const double error = testing::relative_error(outputs.row(q).transpose(), {exact});
+            test::wide_attention(kind, known.log_partition, flat(weights.U), flat(weights.V), weights.scale,
+                                 wide(queries.row(q).transpose()));
+        const double error = test::relative_error(outputs.row(q).transpose(), {exact});
         EXPECT_LE(error, kLawTolerance) << known.name << (kind == AttentionKind::linear ? ", linear" : "");
         worst = std::max(worst, error);
       }
@@ -135,7 +135,7 @@ TEST(AttentionValue, RademacherTokensGiveTanh) {
 
 TEST(AttentionValue, FactoredWeightsAreTheirProduct) {
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
-    for (const KnownLaw& known : testing::known_laws(12)) {
+    for (const KnownLaw& known : test::known_laws(12)) {
       for (const std::ptrdiff_t rank : {1, 2, 6}) {
         const FactoredWeights weights{random_matrix(rank, 3, 1), random_matrix(rank, 5, 2),
                                       random_matrix(2, 3, 3), 1 / std::sqrt(static_cast<double>(rank))};

@@ -15,7 +15,7 @@
 
 #include "largo/attention/attention.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 using Wide = boost::multiprecision::number<boost::multiprecision::mpfr_float_backend<100>,
                                            boost::multiprecision::et_off>;
@@ -124,4 +124,4 @@ inline double relative_error(const Matrix& value, const std::vector<WideVector>&
   return static_cast<double>(error / largest);
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -19,7 +19,7 @@ from largo_icl import INF, IclTest, best_linear_risk
 
 class Train(IclTest):
     def test_orientation_values(self):
-        """Flows to their ends: the best (a, b) of theory.md, section 7, to the digits printed there."""
+        """Flows to their ends: the best (a, b) of docs/icl.md, to the digits printed there."""
         runs = self.runs("--d", "5", "--L", "100,1e5", "--attention", "softmax,linear")
         self.assertEqual([(run["attention"], run["L"]) for run in runs],
                          [("softmax", 100), ("softmax", 100000), ("linear", 100), ("linear", 100000)])

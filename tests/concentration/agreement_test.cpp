@@ -16,10 +16,10 @@
 namespace largo {
 namespace {
 
-using testing::centred_gaussian;
-using testing::random_matrix;
-using testing::random_vector;
-using testing::standard_gaussian;
+using test::centred_gaussian;
+using test::random_matrix;
+using test::random_vector;
+using test::standard_gaussian;
 
 // Fixed seeds; some 130 comparisons: for new ones, the chance that any is beyond 4 standard errors is 1 %.
 constexpr double kLargestZScore = 4;

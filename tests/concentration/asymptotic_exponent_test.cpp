@@ -16,9 +16,9 @@
 namespace largo {
 namespace {
 
-using testing::random_matrix;
-using testing::random_vector;
-using testing::standard_gaussian;
+using test::random_matrix;
+using test::random_vector;
+using test::standard_gaussian;
 
 // U = σ e1 e1ᵀ and V = e2ᵀ: values that the scores do not see, so that the output error is E_z E[P_2].
 AttentionLayer rank_one(double sigma) {
@@ -41,7 +41,7 @@ TEST(AsymptoticExponent, OfTheAveragedP2) {
 TEST(AsymptoticExponent, IsApproachedByAnisotropicLayers) {
   for (const double scale : {0.5, 1.2}) {
     AttentionLayer layer{
-        testing::centred_gaussian(random_matrix(3, 3, 1)), scale * random_matrix(3, 2, 2),
+        test::centred_gaussian(random_matrix(3, 3, 1)), scale * random_matrix(3, 2, 2),
         random_matrix(2, 3, 3),
         std::make_shared<GaussianMeasure>(random_vector(2, 4), Matrix{{1.0, 0.6}, {0.6, 2.0}})};
     ConcentrationPlan plan;
@@ -66,8 +66,8 @@ TEST(AsymptoticExponent, UsesTheLargestSpread) {
   // Of a mixture of queries the widest component decides.
   AttentionLayer mixed = layer;
   mixed.queries = std::make_shared<const MixtureMeasure>(
-      Vector::Ones(2), std::vector<MeasurePtr>{testing::centred_gaussian(0.1 * Matrix::Identity(2, 2)),
-                                               testing::centred_gaussian(1.5 * Matrix::Identity(2, 2))});
+      Vector::Ones(2), std::vector<MeasurePtr>{test::centred_gaussian(0.1 * Matrix::Identity(2, 2)),
+                                               test::centred_gaussian(1.5 * Matrix::Identity(2, 2))});
   EXPECT_NEAR(asymptotic_exponent(mixed)->value, averaged_exponent(3), 1e-14);
 }
 

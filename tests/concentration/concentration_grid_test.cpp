@@ -17,10 +17,10 @@
 namespace largo {
 namespace {
 
-using testing::centred_gaussian;
-using testing::random_matrix;
-using testing::random_vector;
-using testing::standard_gaussian;
+using test::centred_gaussian;
+using test::random_matrix;
+using test::random_vector;
+using test::standard_gaussian;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -156,7 +156,7 @@ TEST(ConcentrationGrid, SameBitsForThreadsAndRanks) {
   const auto one = concentration_grid(layer, plan, {.threads = 1});
   for (const int threads : {2, 5}) expect_same(one, concentration_grid(layer, plan, {.threads = threads}));
   for (const int ranks : {2, 3}) {
-    const auto thrown = testing::run_on(ranks, [&](const Ranks& self) {
+    const auto thrown = test::run_on(ranks, [&](const Ranks& self) {
       expect_same(one, concentration_grid(layer, plan, {.threads = 2, .ranks = &self}));
     });
     for (const auto& exception : thrown) EXPECT_FALSE(exception);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "concentration/rows.hpp"
+#include "concentration/log_slope.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {
@@ -112,20 +112,21 @@ TEST(ErrorBound, ErrorsThatGrowGetNoDecay) {
 }
 
 TEST(LogSlope, OfPowersIsTheirExponent) {
-  std::vector<CurvePoint> points;
+  std::vector<concentration::CurvePoint> points;
   for (const double x : {2.0, 30.0, 500.0, 1e6}) points.push_back({x, 5 * std::pow(x, -0.7), 0});
-  EXPECT_NEAR(log_slope(points)->value, -0.7, 1e-12);
-  EXPECT_NEAR(log_slope(points)->error, 0, 1e-12);
+  EXPECT_NEAR(concentration::log_slope(points)->value, -0.7, 1e-12);
+  EXPECT_NEAR(concentration::log_slope(points)->error, 0, 1e-12);
   points.push_back({std::numeric_limits<double>::infinity(), 0, 0});
-  EXPECT_NEAR(log_slope(points)->value, -0.7, 1e-12);
-  EXPECT_FALSE(log_slope(std::vector<CurvePoint>{{2, 1, 0}}).has_value());
+  EXPECT_NEAR(concentration::log_slope(points)->value, -0.7, 1e-12);
+  EXPECT_FALSE(concentration::log_slope(std::vector<concentration::CurvePoint>{{2, 1, 0}}).has_value());
 }
 
 // Three points at ln x = 0, 1, 2: the slope is half the difference of the outer ones, whatever their errors.
 TEST(LogSlope, PropagatesErrors) {
-  const std::vector<CurvePoint> points = {{1, 1, 0.03}, {std::exp(1.0), 5, 0.5}, {std::exp(2.0), 2, 0.08}};
-  EXPECT_NEAR(log_slope(points)->value, std::log(2.0) / 2, 1e-12);
-  EXPECT_NEAR(log_slope(points)->error, 0.025, 1e-12);
+  const std::vector<concentration::CurvePoint> points = {
+      {1, 1, 0.03}, {std::exp(1.0), 5, 0.5}, {std::exp(2.0), 2, 0.08}};
+  EXPECT_NEAR(concentration::log_slope(points)->value, std::log(2.0) / 2, 1e-12);
+  EXPECT_NEAR(concentration::log_slope(points)->error, 0.025, 1e-12);
 }
 
 }  // namespace

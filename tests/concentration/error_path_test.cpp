@@ -9,7 +9,7 @@
 namespace largo {
 namespace {
 
-using testing::random_matrix;
+using test::random_matrix;
 
 std::vector<PathPoint> arc(std::size_t points) {
   std::vector<PathPoint> path;
@@ -22,7 +22,7 @@ std::vector<PathPoint> arc(std::size_t points) {
 }
 
 TEST(ErrorPath, SupremumIsTheLargestOfThePoints) {
-  const MeasurePtr tokens = testing::standard_gaussian(3);
+  const MeasurePtr tokens = test::standard_gaussian(3);
   const auto path = arc(9);
   const PathErrors errors = errors_along_path(tokens, tokens, path, 50, ErrorMethod::exact);
   ASSERT_EQ(errors.rows.size(), path.size());
@@ -42,22 +42,22 @@ TEST(ErrorPath, SupremumIsTheLargestOfThePoints) {
 
 // The same prompts at every point: where the layer does not change, neither do the errors.
 TEST(ErrorPath, SampledPointsShareTheirPrompts) {
-  const MeasurePtr tokens = testing::standard_gaussian(3);
+  const MeasurePtr tokens = test::standard_gaussian(3);
   auto path = arc(5);
   path[4] = path[2];
   ConcentrationPlan plan;
   plan.sampling.samples = 300;
   const PathErrors errors =
-      errors_along_path(tokens, Vector(testing::random_vector(3, 5)), path, 20, ErrorMethod::sampled, plan);
+      errors_along_path(tokens, Vector(test::random_vector(3, 5)), path, 20, ErrorMethod::sampled, plan);
   EXPECT_EQ(errors.rows[2].output.value, errors.rows[4].output.value);
   EXPECT_GT(errors.rows[2].prompts, 0);
   const double exact =
-      ExactErrors({tokens, path[2].U, path[2].V, Vector(testing::random_vector(3, 5))})(20).output.value;
+      ExactErrors({tokens, path[2].U, path[2].V, Vector(test::random_vector(3, 5))})(20).output.value;
   EXPECT_NEAR(errors.rows[2].output.value, exact, 4 * errors.rows[2].output.error);
 }
 
 TEST(ErrorPath, RefusesBadInput) {
-  const MeasurePtr tokens = testing::standard_gaussian(3);
+  const MeasurePtr tokens = test::standard_gaussian(3);
   EXPECT_THROW(errors_along_path(tokens, tokens, {}, 50, ErrorMethod::exact), InputError);
   auto path = arc(3);
   path[1].U = Matrix::Identity(2, 2);

@@ -8,7 +8,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/random/streams.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// Independent entries of variance 1/columns.
 inline Matrix random_matrix(std::ptrdiff_t rows, std::ptrdiff_t columns, std::uint64_t stream) {
@@ -29,4 +29,4 @@ inline MeasurePtr centred_gaussian(const Matrix& root) {
   return std::make_shared<GaussianMeasure>(Vector::Zero(root.rows()), root * root.transpose());
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -15,10 +15,10 @@
 namespace largo {
 namespace {
 
-using testing::centred_gaussian;
-using testing::random_matrix;
-using testing::random_vector;
-using testing::standard_gaussian;
+using test::centred_gaussian;
+using test::random_matrix;
+using test::random_vector;
+using test::standard_gaussian;
 
 // Fixed seeds, 20 comparisons.
 constexpr double kLargestZScore = 4;

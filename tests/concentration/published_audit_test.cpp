@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-Matrix with_norm(const Matrix& A, double norm) { return A * (norm / operator_norm(A)); }
+Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::operator_norm(A)); }
 
 TEST(PublishedAudit, SlopesAndSizes) {
   constexpr std::ptrdiff_t d = 4;
@@ -25,9 +25,9 @@ TEST(PublishedAudit, SlopesAndSizes) {
   for (const Matrix& covariance : {Matrix(Matrix::Identity(d, d)), toeplitz, condition_8}) {
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
       const AttentionLayer layer{std::make_shared<GaussianMeasure>(Vector::Zero(d), covariance),
-                                 with_norm(testing::random_matrix(d, d, 2 * seed), 0.22),
-                                 with_norm(testing::random_matrix(d, d, 2 * seed + 1), 0.75),
-                                 testing::standard_gaussian(d)};
+                                 with_norm(test::random_matrix(d, d, 2 * seed), 0.22),
+                                 with_norm(test::random_matrix(d, d, 2 * seed + 1), 0.75),
+                                 test::standard_gaussian(d)};
       ConcentrationPlan plan;
       plan.lengths = {16, 32, 64, 128, 256, 512, 1024};
       const auto rows = concentration_grid(layer, plan);

@@ -96,7 +96,7 @@ std::vector<double> sums_of(const ArrayView& tokens, const Matrix& directions, b
   static const auto shelf = std::make_shared<cuda::StagingShelf>();
   cuda::GivenPrompt prompt(0, tokens, limits, shelf);
   const Vector centre = Vector::Constant(tokens.columns, 0.125);
-  std::vector<double> rows(KeptPrompt::row_size(tokens.columns, covariance) *
+  std::vector<double> rows(measures::KeptPrompt::row_size(tokens.columns, covariance) *
                            static_cast<std::size_t>(directions.cols()));
   std::vector<double> again(rows.size());
   prompt.sum(directions, centre, covariance, {}, rows);

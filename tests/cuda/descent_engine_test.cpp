@@ -119,11 +119,12 @@ TEST_F(GpuDescents, RefuseWhatTheyCannotDo) {
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("at most 31"), std::string::npos) << error.what();
   }
-  std::vector<RegressionDescent> runs{run_of({})};
+  std::vector<icl::RegressionDescent> runs{run_of({})};
   runs[0].batches.kernel = PromptKernel::full;
-  EXPECT_THROW(engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, 5),
-                                                          Parametrisation::factored, options_of({}), runs),
-               InputError);
+  EXPECT_THROW(
+      engine_of<icl::DescentEngine>(device()).descend(published_problem(PublishedData::code, 5),
+                                                      Parametrisation::factored, options_of({}), runs),
+      InputError);
 }
 
 }  // namespace

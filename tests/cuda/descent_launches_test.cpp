@@ -14,7 +14,7 @@ namespace {
 // Beyond the records of one launch.
 TEST_F(GpuDescents, RecordEveryStepWithoutRunningOutOfRoom) {
   const Case c{.length = 5, .prompts = 3, .steps = usual_or_short(700, 270), .record_every = 1};
-  const std::vector<RegressionDescent> runs = on_gpu(device(), {c});
+  const std::vector<icl::RegressionDescent> runs = on_gpu(device(), {c});
   ASSERT_EQ(runs[0].error, nullptr);
   expect_same(on_cpu(c), runs[0].state, describe(c));
 }
@@ -24,7 +24,7 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
       .length = 20, .prompts = usual_or_short(128, 29), .steps = usual_or_short(60, 12), .record_every = 5};
   Case half = whole;
   half.steps = usual_or_short(23, 7);
-  std::vector<RegressionDescent> runs = on_gpu(device(), {half});
+  std::vector<icl::RegressionDescent> runs = on_gpu(device(), {half});
   // descend() records the end of a run; one that is taken up again has not ended.
   runs[0].state.records.pop_back();
   runs[0].state.loss_sum = 0;
@@ -34,8 +34,8 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
   const auto risk = in_parameters(
       regression_batches(published_problem(PublishedData::code, whole.d), runs[0].batches), map_of(whole));
   const DescentState cpu_end = descend(*risk, cpu, options_of(whole));
-  engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, whole.d),
-                                             whole.parameters, options_of(whole), runs);
+  engine_of<icl::DescentEngine>(device()).descend(published_problem(PublishedData::code, whole.d),
+                                                  whole.parameters, options_of(whole), runs);
   expect_same(cpu_end, runs[0].state, "from a step on the way");
 }
 
@@ -57,7 +57,7 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
                    .steps = end,
                    .record_every = 4};
   std::vector<Case> cases;
-  std::vector<RegressionDescent> runs;
+  std::vector<icl::RegressionDescent> runs;
   std::vector<DescentState> cpu;
   const auto problem = published_problem(PublishedData::code, first.d);
   const std::int64_t starts[] = {0, end / 3, 1, end, end - 1, end / 2};
@@ -65,14 +65,14 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
     Case c = first;
     c.seed = 100 + static_cast<std::uint64_t>(start);
     c.attention = start % 2 == 0 ? AttentionKind::softmax : AttentionKind::linear;
-    RegressionDescent run = run_of(c);
+    icl::RegressionDescent run = run_of(c);
     run.state = on_the_way(c, start);
     const auto risk = in_parameters(regression_batches(problem, run.batches), map_of(c));
     cpu.push_back(descend(*risk, run.state, options_of(c)));
     runs.push_back(run);
     cases.push_back(c);
   }
-  engine_of<DescentEngine>(device()).descend(problem, first.parameters, options_of(first), runs);
+  engine_of<icl::DescentEngine>(device()).descend(problem, first.parameters, options_of(first), runs);
   for (std::size_t i = 0; i < runs.size(); ++i) {
     ASSERT_EQ(runs[i].error, nullptr);
     expect_same(cpu[i], runs[i].state, "from step " + std::to_string(starts[i]));
@@ -91,8 +91,8 @@ void expect_same_end(const Device& device, const Case& c, const DescentOptions& 
     cpu = error.what();
   }
   ASSERT_NE(cpu.find(reason), std::string::npos) << cpu;
-  std::vector<RegressionDescent> runs{run_of(c)};
-  engine_of<DescentEngine>(device).descend(problem, c.parameters, options, runs);
+  std::vector<icl::RegressionDescent> runs{run_of(c)};
+  engine_of<icl::DescentEngine>(device).descend(problem, c.parameters, options, runs);
   ASSERT_NE(runs[0].error, nullptr);
   try {
     std::rethrow_exception(runs[0].error);
@@ -124,10 +124,10 @@ TEST_F(GpuDescents, StopOnRequestAndSaveTheirState) {
   DescentOptions options = options_of(c);
   options.execution.stop = &stop;
   options.progress = [&](double) { stop = true; };
-  std::vector<RegressionDescent> runs{run_of(c)};
+  std::vector<icl::RegressionDescent> runs{run_of(c)};
   runs[0].checkpoint = file;
-  EXPECT_THROW(engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, c.d),
-                                                          c.parameters, options, runs),
+  EXPECT_THROW(engine_of<icl::DescentEngine>(device()).descend(published_problem(PublishedData::code, c.d),
+                                                               c.parameters, options, runs),
                Stopped);
   const DescentState saved = load_descent(file);
   EXPECT_GT(saved.step, 0);
@@ -143,10 +143,10 @@ TEST_F(GpuDescents, AreSavedWhenAnotherFails) {
   wild.start_scale = 50;
   const auto file = std::filesystem::temp_directory_path() / "largo-gpu-other.safetensors";
   std::filesystem::remove(file);
-  std::vector<RegressionDescent> runs{run_of(wild), run_of(sound)};
+  std::vector<icl::RegressionDescent> runs{run_of(wild), run_of(sound)};
   runs[1].checkpoint = file;
-  engine_of<DescentEngine>(device()).descend(published_problem(PublishedData::code, sound.d),
-                                             sound.parameters, options_of(sound), runs);
+  engine_of<icl::DescentEngine>(device()).descend(published_problem(PublishedData::code, sound.d),
+                                                  sound.parameters, options_of(sound), runs);
   EXPECT_NE(runs[0].error, nullptr);
   EXPECT_EQ(runs[1].error, nullptr);
   const DescentState saved = load_descent(file);
@@ -188,7 +188,7 @@ TEST_F(GpuDescents, AreTrainedAndSavedOverManyLaunchesAsOnTheCpu) {
   plan.checkpoints = folder / "cpu";
   const std::vector<TrainingRun> cpu = train(plan);
   plan.checkpoints = folder / "gpu";
-  testing::expect_same(cpu, train(plan, {.device = &device()}));
+  test::expect_same(cpu, train(plan, {.device = &device()}));
   EXPECT_EQ(files_in(folder / "cpu").size(), 8U);
   EXPECT_EQ(files_in(folder / "cpu"), files_in(folder / "gpu"));
   // Stopped on the GPU, and finished on the CPU.
@@ -197,7 +197,7 @@ TEST_F(GpuDescents, AreTrainedAndSavedOverManyLaunchesAsOnTheCpu) {
   plan.progress = [&](double share) { stop = stop || share > 0.3; };
   EXPECT_THROW(train(plan, {.stop = &stop, .device = &device()}), Stopped);
   plan.progress = {};
-  testing::expect_same(cpu, train(plan));
+  test::expect_same(cpu, train(plan));
   EXPECT_EQ(files_in(folder / "cpu"), files_in(folder / "both"));
   std::filesystem::remove_all(folder);
 }

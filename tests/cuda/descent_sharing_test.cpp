@@ -8,9 +8,9 @@ namespace {
 
 constexpr Residents kH200{132, 264, 16};
 
-RegressionDescent run_of(std::int64_t length, std::int64_t prompts,
-                         AttentionKind attention = AttentionKind::softmax) {
-  RegressionDescent run;
+icl::RegressionDescent run_of(std::int64_t length, std::int64_t prompts,
+                              AttentionKind attention = AttentionKind::softmax) {
+  icl::RegressionDescent run;
   run.batches.length = length;
   run.batches.prompts = prompts;
   run.batches.attention = attention;
@@ -43,7 +43,7 @@ TEST(DescentSharing, LongPromptsHaveSeveralOctets) {
 }
 
 TEST(DescentSharing, EveryRunIsInOneGroupAndTheLongestHaveTheMost) {
-  std::vector<RegressionDescent> runs;
+  std::vector<icl::RegressionDescent> runs;
   for (const std::int64_t L : {10, 3000, 100, 20000, 10}) {
     for (int seed = 0; seed < 20; ++seed) runs.push_back(run_of(L, 128));
   }

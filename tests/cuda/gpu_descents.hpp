@@ -55,8 +55,8 @@ inline DescentOptions options_of(const Case& c) {
   return options;
 }
 
-inline RegressionDescent run_of(const Case& c) {
-  RegressionDescent run;
+inline icl::RegressionDescent run_of(const Case& c) {
+  icl::RegressionDescent run;
   run.batches.length = c.length;
   run.batches.prompts = c.prompts;
   run.batches.seed = c.seed + static_cast<std::uint64_t>(c.length);
@@ -66,18 +66,18 @@ inline RegressionDescent run_of(const Case& c) {
 }
 
 inline DescentState on_cpu(const Case& c) {
-  const RegressionDescent run = run_of(c);
+  const icl::RegressionDescent run = run_of(c);
   const auto risk =
       in_parameters(regression_batches(published_problem(PublishedData::code, c.d), run.batches), map_of(c));
   return descend(*risk, run.state, options_of(c));
 }
 
-inline std::vector<RegressionDescent> on_gpu(const Device& device, const std::vector<Case>& cases) {
-  std::vector<RegressionDescent> runs;
+inline std::vector<icl::RegressionDescent> on_gpu(const Device& device, const std::vector<Case>& cases) {
+  std::vector<icl::RegressionDescent> runs;
   for (const Case& c : cases) runs.push_back(run_of(c));
   const Case& first = cases.front();
-  engine_of<DescentEngine>(device).descend(published_problem(PublishedData::code, first.d), first.parameters,
-                                           options_of(first), runs);
+  engine_of<icl::DescentEngine>(device).descend(published_problem(PublishedData::code, first.d),
+                                                first.parameters, options_of(first), runs);
   return runs;
 }
 
@@ -114,7 +114,7 @@ inline std::string describe(const Case& c) {
 
 inline void expect_all_same(const Device& device, std::vector<Case> cases) {
   for (Case& c : cases) c = shortened(c);
-  const std::vector<RegressionDescent> runs = on_gpu(device, cases);
+  const std::vector<icl::RegressionDescent> runs = on_gpu(device, cases);
   for (std::size_t i = 0; i < cases.size(); ++i) {
     ASSERT_EQ(runs[i].error, nullptr) << describe(cases[i]);
     expect_same(on_cpu(cases[i]), runs[i].state, describe(cases[i]));

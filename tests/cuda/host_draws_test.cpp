@@ -24,12 +24,13 @@
 namespace largo {
 namespace {
 
-const DrawAddress kAddresses[] = {{1, 0, 0},
-                                  {0x123456789abcdef0, 77, 16 * 12345},
-                                  {42, std::uint64_t{3} << 40, (std::uint64_t{1} << 62) + 32},
-                                  {~std::uint64_t{0}, ~std::uint64_t{0}, (std::uint64_t{1} << 32) - 64}};
+const random::DrawAddress kAddresses[] = {
+    {1, 0, 0},
+    {0x123456789abcdef0, 77, 16 * 12345},
+    {42, std::uint64_t{3} << 40, (std::uint64_t{1} << 62) + 32},
+    {~std::uint64_t{0}, ~std::uint64_t{0}, (std::uint64_t{1} << 32) - 64}};
 
-cuda::Address at(const DrawAddress& address) { return {address.seed, address.stream, address.first}; }
+cuda::Address at(const random::DrawAddress& address) { return {address.seed, address.stream, address.first}; }
 
 template <typename T>
 auto bits(T x) {
@@ -42,9 +43,9 @@ auto bits(T x) {
 
 TEST(HostDraws, HaveTheWordsOfTheCpu) {
   constexpr std::size_t kGroups = 37;
-  for (const DrawAddress& address : kAddresses) {
-    AlignedVector<std::uint32_t> first(8 * kGroups), second(8 * kGroups);
-    token_words(address, kGroups, first.data(), second.data());
+  for (const random::DrawAddress& address : kAddresses) {
+    runtime::AlignedVector<std::uint32_t> first(8 * kGroups), second(8 * kGroups);
+    random::token_words(address, kGroups, first.data(), second.data());
     for (std::size_t t = 0; t < 8 * kGroups; ++t) {
       const auto words = cuda::token_words(at(address), t);
       ASSERT_EQ(words.first, first[t]) << t;
@@ -55,25 +56,25 @@ TEST(HostDraws, HaveTheWordsOfTheCpu) {
 
 TEST(HostDraws, HaveTheLabelsOfTheCpu) {
   const std::vector<double> cumulative = {0.25, 0.25, 0.9, 0.95};  // not to 1, and one without tokens
-  for (const std::int64_t first : {std::int64_t{0}, 3 * kLabelSpan}) {
-    for (const std::int64_t size : {std::int64_t{1}, std::int64_t{257}, kLabelSpan}) {
+  for (const std::int64_t first : {std::int64_t{0}, 3 * prompts::kLabelSpan}) {
+    for (const std::int64_t size : {std::int64_t{1}, std::int64_t{257}, prompts::kLabelSpan}) {
       std::vector<std::int64_t> counts(cumulative.size());
-      const cuda::Address from = cuda::lane_of(7, 11, kLabelLane, static_cast<std::uint64_t>(first));
+      const cuda::Address from = cuda::lane_of(7, 11, prompts::kLabelLane, static_cast<std::uint64_t>(first));
       for (std::int64_t t = 0; t < size; ++t) {
         const auto words = cuda::token_words(from, static_cast<std::uint64_t>(t));
         ++counts[static_cast<std::size_t>(cuda::label_of(words.first, words.second, cumulative.data(),
                                                          static_cast<int>(cumulative.size())))];
       }
-      EXPECT_EQ(counts, count_labels(cumulative, 7, 11, first, size)) << first << ", " << size;
+      EXPECT_EQ(counts, prompts::count_labels(cumulative, 7, 11, first, size)) << first << ", " << size;
     }
   }
 }
 
 TEST(HostDraws, HaveTheNormalsOfTheCpu) {
   constexpr std::size_t kGroups = 2003;
-  for (const DrawAddress& address : kAddresses) {
-    AlignedVector<float> first(8 * kGroups), second(8 * kGroups);
-    token_normals(address, kGroups, first.data(), second.data());
+  for (const random::DrawAddress& address : kAddresses) {
+    runtime::AlignedVector<float> first(8 * kGroups), second(8 * kGroups);
+    random::token_normals(address, kGroups, first.data(), second.data());
     for (std::size_t t = 0; t < 8 * kGroups; ++t) {
       const auto x = cuda::token_normals(at(address), t);
       ASSERT_EQ(bits(x.first), bits(first[t])) << t;
@@ -84,27 +85,27 @@ TEST(HostDraws, HaveTheNormalsOfTheCpu) {
 
 TEST(HostDraws, HaveTheTokensOfEachLaw) {
   constexpr std::size_t kCount = 512, kAll = 5, kKept = 4;
-  AlignedVector<std::uint32_t> words(kCount), other(kCount);
-  token_words(kAddresses[1], kCount / 8, words.data(), other.data());
+  runtime::AlignedVector<std::uint32_t> words(kCount), other(kCount);
+  random::token_words(kAddresses[1], kCount / 8, words.data(), other.data());
   words[0] = 0;
   words[1] = ~std::uint32_t{0};
   words[2] = 0x80000000U;
-  AlignedVector<float> tokens(kCount);
-  coins(words.data(), kCount, 17, -0.5F, 2.5F, tokens.data());
+  runtime::AlignedVector<float> tokens(kCount);
+  prompts::coins(words.data(), kCount, 17, -0.5F, 2.5F, tokens.data());
   for (std::size_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(bits(cuda::coin(words[i], 17, -0.5F, 2.5F)), bits(tokens[i]));
   }
-  interval(words.data(), kCount, 0.3F, 1.7F, tokens.data());
+  prompts::interval(words.data(), kCount, 0.3F, 1.7F, tokens.data());
   for (std::size_t i = 0; i < kCount; ++i) {
     ASSERT_EQ(bits(cuda::interval(words[i], 0.3F, 1.7F)), bits(tokens[i]));
   }
-  const Atoms few{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
-  atoms(words.data(), kCount, few, tokens.data());
+  const prompts::Atoms few{{-1.5F, 0.25F, 3, 7}, {0x20000000U, 0x90000000U, 0xf0000000U}};
+  prompts::atoms(words.data(), kCount, few, tokens.data());
   for (std::size_t i = 0; i < kCount; ++i) ASSERT_EQ(bits(cuda::atom(words[i], few)), bits(tokens[i]));
   for (const auto& [scale, bound] : {std::pair(0.7, 2.5), std::pair(50.0, 0.06), std::pair(0.01, 3.0)}) {
     const CoordinateLawPtr law = truncated_laplace(scale, bound);
-    const auto recipe = std::get<TwoSided>(recipe_of(law));
-    two_sided(words.data(), kCount, recipe, tokens.data());
+    const auto recipe = std::get<prompts::TwoSided>(prompts::recipe_of(law));
+    prompts::two_sided(words.data(), kCount, recipe, tokens.data());
     for (std::size_t i = 0; i < kCount; ++i) {
       ASSERT_EQ(bits(cuda::two_sided(words[i], recipe)), bits(tokens[i]));
       const double exact = law->quantile((words[i] + 0.5) * 0x1p-32);
@@ -112,13 +113,14 @@ TEST(HostDraws, HaveTheTokensOfEachLaw) {
     }
   }
 
-  AlignedVector<float> normals(kAll * kCount);
+  runtime::AlignedVector<float> normals(kAll * kCount);
   for (std::size_t j = 0; j + 1 < kAll; j += 2) {
-    token_normals({1, j, 0}, kCount / 8, normals.data() + j * kCount, normals.data() + (j + 1) * kCount);
+    random::token_normals({1, j, 0}, kCount / 8, normals.data() + j * kCount,
+                          normals.data() + (j + 1) * kCount);
   }
   for (std::size_t j = 0; j < kAll; ++j) normals[j * kCount + 3] = 0;  // a token without a direction
-  const AlignedVector<float> before = normals;
-  normalise(normals.data(), kCount, kCount, kAll, kKept);
+  const runtime::AlignedVector<float> before = normals;
+  prompts::normalise(normals.data(), kCount, kCount, kAll, kKept);
   for (std::size_t i = 0; i < kCount; ++i) {
     float square = 0;
     for (std::size_t j = 0; j < kAll; ++j) square = square + before[j * kCount + i] * before[j * kCount + i];
@@ -139,7 +141,7 @@ TEST(HostDraws, HaveTheRadiiOfTheCpu) {
     same.count = static_cast<std::int32_t>(law.cumulative().size());
     for (std::uint32_t i = 0; i < 4000; ++i) {
       const std::uint32_t high = i == 0 ? 0 : i == 1 ? ~0U : i * 0x9E3779B9U, low = i == 1 ? ~0U : i * 77777U;
-      const double exact = std::sqrt(law.quantile(open_uniform(high, low)));
+      const double exact = std::sqrt(law.quantile(prompts::open_uniform(high, low)));
       ASSERT_EQ(bits(cuda::radius_of(high, low, same)), bits(static_cast<float>(exact))) << i;
     }
   }
@@ -148,11 +150,12 @@ TEST(HostDraws, HaveTheRadiiOfTheCpu) {
 TEST(HostDraws, HaveTheExponentialsAndLogarithmsOfTheCpu) {
   for (int i = -20000; i <= 20000; ++i) {
     const double x = i * 0.0371 + i * i * 1e-9;
-    ASSERT_EQ(bits(cuda::exponential(x)), bits(portable_exp(x))) << x;
+    ASSERT_EQ(bits(cuda::exponential(x)), bits(numerics::portable_exp(x))) << x;
     const double y = std::ldexp(1 + std::abs(i) / 20001.0, i / 20);
-    ASSERT_EQ(bits(cuda::logarithm(y)), bits(portable_log(y))) << y;
+    ASSERT_EQ(bits(cuda::logarithm(y)), bits(numerics::portable_log(y))) << y;
     if (i <= 1000) {
-      ASSERT_EQ(bits(cuda::power_of_two(std::int64_t{i})), bits(power_of_two(std::int64_t{i}))) << i;
+      ASSERT_EQ(bits(cuda::power_of_two(std::int64_t{i})), bits(numerics::power_of_two(std::int64_t{i})))
+          << i;
     }
   }
 }
@@ -163,9 +166,9 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
   } kFrames[] = {{0, 1, 0.5}, {1.3, -0.2, 0.9}, {5.15, 3, 0}, {5.25, 1e-3, 40}, {60, 0.3, 0.7}, {1e6, 1, 1}};
   for (const auto& [s, alpha, beta] : kFrames) {
     for (const std::int64_t L : {1, 2, 7, 8, 33, 100, 511, 512, 513, 1000, 2049}) {
-      const DrawAddress address{9, static_cast<std::uint64_t>(L), 0};
-      const CollapsedSums cpu = collapsed_sums(address, L, s, alpha, beta, {});
-      const CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
+      const random::DrawAddress address{9, static_cast<std::uint64_t>(L), 0};
+      const prompts::CollapsedSums cpu = prompts::collapsed_sums(address, L, s, alpha, beta, {});
+      const prompts::CollapsedSums ours = cuda::host_collapsed_sums(at(address), L, s, alpha, beta);
       const double theirs[] = {cpu.g, cpu.h, cpu.vg, cpu.vh, cpu.p2, cpu.p2v, cpu.p2vv};
       const double same[] = {ours.g, ours.h, ours.vg, ours.vh, ours.p2, ours.p2v, ours.p2vv};
       for (int k = 0; k < 7; ++k)
@@ -176,17 +179,18 @@ TEST(HostDraws, SumCollapsedPromptsAsTheCpuDoes) {
 
 TEST(HostDraws, HaveTheChiSquaredVariablesOfTheCpu) {
   for (const std::int64_t degrees : {0, 1, 2, 3, 10, 1000, 1000000007}) {
-    ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + kUniforms});
-    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + kUniforms}};
+    prompts::ChiSquaredDraws cpu({3, 5, 1024}, {3, 5, 1024 + prompts::kUniforms});
+    cuda::HostCandidates ours{{3, 5, 1024}, {3, 5, 1024 + prompts::kUniforms}};
     for (int i = 0; i < 3000; ++i) {
-      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(chi_squared(degrees, ours))) << degrees << " " << i;
+      ASSERT_EQ(bits(cpu.chi_squared(degrees)), bits(prompts::chi_squared(degrees, ours)))
+          << degrees << " " << i;
     }
   }
   for (const std::int64_t L : {1, 2, 5, 1000}) {
-    const DrawAddress address{8, static_cast<std::uint64_t>(L), std::uint64_t{1} << 63};
-    const CollapsedSums cpu = linear_sums(address, L, 0.7, -1.1);
-    cuda::HostCandidates next{at(address), {8, address.stream, address.first + kUniforms}};
-    const CollapsedSums ours = linear_sums(L, 0.7, -1.1, next);
+    const random::DrawAddress address{8, static_cast<std::uint64_t>(L), std::uint64_t{1} << 63};
+    const prompts::CollapsedSums cpu = prompts::linear_sums(address, L, 0.7, -1.1);
+    cuda::HostCandidates next{at(address), {8, address.stream, address.first + prompts::kUniforms}};
+    const prompts::CollapsedSums ours = prompts::linear_sums(L, 0.7, -1.1, next);
     EXPECT_EQ(bits(cpu.g), bits(ours.g));
     EXPECT_EQ(bits(cpu.h), bits(ours.h));
     EXPECT_EQ(bits(cpu.vg), bits(ours.vg));

@@ -15,15 +15,15 @@ inline double lanes_total(const double (&s)[kLanes]) {
   return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
 }
 
-inline CollapsedSums host_collapsed_sums(const Address& at, std::int64_t L, double s, double alpha,
-                                         double beta) {
-  CollapsedSetting setting = collapsed_setting(L, s, alpha, beta);
-  CollapsedToken token = setting.token;
-  double lanes[kCollapsedSums][kLanes] = {};
+inline prompts::CollapsedSums host_collapsed_sums(const Address& at, std::int64_t L, double s, double alpha,
+                                                  double beta) {
+  prompts::CollapsedSetting setting = prompts::collapsed_setting(L, s, alpha, beta);
+  prompts::CollapsedToken token = setting.token;
+  double lanes[prompts::kCollapsedSums][kLanes] = {};
   float top = 0;
-  for (std::int64_t first = 0; first < L; first += kCollapsedChunk) {
-    const std::int64_t end = std::min<std::int64_t>(L, first + kCollapsedChunk);
-    float sums[kLanes][kCollapsedSums] = {};
+  for (std::int64_t first = 0; first < L; first += prompts::kCollapsedChunk) {
+    const std::int64_t end = std::min<std::int64_t>(L, first + prompts::kCollapsedChunk);
+    float sums[kLanes][prompts::kCollapsedSums] = {};
     if (!setting.fixed) {
       token.top = -std::numeric_limits<float>::infinity();
       for (std::int64_t i = first; i < end; ++i) {
@@ -39,25 +39,25 @@ inline CollapsedSums host_collapsed_sums(const Address& at, std::int64_t L, doub
     }
     const Scales scale = setting.fixed ? Scales{} : scales(token, top);
     top = std::max(top, token.top);
-    for (std::size_t k = 0; k < kCollapsedSums; ++k) {
-      const double before = k < kW2 ? scale.old_scale : scale.old_scale * scale.old_scale;
-      const double now = k < kW2 ? scale.new_scale : scale.new_scale * scale.new_scale;
+    for (std::size_t k = 0; k < prompts::kCollapsedSums; ++k) {
+      const double before = k < prompts::kW2 ? scale.old_scale : scale.old_scale * scale.old_scale;
+      const double now = k < prompts::kW2 ? scale.new_scale : scale.new_scale * scale.new_scale;
       for (int lane = 0; lane < kLanes; ++lane) {
         lanes[k][lane] = setting.fixed ? lanes[k][lane] + double{sums[lane][k]}
                                        : lanes[k][lane] * before + double{sums[lane][k]} * now;
       }
     }
   }
-  double total[kCollapsedSums];
-  for (std::size_t k = 0; k < kCollapsedSums; ++k) total[k] = lanes_total(lanes[k]);
-  return collapsed_sums(setting, L, total);
+  double total[prompts::kCollapsedSums];
+  for (std::size_t k = 0; k < prompts::kCollapsedSums; ++k) total[k] = lanes_total(lanes[k]);
+  return prompts::collapsed_sums(setting, L, total);
 }
 
 /// Candidates in order.
 struct HostCandidates {
   Address normal_draws, uniform_draws;
   std::uint64_t used = 0;
-  Candidate operator()() { return candidate(normal_draws, uniform_draws, used++); }
+  prompts::Candidate operator()() { return candidate(normal_draws, uniform_draws, used++); }
   static double logarithm(double x) { return cuda::logarithm(x); }
 };
 

@@ -42,11 +42,12 @@ TEST(TokenLimit, IsThatOfTheSharedMemory) {
 
 // What ScoreSums::merge makes of the same rows, for each power of the weight.
 TEST(RunningSums, AreThoseOfTheCpu) {
-  ScoreSums cpu;
+  prompts::ScoreSums cpu;
   cuda::RunningSum gpu[3];
   for (int i = 0; i < 2000; ++i) {
     const double w = 1 + std::sin(i), top = std::round(40 * std::sin(0.3 * i) + (i % 97 == 0 ? 900 : 0));
-    const ScoreSums more{w, w / 3, w / 5, w * w, w, w / 7, w * w * w, static_cast<std::int64_t>(top)};
+    const prompts::ScoreSums more{w, w / 3, w / 5,     w * w,
+                                  w, w / 7, w * w * w, static_cast<std::int64_t>(top)};
     cpu.merge(more);
     gpu[0].add(more.w, top, 1);
     gpu[1].add(more.ww, top, 2);

@@ -21,7 +21,7 @@ namespace {
 
 class GpuPrompts : public GpuTest {};
 
-constexpr testing::RandomMatrices normals(5);
+constexpr test::RandomMatrices normals(5);
 
 struct NamedLaw {
   const char* name;

@@ -9,7 +9,7 @@ namespace largo::cuda {
 LARGO_HOST_DEVICE TokenDraws token_draws(const Address& at, std::uint64_t t) {
   const Pair<std::uint32_t> words = token_words(at, t);
   const Pair<float> x = token_normals(at, t);
-  const Atoms atoms{{-1.5F, 0.25F, 3, 7}, {0x20000000u, 0x90000000u, 0xf0000000u}};
+  const prompts::Atoms atoms{{-1.5F, 0.25F, 3, 7}, {0x20000000u, 0x90000000u, 0xf0000000u}};
   return {{words.first, words.second},
           {x.first, x.second},
           coin(words.first, 11, -2, 0.5F),
@@ -26,13 +26,15 @@ LARGO_HOST_DEVICE Functions functions(double x) {
   struct {
     Address normal_draws, uniform_draws;
     std::uint64_t used = 0;
-    LARGO_HOST_DEVICE Candidate operator()() { return candidate(normal_draws, uniform_draws, used++); }
+    LARGO_HOST_DEVICE prompts::Candidate operator()() {
+      return candidate(normal_draws, uniform_draws, used++);
+    }
     LARGO_HOST_DEVICE static double logarithm(double y) { return cuda::logarithm(y); }
-  } next{{1, static_cast<std::uint64_t>(size_of_number(x) * 1000), 0},
-         {1, static_cast<std::uint64_t>(size_of_number(x) * 1000), kUniforms}};
-  const double positive = size_of_number(x) + 1e-3;
+  } next{{1, static_cast<std::uint64_t>(runtime::size_of_number(x) * 1000), 0},
+         {1, static_cast<std::uint64_t>(runtime::size_of_number(x) * 1000), prompts::kUniforms}};
+  const double positive = runtime::size_of_number(x) + 1e-3;
   return {exponential(x), logarithm(positive), root(positive),
-          chi_squared(static_cast<std::int64_t>(positive), next)};
+          prompts::chi_squared(static_cast<std::int64_t>(positive), next)};
 }
 
 }  // namespace largo::cuda

@@ -18,7 +18,7 @@
 namespace largo {
 namespace {
 
-using testing::normals;
+using test::normals;
 
 // Fixed seeds; some 600 comparisons in this file: for new ones, the chance that any is beyond 4 standard
 // errors is 4 %.
@@ -83,7 +83,7 @@ TEST(AttentionErrors, GaussianAgainstExactEngine) {
 
 class EveryLaw : public ::testing::TestWithParam<std::size_t> {
  protected:
-  const testing::NamedLaw named_ = testing::sampled_laws()[GetParam()];
+  const test::NamedLaw named_ = test::sampled_laws()[GetParam()];
   const Matrix U_ = 0.8 * normals(3, 3, 50);
   const Matrix V_ = normals(2, 3, 51);
   const Vector query_ = normals(3, 1, 52);
@@ -150,8 +150,8 @@ TEST_P(EveryLaw, PromptsAgainstTheDefinition) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw, ::testing::Range(std::size_t{0}, testing::sampled_laws().size()),
-                         [](const auto& instance) { return testing::sampled_laws()[instance.param].name; });
+INSTANTIATE_TEST_SUITE_P(Laws, EveryLaw, ::testing::Range(std::size_t{0}, test::sampled_laws().size()),
+                         [](const auto& instance) { return test::sampled_laws()[instance.param].name; });
 
 TEST(AttentionErrors, RandomQueriesAgainstExactAverage) {
   const Matrix covariance = Matrix::Identity(3, 3);

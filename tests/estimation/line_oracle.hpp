@@ -13,7 +13,7 @@
 #include <functional>
 #include <vector>
 
-namespace largo::testing {
+namespace largo::test {
 
 /// A law on the line.
 struct LineLaw {
@@ -157,4 +157,4 @@ inline LineErrors line_errors(const LineLaw& tokens, const LineLaw& queries, dou
   return average;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

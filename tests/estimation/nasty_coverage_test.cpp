@@ -19,10 +19,10 @@
 namespace largo {
 namespace {
 
-using testing::line_errors;
-using testing::LineErrors;
-using testing::Nasty;
-using testing::nasty_settings;
+using test::line_errors;
+using test::LineErrors;
+using test::Nasty;
+using test::nasty_settings;
 
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kBar = 0.93;

@@ -12,7 +12,7 @@
 #include "largo/measures/named_law.hpp"
 #include "line_oracle.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 struct Nasty {
   std::string name;
@@ -228,4 +228,4 @@ inline std::vector<Nasty> nasty_settings() {
   };
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

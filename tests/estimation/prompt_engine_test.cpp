@@ -19,24 +19,24 @@
 namespace largo {
 namespace {
 
-class CpuPrompts final : public PromptEngine {
+class CpuPrompts final : public prompts::PromptEngine {
  public:
-  void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
-                  const Execution& /*execution*/) const override {
+  void sum_tokens(std::span<const prompts::LeafSums> leaves, prompts::SumOrder order,
+                  const prompts::PromptRange& range, const Execution& /*execution*/) const override {
     std::vector<double> probabilities;
-    for (const LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
-    const std::vector<double> cumulative = cumulative_probabilities(probabilities);
+    for (const prompts::LeafSums& one : leaves) probabilities.push_back(one.leaf->probability);
+    const std::vector<double> cumulative = prompts::cumulative_probabilities(probabilities);
     for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves[k], k, cumulative, order, range);
     drawn += range.prompts;
   }
 
   void sum_scores(std::uint64_t lane, std::span<const double> rates, std::span<const double> shifts,
-                  const PromptRange& range, const Execution& execution,
+                  const prompts::PromptRange& range, const Execution& execution,
                   std::span<double> rows) const override {
     for (std::size_t p = 0; p < static_cast<std::size_t>(range.prompts); ++p) {
       const std::size_t at = rates.size() == 1 ? 0 : p;
-      const ScoreSums s = score_sums({}, {range.seed, range.first + p, lane}, 0, range.length, rates[at],
-                                     shifts[at], execution);
+      const prompts::ScoreSums s = prompts::score_sums({}, {range.seed, range.first + p, lane}, 0,
+                                                       range.length, rates[at], shifts[at], execution);
       const double row[] = {s.w, s.wv, s.wvv, s.ww, s.wwv, s.wwvv, s.www, static_cast<double>(s.top)};
       std::copy_n(row, kScoreRow, rows.data() + p * kScoreRow);
     }
@@ -46,24 +46,25 @@ class CpuPrompts final : public PromptEngine {
   mutable std::atomic<std::int64_t> drawn = 0;
 
  private:
-  static void sum_leaf(const LeafSums& one, std::size_t k, const std::vector<double>& cumulative,
-                       SumOrder order, const PromptRange& range) {
+  static void sum_leaf(const prompts::LeafSums& one, std::size_t k, const std::vector<double>& cumulative,
+                       prompts::SumOrder order, const prompts::PromptRange& range) {
     const auto d = static_cast<std::size_t>(one.leaf->base_dimension());
-    const std::size_t width = sum_count(d, order) + 1;
+    const std::size_t width = prompts::sum_count(d, order) + 1;
     ASSERT_EQ(one.rows.size(), width * static_cast<std::size_t>(range.prompts));
-    const auto source = make_token_source<float>(*one.leaf, one.first_lane);
-    TokenSums<float> sums(d, order);
-    AlignedVector<float> chunk(d * kChunkTokens);
+    const auto source = prompts::make_token_source<float>(*one.leaf, one.first_lane);
+    prompts::TokenSums<float> sums(d, order);
+    runtime::AlignedVector<float> chunk(d * prompts::kChunkTokens);
     for (std::size_t p = 0; p < static_cast<std::size_t>(range.prompts); ++p) {
       const std::size_t at = one.directions.size() == d ? 0 : p * d;
       const std::uint64_t prompt = range.first + p;
       sums.begin(Eigen::Map<const Vector>(one.directions.data() + at, one.leaf->base_dimension()), Vector());
-      share_out_labels(
+      prompts::share_out_labels(
           cumulative, range.seed, prompt, range.length,
           [&](std::size_t label, std::int64_t first, std::int64_t count) {
             if (label != k) return;
-            for (std::int64_t done = 0; done < count; done += kChunkTokens) {
-              const auto size = static_cast<std::size_t>(std::min<std::int64_t>(kChunkTokens, count - done));
+            for (std::int64_t done = 0; done < count; done += prompts::kChunkTokens) {
+              const auto size =
+                  static_cast<std::size_t>(std::min<std::int64_t>(prompts::kChunkTokens, count - done));
               source->draw(range.seed, prompt, static_cast<std::uint64_t>(first + done), size, chunk.data());
               sums.add(chunk.data(), size);
             }
@@ -72,7 +73,7 @@ class CpuPrompts final : public PromptEngine {
       *row++ = sums.weight();
       *row++ = sums.squared_weight();
       row = std::copy(sums.mean().begin(), sums.mean().end(), row);
-      if (order == SumOrder::covariance) {
+      if (order == prompts::SumOrder::covariance) {
         const Matrix moment = sums.second_moment();
         for (Eigen::Index j = 0; j < moment.cols(); ++j) row = std::copy_n(moment.col(j).data(), j + 1, row);
       }
@@ -154,7 +155,7 @@ TEST_P(PromptEngines, ThatFailInOneProcessEndAllOfThem) {
   const GaussianMeasure law(Vector::Zero(3), Matrix::Identity(3, 3));
   const ErrorSampling sampling = sampling_of(GetParam(), 20);
   const FakeDevice broken;  // has no engine
-  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+  const auto thrown = test::run_on(3, [&](const Ranks& ranks) {
     const Device* device = ranks.rank() == 1 ? &broken : &device_;
     sample_attention_errors(law, U_, V_, query_, sampling, {.ranks = &ranks, .device = device});
   });

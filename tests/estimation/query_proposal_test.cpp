@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-using testing::normals;
+using test::normals;
 
 // Fixed seeds; some 40 comparisons: for new ones, the chance that any is beyond 4 standard errors is 0.3 %.
 constexpr double kLargestZScore = 4;
@@ -39,13 +39,13 @@ TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
   for (const double shift : {0.0, 0.7}) {
     const GaussianMeasure queries(shift * Vector::Ones(3), root * root.transpose());
     const Matrix U = normals(2, 3, 81);
-    const QueryProposal proposal(queries, GaussianMeasure::standard(2), U, 1000);
+    const estimation::QueryProposal proposal(queries, GaussianMeasure::standard(2), U, 1000);
     ASSERT_TRUE(proposal.weighted());
     const Matrix second = queries.covariance() + queries.mean() * queries.mean().transpose();
     Mean one, of_mean[3], of_second[3][3];
     double largest = 0;
     for (std::uint64_t i = 0; i < kDraws; ++i) {
-      const WeightedQuery drawn = proposal.draw(Stream(5, i));
+      const estimation::WeightedQuery drawn = proposal.draw(Stream(5, i));
       largest = std::max(largest, drawn.weight);
       one.add(drawn.weight);
       for (int j = 0; j < 3; ++j) {
@@ -67,11 +67,11 @@ TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
 TEST(QueryProposal, SeesTheQueriesThatCarryTheError) {
   const GaussianMeasure queries(Vector::Zero(1), Matrix::Constant(1, 1, 0.4));
   const Matrix U = Matrix::Ones(1, 1);
-  const QueryProposal proposal(queries, GaussianMeasure::standard(1), U, 1e12);
+  const estimation::QueryProposal proposal(queries, GaussianMeasure::standard(1), U, 1e12);
   Mean mean;
   int far = 0;
   for (std::uint64_t i = 0; i < kDraws; ++i) {
-    const WeightedQuery drawn = proposal.draw(Stream(6, i));
+    const estimation::WeightedQuery drawn = proposal.draw(Stream(6, i));
     mean.add(drawn.weight * std::exp(drawn.query[0] * drawn.query[0]));
     if (std::abs(drawn.query[0]) > 5 * std::sqrt(0.4)) ++far;
   }
@@ -83,8 +83,8 @@ TEST(QueryProposal, LeavesOtherLawsAndEqualScoresAlone) {
   const Matrix I = Matrix::Identity(3, 3);
   const GaussianMeasure tokens = GaussianMeasure::standard(3);
   const SphereMeasure sphere(3, 2);
-  EXPECT_FALSE(QueryProposal(sphere, tokens, I, 100).weighted());
-  const QueryProposal equal(tokens, tokens, 0 * I, 100);
+  EXPECT_FALSE(estimation::QueryProposal(sphere, tokens, I, 100).weighted());
+  const estimation::QueryProposal equal(tokens, tokens, 0 * I, 100);
   EXPECT_FALSE(equal.weighted());
   RowMatrix drawn(1, 3);
   tokens.sample(Stream(7, 1), 0, drawn);

@@ -1,5 +1,6 @@
 // What is said beforehand of queries and tokens that a sample misses: it does not depend on a draw.
 #include "estimation/rare_events.hpp"
+#include "estimation/rare_queries.hpp"
 
 #include <gtest/gtest.h>
 
@@ -27,9 +28,9 @@ struct Asked {
     const std::ptrdiff_t d = tokens->dimension();
     const Matrix scores = U.size() > 0 ? U : Matrix(Matrix::Identity(d, d));
     const Matrix V = Matrix::Identity(d, d);
-    const SampledLayer layer{*tokens, scores, V, length, true};
-    const QueryProposal proposal(*queries, *tokens, scores, static_cast<double>(length));
-    return rare_events(layer, *queries, proposal, prompts);
+    const estimation::SampledLayer layer{*tokens, scores, V, length, true};
+    const estimation::QueryProposal proposal(*queries, *tokens, scores, static_cast<double>(length));
+    return estimation::rare_events(layer, *queries, proposal, prompts);
   }
 };
 
@@ -49,10 +50,10 @@ Asked rare_component(double weight, const Vector& mean, const Vector& variances)
 TEST(RareEvents, AtomsAtOneQuery) {
   const MeasurePtr tokens = named_law("three-point:mass=1e-7", 1);
   const Matrix one = Matrix::Identity(1, 1);
-  const QueryLimit limit(*tokens, one, Vector::Ones(1), TiltOrder::covariance);
+  const estimation::QueryLimit limit(*tokens, one, Vector::Ones(1), TiltOrder::covariance);
   for (const std::int64_t length : {1, 10, 1000}) {
-    const SampledLayer layer{*tokens, one, one, length, false};
-    const std::vector<std::string> said = rare_events(layer, limit, 200);
+    const estimation::SampledLayer layer{*tokens, one, one, length, false};
+    const std::vector<std::string> said = estimation::rare_events(layer, limit, 200);
     ASSERT_EQ(said.size(), 1U) << length;
     EXPECT_NE(said[0].find("rare tokens"), std::string::npos) << said[0];
   }

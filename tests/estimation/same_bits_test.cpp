@@ -23,7 +23,7 @@
 namespace largo {
 namespace {
 
-using testing::normals;
+using test::normals;
 
 constexpr int kConfigurations = 100;
 
@@ -92,7 +92,7 @@ Choice choose_law(std::uint64_t choice) {
     case 0:
       return {gaussian};
     case 1:
-      return {std::make_shared<testing::PlainGaussian>(3), false};
+      return {std::make_shared<test::PlainGaussian>(3), false};
     case 2:
       return {
           std::make_shared<AffineMeasure>(normals(3, 5, 412), normals(3, 1, 413),
@@ -147,7 +147,7 @@ std::string written_path() { return std::string(LARGO_TEST_DATA) + "/same_bits.t
 // level.
 TEST(SameBits, EveryLawAtEveryLevel) {
   const std::string best = simd_level();
-  for (const testing::NamedLaw& named : testing::sampled_laws()) {
+  for (const test::NamedLaw& named : test::sampled_laws()) {
     if (named.name == "tokens") continue;
     for (const PromptKernel kernel : {PromptKernel::full, PromptKernel::collapsed}) {
       if (kernel == PromptKernel::collapsed && !named.has_score_law) continue;
@@ -189,7 +189,7 @@ TEST(SameBits, HundredConfigurations) {
     const std::string level = levels[random() % levels.size()];
     force_simd_level(level);
     std::vector<std::uint64_t> all(static_cast<std::size_t>(ranks));
-    testing::run_on(ranks, [&](const Ranks& these) {
+    test::run_on(ranks, [&](const Ranks& these) {
       Execution shared = execution;
       shared.ranks = &these;
       all[static_cast<std::size_t>(these.rank())] = bits_of(configuration, shared);

@@ -71,9 +71,9 @@ TEST(CentralMoments, AnyGroupingAgainstTwoPasses) {
     for (int k = 2; k <= 4; ++k) m[k] += std::pow(value - mean, static_cast<long double>(k));
   }
   for (const std::size_t group : {1U, 7U, 500U, 1000U}) {
-    CentralMoments all;
+    estimation::CentralMoments all;
     for (std::size_t begin = 0; begin < x.size(); begin += group) {
-      CentralMoments part;
+      estimation::CentralMoments part;
       for (std::size_t i = begin; i < std::min(x.size(), begin + group); ++i) part.add(x[i]);
       all.merge(part);
     }

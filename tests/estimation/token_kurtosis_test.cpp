@@ -1,4 +1,4 @@
-#include "estimation/rare_events.hpp"
+#include "estimation/token_kurtosis.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,11 +13,11 @@ namespace largo {
 namespace {
 
 double kurtosis(const Measure& law) {
-  return std::exp(token_kurtosis(law, Matrix::Identity(law.dimension(), law.dimension())).fourth);
+  return std::exp(estimation::token_kurtosis(law, Matrix::Identity(law.dimension(), law.dimension())).fourth);
 }
 
 double eighth(const Measure& law) {
-  return std::exp(token_kurtosis(law, Matrix::Identity(law.dimension(), law.dimension())).eighth);
+  return std::exp(estimation::token_kurtosis(law, Matrix::Identity(law.dimension(), law.dimension())).eighth);
 }
 
 TEST(TokenKurtosis, BoundsThatOfAtomsHoweverRare) {
@@ -48,7 +48,7 @@ TEST(TokenKurtosis, LooksAtTheValuesToo) {
   Matrix V(1, 2);
   V << 0, 1;
   EXPECT_LE(kurtosis(law), 10);
-  EXPECT_GE(std::exp(token_kurtosis(law, V).fourth), 1e4);
+  EXPECT_GE(std::exp(estimation::token_kurtosis(law, V).fourth), 1e4);
 }
 
 MeasurePtr normal(const Vector& mean, const Vector& variances) {

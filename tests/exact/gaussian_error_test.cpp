@@ -15,7 +15,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-constexpr testing::RandomMatrices normals(7);
+constexpr test::RandomMatrices normals(7);
 
 struct Mean {
   double sum = 0;

@@ -15,7 +15,7 @@
 namespace largo {
 namespace {
 
-constexpr testing::RandomMatrices normals(13);
+constexpr test::RandomMatrices normals(13);
 
 struct Problem {
   Matrix covariance, U, V;

@@ -21,7 +21,7 @@ constexpr double kPromised = 1e-11;
 // Against closed forms in dimension 30, where 3,000 nodes add up.
 constexpr double kMoments = 1e-12;
 
-constexpr testing::RandomMatrices normals(17);
+constexpr test::RandomMatrices normals(17);
 
 Matrix rotation(std::ptrdiff_t size, std::uint64_t stream) {
   return Eigen::HouseholderQR<Matrix>(normals(size, size, stream)).householderQ();
@@ -50,9 +50,9 @@ struct Problem {
   Matrix scores, W, G;
   Matrix WG = 0.5 * (W * G + G * W);
 
-  std::vector<QueryNode> nodes() const { return sphere_query_nodes(radius, scores, W, G, WG); }
+  std::vector<exact::QueryNode> nodes() const { return exact::sphere_query_nodes(radius, scores, W, G, WG); }
 
-  FormProducts products(const Vector& z) const {
+  exact::FormProducts products(const Vector& z) const {
     const Vector a = scores * z;
     const double w = a.dot(W * a), g = a.dot(G * a), h = a.dot(WG * a), Z = z.squaredNorm();
     return {1, w, g, Z, Z * w, Z * g, Z * h, Z * w * g};
@@ -67,33 +67,33 @@ Problem problem_with(const Vector& lambda, double radius, std::uint64_t id) {
           V.transpose() * V, R.transpose() * R};
 }
 
-double sum(const std::vector<QueryNode>& nodes, const Statistic& f, std::size_t k) {
+double sum(const std::vector<exact::QueryNode>& nodes, const Statistic& f, std::size_t k) {
   double total = 0;
-  for (const QueryNode& node : nodes) total += f.of(node.square) * node.fine[k];
+  for (const exact::QueryNode& node : nodes) total += f.of(node.square) * node.fine[k];
   return total;
 }
 
 // Relatively to the average of the absolute values: one of the products may be of both signs.
 void expect_equal(const Problem& problem, const DirectRule& rule, double tolerance = kPromised) {
-  const std::vector<QueryNode> nodes = problem.nodes();
+  const std::vector<exact::QueryNode> nodes = problem.nodes();
   double largest = 0;
-  for (const QueryNode& node : nodes) largest = std::max(largest, node.square);
-  std::vector<std::pair<double, FormProducts>> queries;
+  for (const exact::QueryNode& node : nodes) largest = std::max(largest, node.square);
+  std::vector<std::pair<double, exact::FormProducts>> queries;
   for (std::size_t i = 0; i < rule.weights.size(); ++i) {
     const Vector z = problem.radius * rule.directions[i];
     queries.emplace_back((problem.scores * z).squaredNorm(), problem.products(z));
     for (double& x : queries.back().second) x *= rule.weights[i];
   }
   for (const Statistic& f : statistics(largest)) {
-    FormProducts truth{}, size{};
+    exact::FormProducts truth{}, size{};
     for (const auto& [square, products] : queries) {
       const double value = f.of(square);
-      for (std::size_t k = 0; k < kFormProducts; ++k) {
+      for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
         truth[k] += value * products[k];
         size[k] += std::abs(value * products[k]);
       }
     }
-    for (std::size_t k = 0; k < kFormProducts; ++k) {
+    for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
       EXPECT_NEAR(sum(nodes, f, k), truth[k], tolerance * size[k]) << f.name << ", product " << k;
     }
   }
@@ -183,11 +183,11 @@ TEST(SphereQueries, OneSpreadIsOneNode) {
   zero.scores.setZero();
   ASSERT_EQ(zero.nodes().size(), 1);
   EXPECT_EQ(zero.nodes()[0].square, 0);
-  EXPECT_EQ(zero.nodes()[0].fine, (FormProducts{1, 0, 0, 1.4 * 1.4, 0, 0, 0, 0}));
+  EXPECT_EQ(zero.nodes()[0].fine, (exact::FormProducts{1, 0, 0, 1.4 * 1.4, 0, 0, 0, 0}));
   zero = isotropic;
   zero.radius = 0;
   ASSERT_EQ(zero.nodes().size(), 1);
-  EXPECT_EQ(zero.nodes()[0].fine, (FormProducts{1, 0, 0, 0, 0, 0, 0, 0}));
+  EXPECT_EQ(zero.nodes()[0].fine, (exact::FormProducts{1, 0, 0, 0, 0, 0, 0, 0}));
 }
 
 // E[Q^n], from the cumulants 2^{k-1} (k - 1)! Σλ^k of Σ λ_j g_j² and E|g|^{2n} = e (e + 2) … (e + 2n - 2).
@@ -218,23 +218,23 @@ TEST(SphereQueries, MomentsInClosedForm) {
            of({0.1, 0.2, 0.3, 0.5, 0.6, 0.9, 1, 1.4}), of({0, 0, 0, 0.5, 0.5, 0.5 + 1e-7, 1, 1.4}),
            of({1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-2, 0.1, 1}), Vector::LinSpaced(30, 0.05, 1), clusters}) {
     const Problem problem = problem_with(lambda, 2, 210);
-    const std::vector<QueryNode> nodes = problem.nodes();
+    const std::vector<exact::QueryNode> nodes = problem.nodes();
     const double e = static_cast<double>(lambda.size());
     const Matrix map = problem.radius * problem.scores;
     const Matrix W = map.transpose() * problem.W * map, G = map.transpose() * problem.G * map;
     const double h = (map.transpose() * problem.WG * map).trace();
     const double product = (W.trace() * G.trace() + 2 * (W * G).trace()) / (e * (e + 2));
-    const FormProducts truth{1,         W.trace() / e, G.trace() / e, 4, 4 * W.trace() / e, 4 * G.trace() / e,
-                             4 * h / e, 4 * product};
+    const exact::FormProducts truth{
+        1, W.trace() / e, G.trace() / e, 4, 4 * W.trace() / e, 4 * G.trace() / e, 4 * h / e, 4 * product};
     const Statistic one{"1", [](double) { return 1.0; }};
-    for (std::size_t k = 0; k < kFormProducts; ++k) {
+    for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
       EXPECT_NEAR(sum(nodes, one, k), truth[k], kMoments * truth[k]) << k;
     }
     const std::vector<double> expected = moments(4 * lambda, 6);
     for (int n = 0; n <= 6; ++n) {
       const Statistic power{"power", [n](double q) { return std::pow(q, n); }};
       const double truth_n = expected[static_cast<std::size_t>(n)];
-      EXPECT_NEAR(sum(nodes, power, kOne), truth_n, kMoments * truth_n) << n;
+      EXPECT_NEAR(sum(nodes, power, exact::kOne), truth_n, kMoments * truth_n) << n;
     }
   }
 }
@@ -245,19 +245,19 @@ TEST(SphereQueries, InEightDimensionsBySampling) {
   const Problem problem = problem_with(of({0, 0.2, 0.2, 0.5, 0.6, 0.9, 1, 1.4}), 3, 220);
   const Statistic f = statistics(1)[4];
   constexpr int kQueries = 400'000;
-  FormProducts mean{}, square{};
+  exact::FormProducts mean{}, square{};
   const Matrix draws = normals(8, kQueries, 230);
   for (int i = 0; i < kQueries; ++i) {
     const Vector z = problem.radius * draws.col(i).normalized();
-    const FormProducts products = problem.products(z);
+    const exact::FormProducts products = problem.products(z);
     const double value = f.of((problem.scores * z).squaredNorm());
-    for (std::size_t k = 0; k < kFormProducts; ++k) {
+    for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
       mean[k] += value * products[k] / kQueries;
       square[k] += value * products[k] * value * products[k] / kQueries;
     }
   }
-  const std::vector<QueryNode> nodes = problem.nodes();
-  for (std::size_t k = 0; k < kFormProducts; ++k) {
+  const std::vector<exact::QueryNode> nodes = problem.nodes();
+  for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
     const double error = std::sqrt((square[k] - mean[k] * mean[k]) / kQueries);
     EXPECT_NEAR(sum(nodes, f, k), mean[k], 5 * error) << k;
   }
@@ -268,12 +268,12 @@ TEST(SphereQueries, InEightDimensionsBySampling) {
 TEST(SphereQueries, CoarseAndCost) {
   for (const std::size_t e : {3, 8, 30}) {
     for (const double radius : {1.0, 30.0}) {
-      const std::vector<QueryNode> nodes =
+      const std::vector<exact::QueryNode> nodes =
           problem_with(Vector::LinSpaced(static_cast<Eigen::Index>(e), 0.05, 1), radius, 240).nodes();
       EXPECT_LT(nodes.size(), radius < 2 ? 200 * e : 600 * e);
-      for (std::size_t k = 0; k < kFormProducts; ++k) {
+      for (std::size_t k = 0; k < exact::kFormProducts; ++k) {
         double total = 0, difference = 0;
-        for (const QueryNode& node : nodes) {
+        for (const exact::QueryNode& node : nodes) {
           total += std::abs(node.fine[k]);
           difference += std::abs(node.fine[k] - node.coarse[k]);
         }

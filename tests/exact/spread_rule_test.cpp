@@ -29,13 +29,13 @@ Vector closed_forms(const Vector& lambda, double t) {
   for (Eigen::Index j = 0; j < d; ++j) {
     averages[1 + j] = averages[0] * D[j];
     for (Eigen::Index k = 0; k <= j; ++k) {
-      averages[SpreadRule::moment_row(d, j, k)] = averages[0] * D[j] * D[k] * (j == k ? 3 : 1);
+      averages[exact::SpreadRule::moment_row(d, j, k)] = averages[0] * D[j] * D[k] * (j == k ? 3 : 1);
     }
   }
   return averages;
 }
 
-double worst_error(const SpreadRule& rule, const Vector& lambda, double t) {
+double worst_error(const exact::SpreadRule& rule, const Vector& lambda, double t) {
   const Vector values = (-t * rule.squares().array()).exp();
   const Vector got = rule.weights() * values, expected = closed_forms(lambda, t);
   return ((got - expected).array() / expected.array()).abs().maxCoeff();
@@ -46,7 +46,7 @@ double worst_error(const SpreadRule& rule, const Vector& lambda, double t) {
 const std::vector<double> kDecays = {-0.15, -0.05, 0, 0.01, 0.3, 1, 10};
 
 void expect_averages(const Vector& lambda, double tolerance) {
-  const SpreadRule rule(lambda, 1e3);
+  const exact::SpreadRule rule(lambda, 1e3);
   for (const double t : kDecays) {
     EXPECT_LE(worst_error(rule, lambda, t / lambda.maxCoeff()), tolerance)
         << "t = " << t << ", lambda = " << lambda.transpose();
@@ -99,7 +99,7 @@ TEST(SpreadRule, LargeScores) {
         const double u = std::exp(x);
         expected += kStep * u * u * std::exp(-u) * closed_forms(lambda, u);
       }
-      const SpreadRule rule(lambda, 1e3);
+      const exact::SpreadRule rule(lambda, 1e3);
       const Vector got = rule.weights() * Vector((1 + rule.squares().array()).square().inverse());
       EXPECT_LE(((got - expected).array() / expected.array()).abs().maxCoeff(), kAnyRatios)
           << lambda.transpose();
@@ -110,7 +110,7 @@ TEST(SpreadRule, LargeScores) {
 // The estimate of the error: every other node is worse, by no more than the square root.
 TEST(SpreadRule, EveryOtherNode) {
   const Vector lambda = vector({1, 0.4, 0.05});
-  const SpreadRule rule(lambda, 1e3);
+  const exact::SpreadRule rule(lambda, 1e3);
   for (const double t : {0.3, 1.0, 10.0}) {
     const Vector values = (-t * rule.squares().array()).exp();
     const Vector coarse = rule.coarse_averages(values), exact = closed_forms(lambda, t);
@@ -123,10 +123,10 @@ TEST(SpreadRule, EveryOtherNode) {
 // The cost of an exact risk is that of its nodes: as many for L = 1e12 as for L = 1.
 TEST(SpreadRule, AsManyNodesForEveryLength) {
   const Vector lambda = vector({1, 0.7, 0.5, 0.2, 0.1});
-  const Eigen::Index size = SpreadRule(lambda, 1).size();
-  EXPECT_EQ(SpreadRule(lambda, 1e2).size(), size);
-  EXPECT_EQ(SpreadRule(lambda, 1e12).size(), size);
-  EXPECT_LE(SpreadRule(lambda, 1e300).size(), 3 * size);
+  const Eigen::Index size = exact::SpreadRule(lambda, 1).size();
+  EXPECT_EQ(exact::SpreadRule(lambda, 1e2).size(), size);
+  EXPECT_EQ(exact::SpreadRule(lambda, 1e12).size(), size);
+  EXPECT_LE(exact::SpreadRule(lambda, 1e300).size(), 3 * size);
   EXPECT_LE(size, 200);
 }
 

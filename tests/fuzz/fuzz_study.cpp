@@ -34,15 +34,15 @@ void check(const largo::StudyPlan& plan) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
   if (has_long_range(text)) return 0;
-  largo::fuzz::attempt([&] { check(largo::parse_study(text, "fuzz.toml")); });
+  largo::fuzz::attempt([&] { check(largo::studies::parse_study(text, "fuzz.toml")); });
   largo::fuzz::attempt([&] {
     const std::string study =
         "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = 10\n";
     const char* const keys[] = {"L", "law", "title", "d"};
-    check(largo::parse_study(study, "fuzz.toml", {{keys[size % 4], text}}));
+    check(largo::studies::parse_study(study, "fuzz.toml", {{keys[size % 4], text}}));
   });
   largo::fuzz::attempt([&] {
-    for (const auto& component : largo::parse_mixture(text, "fuzz.toml")) {
+    for (const auto& component : largo::measures::parse_mixture(text, "fuzz.toml")) {
       largo::fuzz::require(component.law.find('\n') == std::string::npos);
     }
   });

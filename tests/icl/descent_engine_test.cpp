@@ -12,13 +12,13 @@
 namespace largo {
 namespace {
 
-class CpuDescents final : public DescentEngine {
+class CpuDescents final : public icl::DescentEngine {
  public:
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<RegressionDescent>& runs) const override {
+               std::vector<icl::RegressionDescent>& runs) const override {
     EXPECT_EQ(parameters, Parametrisation::invariant);
     ++calls;
-    for (RegressionDescent& run : runs) {
+    for (icl::RegressionDescent& run : runs) {
       ++count;
       const auto risk =
           in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));
@@ -54,7 +54,7 @@ TEST(DescentEngines, LeaveResultsAsTheyAre) {
   const FakeDevice device({&engine});
   const std::vector<TrainingRun> without = train(plan), with = train(plan, {.device = &device});
   EXPECT_EQ(engine.count, 4);
-  testing::expect_same(without, with);
+  test::expect_same(without, with);
 }
 
 TEST(DescentEngines, PassOnWhyARunEnded) {
@@ -75,7 +75,7 @@ TEST(DescentEngines, HaveAllSeedsInOneCall) {
   plan.seeds = 3;
   CpuDescents engine;
   const FakeDevice device({&engine});
-  testing::expect_same(train(plan, {.device = &device}), train(plan));
+  test::expect_same(train(plan, {.device = &device}), train(plan));
   EXPECT_EQ(engine.calls, 1);
   EXPECT_EQ(engine.count, 12);
 }

@@ -1,4 +1,4 @@
-#include "icl/training/run_exchange.hpp"
+#include "icl/training/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,8 +12,8 @@ namespace {
 
 TrainingPlan plan_of() {
   TrainingPlan plan;
-  plan.problem = testing::random_problem(1, 2);
-  plan.start = testing::random_invariant(1, 2);
+  plan.problem = test::random_problem(1, 2);
+  plan.start = test::random_invariant(1, 2);
   plan.lengths = {10};
   plan.methods = {TrainingMethod::descent};
   plan.descent.step_size = constant_steps(0.01);
@@ -21,7 +21,7 @@ TrainingPlan plan_of() {
 }
 
 std::uint64_t fingerprint(const TrainingPlan& plan) {
-  return descent_fingerprint(plan, AttentionKind::softmax, 10);
+  return icl::descent_fingerprint(plan, AttentionKind::softmax, 10);
 }
 
 TEST(DescentFingerprint, OfAllThatDecidesTheCourse) {
@@ -57,8 +57,8 @@ TEST(DescentFingerprint, OfAllThatDecidesTheCourse) {
     seen.insert(fingerprint(plan));
   }
   EXPECT_EQ(seen.size(), std::size(changes));
-  seen.insert(descent_fingerprint(plan_of(), AttentionKind::linear, 10));
-  seen.insert(descent_fingerprint(plan_of(), AttentionKind::softmax, 11));
+  seen.insert(icl::descent_fingerprint(plan_of(), AttentionKind::linear, 10));
+  seen.insert(icl::descent_fingerprint(plan_of(), AttentionKind::softmax, 11));
   EXPECT_EQ(seen.size(), std::size(changes) + 2);
 }
 

@@ -16,11 +16,11 @@
 namespace largo {
 namespace {
 
-using testing::expect_same;
-using testing::kInfinity;
-using testing::RoundFlow;
-using testing::RoundKind;
-using testing::RoundState;
+using test::expect_same;
+using test::kInfinity;
+using test::RoundFlow;
+using test::RoundKind;
+using test::RoundState;
 
 constexpr int kDimension = 3;
 constexpr double kNoise = 0.2;
@@ -32,8 +32,8 @@ constexpr double kLargestT = 5;
 TrainingPlan plan_of(Parametrisation parameters) {
   const bool factored = parameters == Parametrisation::factored;
   TrainingPlan plan =
-      testing::round_plan(parameters, kDimension, kNoise,
-                          factored ? RoundState{{0.5, 0.8, -0.7, -0.9}} : RoundState{{0.5, 1, 0.8, 1}});
+      test::round_plan(parameters, kDimension, kNoise,
+                       factored ? RoundState{{0.5, 0.8, -0.7, -0.9}} : RoundState{{0.5, 1, 0.8, 1}});
   plan.flow.end = 0.5;
   plan.lengths = {10};
   plan.methods = {TrainingMethod::descent};
@@ -47,16 +47,16 @@ TrainingPlan plan_of(Parametrisation parameters) {
 // The slope at the start, laid out as the start is: that of a plan with the slopes of a, b or k, q, m, n as
 // its numbers. (Elsewhere it is zero, for the risk is even there.)
 Vector slope_at_start(const TrainingPlan& plan, AttentionKind attention, double L) {
-  const auto risk = testing::round_risk(attention, kDimension, kNoise, L);
+  const auto risk = test::round_risk(attention, kDimension, kNoise, L);
   if (plan.parameters == Parametrisation::factored) {
     const double k = 0.5, q = 0.8, m = -0.7, n = -0.9;
     const auto g = risk(k * q, m * n);
     const RoundState slopes{
         {q * g.slope_a / kDimension, k * g.slope_a / kDimension, n * g.slope_b, m * g.slope_b}};
-    return testing::round_plan(plan.parameters, kDimension, kNoise, slopes).start;
+    return test::round_plan(plan.parameters, kDimension, kNoise, slopes).start;
   }
   const auto g = risk(0.5, 0.8);
-  return testing::round_plan(plan.parameters, kDimension, kNoise, {{g.slope_a / kDimension, 1, g.slope_b, 1}})
+  return test::round_plan(plan.parameters, kDimension, kNoise, {{g.slope_a / kDimension, 1, g.slope_b, 1}})
       .start;
 }
 
@@ -123,7 +123,7 @@ TEST(DescentTraining, BesideTheFlow) {
   EXPECT_NEAR(run.final_risk.value, linear_risk(run.last, L), 1e-13);
   const auto point_at = [&](double t) { return to_parameters(run.map->map(run.path.at(t)), kDimension); };
   const auto flow_of = [&](double length) {
-    return RoundFlow(testing::round_linear_risk(kDimension, kNoise, length), kDimension, RoundKind::merged,
+    return RoundFlow(test::round_linear_risk(kDimension, kNoise, length), kDimension, RoundKind::merged,
                      {{0.5, 1, 0.8, 1}}, plan.flow.end);
   };
   const auto expect_distance = [&](const TrajectoryDistance& found, double length) {
@@ -236,8 +236,8 @@ TEST_F(Checkpoints, GoOnToTheSameBits) {
   EXPECT_GE(first, 0.5);  // one was done
   EXPECT_EQ(files(), 2U);
   first = -1;
-  expect_same(train(plan), whole);       // now from the ends
-  EXPECT_DOUBLE_EQ(first, 110.0 / 210);  // softmax attention's prompts cost ten tokens more than linear's
+  expect_same(train(plan), whole);      // now from the ends
+  EXPECT_DOUBLE_EQ(first, 90.0 / 170);  // a prompt costs 80 tokens, and softmax attention its ten tokens more
 }
 
 TEST_F(Checkpoints, AreOfOneSetting) {

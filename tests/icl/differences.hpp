@@ -3,7 +3,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// Central, of eighth order: an error of (h/ℓ)^8/630 where the function changes over lengths ℓ.
 template <typename Function>
@@ -21,4 +21,4 @@ Vector gradient_by_differences(const Function& function, const Vector& at, doubl
   return gradient;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -20,7 +20,7 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 // Of references from eight scrambles: Student's t with 7 degrees of freedom is beyond this in 1e-3 of all
 // cases.
@@ -30,7 +30,7 @@ constexpr double kLargestError = 1e-4;  // what is reported, of the risk
 // d = 1, everything standard, U = [[0.5, 0], [0.7, 0]], v = (0, 1): "risk_oracle.py check", a
 // two-dimensional quadrature, has the risks to 2e-8.
 TEST(ExactRisk, OfOneDimension) {
-  const RegressionProblem problem = testing::round_problem(1);
+  const RegressionProblem problem = test::round_problem(1);
   const RegressionParameters given{Matrix{{0.5, 0}, {0.7, 0}}, Vector{{0.0, 1.0}}};
   constexpr double kLimit = 0.86;
   const auto check = [&](double L, double excess, double tolerance) {
@@ -100,7 +100,7 @@ struct Coverage {
 
 Coverage coverage(int stride) {
   Coverage covered;
-  for (const testing::RiskReference& reference : testing::kRiskReferences) {
+  for (const test::RiskReference& reference : test::kRiskReferences) {
     if (reference.number % stride != 0) continue;
     const Setting setting(reference.number);
     const RiskAndGradient found = exact_risk_and_gradient(setting.problem, setting.L, setting.parameters);
@@ -143,8 +143,8 @@ TEST(ExactRisk, TruthIsWithinTheErrorOfSixtySettings) {
 TEST(ExactRisk, OnTheInvariantSet) {
   for (const Eigen::Index d : {1, 2}) {
     const auto id = static_cast<std::uint64_t>(d) + 30;
-    const RegressionProblem problem = testing::random_problem(id, d);
-    const Vector at = testing::random_invariant(id, d);
+    const RegressionProblem problem = test::random_problem(id, d);
+    const Vector at = test::random_invariant(id, d);
     const auto map = invariant_map(d);
     for (const double L : {1.0, 1e5}) {
       SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L);
@@ -177,12 +177,12 @@ Estimate slope_by_differences(const RegressionProblem& problem, double L, const 
 TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
   for (const Eigen::Index d : {1, 3}) {
     const auto id = static_cast<std::uint64_t>(d);
-    const RegressionProblem problem = testing::random_problem(id, d);
-    Vector at = to_vector(testing::random_parameters(id, d));
+    const RegressionProblem problem = test::random_problem(id, d);
+    Vector at = to_vector(test::random_parameters(id, d));
     for (const double L : {2.0, 1e5}) {
       const RiskAndGradient found = exact_risk_and_gradient(problem, L, to_parameters(at, d));
       for (std::uint64_t k = 0; k < 2; ++k) {
-        const Vector direction = to_vector(testing::random_parameters(20 + k, d));
+        const Vector direction = to_vector(test::random_parameters(20 + k, d));
         const Estimate slope = slope_by_differences(problem, L, at, direction);
         EXPECT_NEAR(found.gradient.dot(direction), slope.value,
                     found.gradient_error * direction.norm() + slope.error)
@@ -195,14 +195,14 @@ TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
 // Where U_21 vanishes but v_x does not, or nearly so.
 TEST(ExactRisk, GradientsWhereLabelsAreNotScored) {
   const Eigen::Index d = 2;
-  const RegressionProblem problem = testing::random_problem(1, d);
+  const RegressionProblem problem = test::random_problem(1, d);
   for (const double size : {0.0, 1e-3}) {
-    RegressionParameters given = testing::random_parameters(1, d);
+    RegressionParameters given = test::random_parameters(1, d);
     given.U.row(d) *= size;
     const RiskAndGradient found = exact_risk_and_gradient(problem, 50, given);
     EXPECT_LE(found.gradient_error, kLargestError * found.gradient.norm()) << size;
     for (std::uint64_t k = 0; k < 2; ++k) {
-      const Vector direction = to_vector(testing::random_parameters(20 + k, d));
+      const Vector direction = to_vector(test::random_parameters(20 + k, d));
       const Estimate slope = slope_by_differences(problem, 50, to_vector(given), direction);
       EXPECT_NEAR(found.gradient.dot(direction), slope.value,
                   found.gradient_error * direction.norm() + slope.error)
@@ -212,8 +212,8 @@ TEST(ExactRisk, GradientsWhereLabelsAreNotScored) {
 }
 
 TEST(ExactRisk, SameBitsForAnyThreads) {
-  const RegressionProblem problem = testing::random_problem(2, 3);
-  const RegressionParameters given = testing::random_parameters(2, 3);
+  const RegressionProblem problem = test::random_problem(2, 3);
+  const RegressionParameters given = test::random_parameters(2, 3);
   const RiskAndGradient one = exact_risk_and_gradient(problem, 50, given, {.threads = 1});
   const RiskAndGradient three = exact_risk_and_gradient(problem, 50, given, {.threads = 3});
   EXPECT_EQ(one.risk.value, three.risk.value);
@@ -226,7 +226,7 @@ TEST(ExactRisk, SameBitsForAnyThreads) {
 // Attention to the largest score alone: the risk at d = 1 where U is large is that of the prediction w X
 // sgn(xa), a = U_11 + U_21 w, X the largest of L normals. With E|x| = √(2/π), E[w²; w < -h] = h φ(h) + Φ(-h).
 TEST(ExactRisk, OfLargeScores) {
-  const RegressionProblem problem = testing::round_problem(1);
+  const RegressionProblem problem = test::round_problem(1);
   constexpr double kMean = 2.507593637, kSquare = 6.472430659;  // E X and E X² of L = 100
   constexpr double kRatio = 1.5;
   const double density = std::exp(-kRatio * kRatio / 2) / std::sqrt(2 * std::numbers::pi);
@@ -249,9 +249,9 @@ TEST(ExactRisk, OfLargeScores) {
 
 // No value weights: the risk is that of predicting zero, its gradient in v is known to the rules' error.
 TEST(ExactRisk, GradientErrorsOfSmallValueWeights) {
-  const RegressionProblem problem = testing::random_problem(2, 2);
+  const RegressionProblem problem = test::random_problem(2, 2);
   for (const double size : {0.0, 1e-200, 1e-12, 1e-3}) {
-    RegressionParameters given = testing::random_parameters(2, 2);
+    RegressionParameters given = test::random_parameters(2, 2);
     given.v *= size;
     const RiskAndGradient found = exact_risk_and_gradient(problem, 100, given);
     EXPECT_LE(found.gradient_error, 1e-5 * found.gradient.norm()) << size;
@@ -265,16 +265,16 @@ TEST(ExactRisk, GradientErrorsOfSmallValueWeights) {
 // Very long prompts and large scores, in the time of the rest.
 TEST(ExactRisk, OfVeryLongPrompts) {
   const RegressionParameters given{Matrix{{30, 0}, {20, 0}}, Vector{{0.0, 1.0}}};
-  const Estimate risk = exact_risk(testing::round_problem(1), 1e300, given);
+  const Estimate risk = exact_risk(test::round_problem(1), 1e300, given);
   EXPECT_NEAR(risk.value, 257.8614, 1e-3);
   EXPECT_LE(risk.error, 1e-5 * risk.value);
 }
 
 // Degenerate problems: everything that may vanish does, in turn.
 TEST(ExactRisk, OfDegenerateProblems) {
-  const RegressionParameters given = testing::random_parameters(3, 2);
+  const RegressionParameters given = test::random_parameters(3, 2);
   for (int which = 0; which < 16; ++which) {
-    RegressionProblem problem = testing::random_problem(3, 2);
+    RegressionProblem problem = test::random_problem(3, 2);
     if ((which & 1) != 0) problem.covariance.setZero();
     if ((which & 2) != 0) problem.query_covariance.setZero();
     if ((which & 4) != 0) problem.prior_covariance = Matrix{{1, 1}, {1, 1}};
@@ -285,9 +285,9 @@ TEST(ExactRisk, OfDegenerateProblems) {
         general_risk(problem, AttentionKind::softmax, 5, {1 << 14, 1})->at(to_vector(given));
     EXPECT_NEAR(found.risk.value, other.value, other.error + 1e-6 * other.value) << which;
   }
-  EXPECT_THROW(exact_risk(testing::random_problem(3, 2), 0.5, given), InputError);
-  EXPECT_THROW(exact_risk(testing::random_problem(3, 2), kInfinity, given), InputError);
-  EXPECT_THROW(exact_risk(testing::random_problem(3, 3), 5, given), InputError);
+  EXPECT_THROW(exact_risk(test::random_problem(3, 2), 0.5, given), InputError);
+  EXPECT_THROW(exact_risk(test::random_problem(3, 2), kInfinity, given), InputError);
+  EXPECT_THROW(exact_risk(test::random_problem(3, 3), 5, given), InputError);
 }
 
 }  // namespace

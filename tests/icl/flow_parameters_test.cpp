@@ -14,8 +14,8 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::random_matrix;
+using test::kInfinity;
+using test::random_matrix;
 
 // What of a gradient in (U, v) leaves the invariant set: the last row of U, its last column, and v_x.
 Vector outside(const Vector& gradient, Eigen::Index d) {
@@ -27,15 +27,15 @@ Vector outside(const Vector& gradient, Eigen::Index d) {
 
 TEST(InvariantSet, StaysInvariant) {
   const Eigen::Index d = 3;
-  const RegressionProblem problem = testing::random_problem(5, d);
-  const Vector at = invariant_map(d)->map(testing::random_invariant(5, d));
+  const RegressionProblem problem = test::random_problem(5, d);
+  const Vector at = invariant_map(d)->map(test::random_invariant(5, d));
   for (const double L : {1.0, 30.0, kInfinity}) {
     const Vector gradient = general_risk(problem, AttentionKind::linear, L)->at(at).gradient;
     EXPECT_LE(outside(gradient, d).norm(), 1e-13 * gradient.norm()) << L;
   }
   // And with all labels changed: the gradient outside changes its sign, the rest does not.
   const auto exact = general_risk(problem, AttentionKind::linear, 5);
-  RegressionParameters one = testing::random_parameters(5, d), two = one;
+  RegressionParameters one = test::random_parameters(5, d), two = one;
   two.U.row(d).head(d) *= -1;
   two.v.head(d) *= -1;
   const RiskPoint here = exact->at(to_vector(one)), there = exact->at(to_vector(two));
@@ -48,13 +48,13 @@ void expect_isometric(const ParameterMap& map) {
   EXPECT_NEAR(map.map(one).dot(map.map(two)), one.dot(two), 1e-13 * one.norm() * two.norm());
   const Vector direction = random_matrix(92, map.mapped_size(), 1);
   const Vector differences =
-      testing::gradient_by_differences([&](const Vector& x) { return map.map(x).dot(direction); }, one, 0.1);
+      test::gradient_by_differences([&](const Vector& x) { return map.map(x).dot(direction); }, one, 0.1);
   EXPECT_LE((map.pull_back(one, direction) - differences).norm(), 1e-12 * direction.norm());
 }
 
 TEST(FlowParameters, SmallestSets) {
   const Eigen::Index d = 3;
-  const RegressionProblem round = testing::round_problem(d), any = testing::random_problem(8, d);
+  const RegressionProblem round = test::round_problem(d), any = test::random_problem(8, d);
   const RegressionProblem paper = paper_problem(any.covariance);
   const auto map = [](const RegressionProblem& problem, const InvariantPoint& start) {
     const auto made = flow_parameters(problem, start);
@@ -73,10 +73,10 @@ TEST(FlowParameters, SmallestSets) {
 // The same flow in all of (A, b), and for a start that is not quite diagonal.
 TEST(FlowParameters, DoNotChangeTheFlow) {
   const Eigen::Index d = 3;
-  const RegressionProblem paper = paper_problem(testing::random_problem(8, d).covariance);
+  const RegressionProblem paper = paper_problem(test::random_problem(8, d).covariance);
   FlowPlan plan;
   plan.end = 4;
-  for (const RegressionProblem& problem : {testing::round_problem(d), paper}) {
+  for (const RegressionProblem& problem : {test::round_problem(d), paper}) {
     for (const double L : {20.0, kInfinity}) {
       const InvariantPoint start = paper_start(problem, 0.5);
       const RegressionFlow flow = regression_flow(problem, AttentionKind::softmax, L, start, plan);
@@ -95,7 +95,7 @@ TEST(FlowParameters, DoNotChangeTheFlow) {
 // As L grows the flows approach that of an infinite prompt, in every sense; the longer, the closer to 1/L (at
 // short lengths the distance is of the size of the limit, and hardly falls).
 TEST(FlowDistance, FallsWithTheLength) {
-  const RegressionProblem problem = testing::round_problem(5);
+  const RegressionProblem problem = test::round_problem(5);
   const InvariantPoint start = paper_start(problem, 0.5);
   FlowPlan plan;
   plan.end = 5;
@@ -126,7 +126,7 @@ TEST(FlowDistance, FallsWithTheLength) {
 
 // Two points by hand: E <w, (bΣA - b'ΣA') x_q>² for all covariances equal to I is |bA - b'A'|².
 TEST(FlowDistance, AtTheStartAndTheEnd) {
-  const RegressionProblem problem = testing::round_problem(4);
+  const RegressionProblem problem = test::round_problem(4);
   FlowPlan plan;
   plan.end = 1e-6;
   const RegressionFlow one =
@@ -137,7 +137,7 @@ TEST(FlowDistance, AtTheStartAndTheEnd) {
   EXPECT_NEAR(distance.parameters.value, std::hypot(0.3, 0.3), 1e-6);
   EXPECT_NEAR(distance.predictions.value, 0.64 - 0.25, 1e-5);
   const auto risk = [&](AttentionKind kind, double L, double size) {
-    return invariant_risk(problem, kind, L)->at(testing::round_point(4, size / 2, size));
+    return invariant_risk(problem, kind, L)->at(test::round_point(4, size / 2, size));
   };
   EXPECT_NEAR(
       distance.risks.value,
@@ -151,11 +151,11 @@ TEST(FlowDistance, AtTheStartAndTheEnd) {
 
 // A start that is not round has parameters of its own; distances are those of (A, b) all the same.
 TEST(FlowDistance, OfFlowsInDifferentParameters) {
-  const RegressionProblem problem = testing::round_problem(4);
+  const RegressionProblem problem = test::round_problem(4);
   FlowPlan plan;
   plan.end = 1e-6;
   const Matrix theta =
-      testing::random_matrix(90, 4, 4) + 3 * testing::random_matrix(91, 4, 1).asDiagonal().toDenseMatrix();
+      test::random_matrix(90, 4, 4) + 3 * test::random_matrix(91, 4, 1).asDiagonal().toDenseMatrix();
   const InvariantPoint round = paper_start(problem, 0.5), other = paper_start(problem, 0.8, theta);
   const RegressionFlow one = regression_flow(problem, AttentionKind::linear, 10, round, plan);
   const RegressionFlow two = regression_flow(problem, AttentionKind::softmax, 50, other, plan);
@@ -173,7 +173,7 @@ TEST(FlowDistance, OfFlowsInDifferentParameters) {
     EXPECT_NEAR(distance.gradients.value,
                 (gradient(AttentionKind::linear, 10) - gradient(AttentionKind::softmax, 50)).norm(), 1e-5);
   }
-  EXPECT_THROW(flow_distance(testing::round_problem(3), one, two), InputError);
+  EXPECT_THROW(flow_distance(test::round_problem(3), one, two), InputError);
   EXPECT_THROW(flow_distance(problem, one, {}), InputError);
 }
 

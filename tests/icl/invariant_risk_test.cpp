@@ -14,13 +14,13 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 TEST(InvariantRisk, IsTheGeneralRiskThere) {
   for (const Eigen::Index d : {1, 2, 4, 8}) {
     const auto id = static_cast<std::uint64_t>(d) + 30;
-    const RegressionProblem problem = testing::random_problem(id, d);
-    const Vector at = testing::random_invariant(id, d);
+    const RegressionProblem problem = test::random_problem(id, d);
+    const Vector at = test::random_invariant(id, d);
     for (const double L : {1.0, 3.0, 100.0, 1e6}) {
       SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L);
       const RiskPoint exact = invariant_risk(problem, AttentionKind::softmax, L)->at(at);
@@ -45,7 +45,7 @@ TEST(InvariantRisk, IsTheGeneralRiskThere) {
 // for e^{-2π²/h²}.
 TEST(InvariantRisk, OnALine) {
   for (std::uint64_t id = 0; id < 2; ++id) {
-    const RegressionProblem problem = testing::random_problem(id, 1);
+    const RegressionProblem problem = test::random_problem(id, 1);
     const double S = problem.covariance(0, 0), S_q = problem.query_covariance(0, 0);
     const double O = problem.prior_covariance(0, 0), c = problem.score_scale;
     const double A = 0.8, b = 0.9;
@@ -72,12 +72,12 @@ TEST(InvariantRisk, OfRoundProblems) {
   for (const int d : {3, 5, 10}) {
     for (const double L : {2.0, 100.0, 1e6, 1e12}) {
       SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L);
-      const testing::PlanarRisk<double> planar = testing::planar_risk(d, 0.3, L);
-      const auto risk = invariant_risk(testing::round_problem(d, 0.3), AttentionKind::softmax, L);
+      const test::PlanarRisk<double> planar = test::planar_risk(d, 0.3, L);
+      const auto risk = invariant_risk(test::round_problem(d, 0.3), AttentionKind::softmax, L);
       for (const double a : {0.3, 0.8, 1.3}) {
         const double b = 0.7;
-        const testing::PlanarPoint<double> expected = planar.at(a, b);
-        const RiskPoint point = risk->at(testing::round_point(d, a, b));
+        const test::PlanarPoint<double> expected = planar.at(a, b);
+        const RiskPoint point = risk->at(test::round_point(d, a, b));
         // R_L - R_∞ to 1e-9 of itself, but for the rounding of R_∞.
         const double limit = 0.5 * d * (a * b - 1) * (a * b - 1);
         EXPECT_NEAR(point.value, expected.value, 1e-9 * std::abs(expected.value - limit) + 1e-15 * limit);
@@ -95,13 +95,13 @@ TEST(InvariantRisk, DoesNotDependOnTheBasis) {
   const Eigen::Index d = 3;
   const double t = 0.6, c = std::cos(t), s = std::sin(t);
   const Matrix R = Matrix{{c, -s, 0}, {s, c, 0}, {0, 0, 1}} * Matrix{{1, 0, 0}, {0, c, -s}, {0, s, c}};
-  const RegressionProblem problem = testing::random_problem(6, d);
+  const RegressionProblem problem = test::random_problem(6, d);
   RegressionProblem rotated = problem;
   for (Matrix* matrix : {&rotated.covariance, &rotated.query_covariance, &rotated.prior_covariance}) {
     const Matrix turned = R * *matrix * R.transpose();
     *matrix = 0.5 * (turned + turned.transpose());
   }
-  const Vector at = testing::random_invariant(6, d);
+  const Vector at = test::random_invariant(6, d);
   Vector moved = at;
   moved.head(9) = Matrix(R * at.head(9).reshaped(3, 3) * R.transpose()).reshaped();
   for (const double L : {2.0, 100.0, 1e9}) {
@@ -115,12 +115,12 @@ TEST(InvariantRisk, DoesNotDependOnTheBasis) {
 
 // d = 5, Σ = I, no noise: the best (a, b) at each length.
 TEST(InvariantRisk, OrientationValues) {
-  const RegressionProblem problem = testing::round_problem(5);
+  const RegressionProblem problem = test::round_problem(5);
   EXPECT_DOUBLE_EQ(problem.null_risk(), 2.5);
   const auto check = [&](double L, double softmax, double linear, double tolerance) {
-    const testing::PlanarMinimum best = testing::minimise(testing::planar_risk(5, 0, L), 0.7, 1.5);
+    const test::PlanarMinimum best = test::minimise(test::planar_risk(5, 0, L), 0.7, 1.5);
     const RiskPoint there =
-        invariant_risk(problem, AttentionKind::softmax, L)->at(testing::round_point(5, best.a, best.b));
+        invariant_risk(problem, AttentionKind::softmax, L)->at(test::round_point(5, best.a, best.b));
     EXPECT_NEAR(there.value, softmax, tolerance);
     EXPECT_LE(there.gradient.norm(), 1e-9);
     const InvariantPoint best_of_linear = best_linear(problem, L);

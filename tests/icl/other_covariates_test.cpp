@@ -53,7 +53,7 @@ void expect_convergence(const MeasurePtr& law) {
       RegressionLaws{law, nullptr, Matrix::Identity(kDimension, kDimension), nullptr});
   std::array<std::array<double, kSeeds>, kLengths.size()> distance, excess;
   for (std::size_t k = 0; k < kSeeds; ++k) {
-    const FlowResult limit = train(task, testing::kInfinity, k + 1);
+    const FlowResult limit = train(task, test::kInfinity, k + 1);
     for (std::size_t l = 0; l < kLengths.size(); ++l) {
       const FlowResult finite = train(task, kLengths[l], k + 1);
       distance[l][k] = largest_distance(finite.trajectory, limit.trajectory, kHorizon).value;

@@ -11,7 +11,7 @@
 
 #include "largo/exact/softmax_moments.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 template <typename Real>
 struct PlanarNode {
@@ -106,4 +106,4 @@ inline PlanarMinimum minimise(const PlanarRisk<double>& risk, double a, double b
   return {a, b, risk.at(a, b).value};
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

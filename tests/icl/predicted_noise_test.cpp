@@ -13,12 +13,12 @@
 namespace largo {
 namespace {
 
-using testing::RoundState;
+using test::RoundState;
 
 TrainingPlan plan_of(Parametrisation parameters, AttentionKind attention) {
   const bool factored = parameters == Parametrisation::factored;
-  TrainingPlan plan = testing::round_plan(
-      parameters, 2, 0.2, factored ? RoundState{{0.9, 0.9, 1, 1}} : RoundState{{0.8, 1, 1, 1}});
+  TrainingPlan plan = test::round_plan(parameters, 2, 0.2,
+                                       factored ? RoundState{{0.9, 0.9, 1, 1}} : RoundState{{0.8, 1, 1, 1}});
   plan.attention = {attention};
   plan.lengths = {50};
   plan.nodes.count = 256;

@@ -10,7 +10,7 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 void expect_error(const std::string& word, const std::function<void()>& call) {
   SCOPED_TRACE(word);
@@ -25,7 +25,7 @@ void expect_error(const std::string& word, const std::function<void()>& call) {
 }
 
 PromptSetting good() {
-  return {testing::rademacher_regression(2), squared_loss(), 4, AttentionKind::softmax, 1, 1};
+  return {test::rademacher_regression(2), squared_loss(), 4, AttentionKind::softmax, 1, 1};
 }
 
 // Draws what it is told to.
@@ -97,11 +97,11 @@ TEST(PromptInput, TaskOfTheUser) {
       PromptRisk(setting, 4).at(Vector::Zero(6));
     };
   };
-  const MeasurePtr law = testing::gaussian(Matrix::Identity(2, 2));
+  const MeasurePtr law = test::gaussian(Matrix::Identity(2, 2));
   const Vector query = Vector::Ones(2);
   EXPECT_NO_THROW(with({law, query, 1})());
   expect_error("null", with({nullptr, query, 1}));
-  expect_error("each token", with({testing::gaussian(Matrix::Identity(3, 3)), query, 1}));
+  expect_error("each token", with({test::gaussian(Matrix::Identity(3, 3)), query, 1}));
   expect_error("query", with({law, Vector::Ones(3), 1}));
   expect_error("query", with({law, Vector::Constant(2, NAN), 1}));
   expect_error("target", with({law, query, kInfinity}));
@@ -109,11 +109,11 @@ TEST(PromptInput, TaskOfTheUser) {
 }
 
 TEST(PromptInput, Tasks) {
-  const MeasurePtr law = testing::gaussian(Matrix::Identity(2, 2));
+  const MeasurePtr law = test::gaussian(Matrix::Identity(2, 2));
   const Matrix prior = Matrix::Identity(2, 2);
   expect_error("covariates is null", [&] { RegressionTaskSampler({nullptr, nullptr, prior, nullptr}); });
   expect_error("queries", [&] {
-    RegressionTaskSampler({law, testing::gaussian(Matrix::Identity(3, 3)), prior, nullptr});
+    RegressionTaskSampler({law, test::gaussian(Matrix::Identity(3, 3)), prior, nullptr});
   });
   expect_error("prior_root", [&] { RegressionTaskSampler({law, law, Matrix::Identity(3, 3), nullptr}); });
   expect_error("prior_root", [&] {

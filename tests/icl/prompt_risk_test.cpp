@@ -15,8 +15,8 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::random_matrix;
+using test::kInfinity;
+using test::random_matrix;
 
 constexpr double kGradient = 1e-8;  // the project's bar; differences of 8th order with step 0.02 give 1e-12
 constexpr double kSum = 1e-13;      // the same sums in another order
@@ -51,9 +51,9 @@ struct Named {
 };
 
 std::vector<Named> tasks() {
-  return {{"Gaussian regression", testing::GaussianRegression().task(), squared_loss()},
-          {"Rademacher regression", testing::rademacher_regression(2), squared_loss()},
-          {"classification", testing::classification(), logistic_loss()},
+  return {{"Gaussian regression", test::GaussianRegression().task(), squared_loss()},
+          {"Rademacher regression", test::rademacher_regression(2), squared_loss()},
+          {"classification", test::classification(), logistic_loss()},
           {"of the user", std::make_shared<MeanTask>(), std::make_shared<Huber>()}};
 }
 
@@ -91,7 +91,7 @@ TEST(PromptRisk, GradientsAreThoseOfTheValue) {
 TEST(PromptRisk, IsTheAverageLossOfSoftmaxAttention) {
   constexpr std::int64_t kDraws = 21;  // not a number of whole blocks
   const PromptSetting setting{
-      testing::GaussianRegression().task(), squared_loss(), 5, AttentionKind::softmax, 0.7, 11};
+      test::GaussianRegression().task(), squared_loss(), 5, AttentionKind::softmax, 0.7, 11};
   const PromptRisk risk(setting, kDraws);
   const Vector at = some_parameters(risk);
   const RegressionParameters head = to_parameters(at, 3);
@@ -146,7 +146,7 @@ void expect_same(const RiskPoint& one, const RiskPoint& other) {
 TEST(PromptRisk, SameBitsForEveryExecutionHeldOrNot) {
   for (const double length : {30.0, kInfinity}) {
     const PromptSetting setting{
-        testing::GaussianRegression().task(), squared_loss(), length, AttentionKind::softmax, 1, 2};
+        test::GaussianRegression().task(), squared_loss(), length, AttentionKind::softmax, 1, 2};
     const PromptRisk reference(setting, 83, {1});
     ASSERT_TRUE(reference.holds_prompts());
     const Vector at = some_parameters(reference);
@@ -162,7 +162,7 @@ TEST(PromptRisk, SameBitsForEveryExecutionHeldOrNot) {
       }
     }
     for (const int size : {2, 3}) {
-      for (const std::exception_ptr& thrown : testing::run_on(size, [&](const Ranks& ranks) {
+      for (const std::exception_ptr& thrown : test::run_on(size, [&](const Ranks& ranks) {
              expect_same(PromptRisk(setting, 83, {1, 0, &ranks}).at(at), expected);
            })) {
         EXPECT_EQ(thrown, nullptr);
@@ -172,7 +172,7 @@ TEST(PromptRisk, SameBitsForEveryExecutionHeldOrNot) {
 }
 
 TEST(PromptRisk, BatchesAreFreshDraws) {
-  const PromptSetting setting{testing::classification(), logistic_loss(), 12};
+  const PromptSetting setting{test::classification(), logistic_loss(), 12};
   const PromptRisk whole(setting, 24);
   const PromptBatches batches(setting, 8);
   ASSERT_EQ(batches.size(), whole.size());

@@ -11,7 +11,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -36,12 +36,12 @@ struct GaussianRegression {
   Matrix covariance = random_covariance(1, 3);
   Matrix query_covariance = random_covariance(2, 3);
   Matrix prior_root = random_matrix(3, 3, 3) / 2;
-  double noise = 0.3;  // a variance
+  double noise_variance = 0.3;
 
   PromptTaskPtr task() const {
     return std::make_shared<RegressionTaskSampler>(
         RegressionLaws{gaussian(covariance), gaussian(query_covariance), prior_root,
-                       noise > 0 ? gaussian(Matrix::Constant(1, 1, noise)) : nullptr});
+                       noise_variance > 0 ? gaussian(Matrix::Constant(1, 1, noise_variance)) : nullptr});
   }
 };
 
@@ -54,4 +54,4 @@ inline PromptTaskPtr classification() {
   return std::make_shared<MixtureClassification>(1.2, random_covariance(4, 2));
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -17,8 +17,8 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::random_matrix;
+using test::kInfinity;
+using test::random_matrix;
 
 constexpr double kMaxZ = 4;
 constexpr double kClosedForm = 1e-12;  // relative; sums of some thousand terms
@@ -35,7 +35,7 @@ PromptSetting setting_of(const PromptTaskPtr& task, const LossPtr& loss, double 
 }
 
 TEST(PromptTheory, LimitOfGaussianRegression) {
-  const testing::GaussianRegression regression;
+  const test::GaussianRegression regression;
   const Matrix A = Matrix::Identity(3, 3) + 0.3 * random_matrix(30, 3, 3);
   const double b = 0.6;
   const PromptRisk risk(setting_of(regression.task(), squared_loss(), kInfinity), 20000);
@@ -50,7 +50,7 @@ TEST(PromptTheory, LimitOfGaussianRegression) {
 // Given the task and the query, the loss has the mean of theory's section on finite prompts, for any U and v.
 TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
   constexpr std::int64_t kDraws = 3000;
-  const testing::GaussianRegression regression;
+  const test::GaussianRegression regression;
   const Vector parameters = 0.5 * random_matrix(31, 20, 1);
   const RegressionParameters head = to_parameters(parameters, 3);
   const MergedWeights weights{head.U, head.v.transpose()};
@@ -85,7 +85,7 @@ TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
 
 // Tokens given w are (x, <w, x> + ε): their covariance, from w = Σ⁻¹ times its corner.
 TEST(PromptTheory, TokensOfRegression) {
-  const testing::GaussianRegression regression;
+  const test::GaussianRegression regression;
   for (std::int64_t i = 0; i < 10; ++i) {
     const PromptDraw draw = draw_prompt(setting_of(regression.task(), squared_loss(), kInfinity), i);
     const Matrix Gamma = draw.tokens->covariance();
@@ -127,8 +127,8 @@ TEST(PromptTheory, LimitsOfOtherCovariates) {
 
 // Tokens of classification are a mixture of two Gaussians, flat in y.
 TEST(PromptTheory, TokensOfClassification) {
-  const PromptTaskPtr task = testing::classification();
-  const Matrix covariance = testing::random_covariance(4, 2);
+  const PromptTaskPtr task = test::classification();
+  const Matrix covariance = test::random_covariance(4, 2);
   Matrix flat = Matrix::Zero(3, 3);
   flat.topLeftCorner(2, 2) = covariance;
   for (std::int64_t i = 0; i < 10; ++i) {

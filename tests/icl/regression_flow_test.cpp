@@ -16,8 +16,8 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::random_matrix;
+using test::kInfinity;
+using test::random_matrix;
 
 // Any orthogonal matrix, by Gram and Schmidt.
 Matrix random_rotation(std::uint64_t id, Eigen::Index d) {
@@ -91,7 +91,7 @@ TEST(RegressionFlow, EndsAtTheLimitFromAHundredStarts) {
 }
 
 TEST(RegressionFlow, PaperStart) {
-  const RegressionProblem problem = testing::random_problem(3, 3);
+  const RegressionProblem problem = test::random_problem(3, 3);
   const Matrix theta = random_matrix(60, 3, 2);
   const InvariantPoint start = paper_start(problem, 0.4, theta);
   EXPECT_NEAR(start.A.norm(), 0.4, 1e-15);
@@ -111,7 +111,7 @@ TEST(RegressionFlow, PaperStart) {
 
 // γ b ΣA = I and the balance asked for; the flow from a start with that balance ends there.
 TEST(RegressionFlow, LimitsOfOtherBalances) {
-  const RegressionProblem problem = testing::random_problem(7, 3);
+  const RegressionProblem problem = test::random_problem(7, 3);
   for (const double balance : {-30.0, -1.0, 0.0, 0.5, 40.0}) {
     const InvariantPoint limit = infinite_limit(problem, balance);
     EXPECT_LE((problem.score_scale * limit.b * problem.covariance * limit.A - Matrix::Identity(3, 3)).norm(),
@@ -135,7 +135,7 @@ TEST(RegressionFlow, LimitsOfOtherBalances) {
 
 TEST(RegressionFlow, BestLinearIsAMinimum) {
   for (const double L : {1.0, 20.0, 1e4, kInfinity}) {
-    const RegressionProblem problem = testing::random_problem(9, 3);
+    const RegressionProblem problem = test::random_problem(9, 3);
     const InvariantPoint best = best_linear(problem, L);
     EXPECT_NEAR(best.balance(), 0, 1e-12);
     Vector at(10);
@@ -159,14 +159,14 @@ TEST(RegressionFlow, BestLinearIsAMinimum) {
 // its own.
 TEST(RegressionFlow, RoundProblemsEndWhereNewtonDoes) {
   constexpr int kDimension = 5;
-  const RegressionProblem problem = testing::round_problem(kDimension);
+  const RegressionProblem problem = test::round_problem(kDimension);
   const InvariantPoint start = paper_start(problem, 0.5);
   for (const double L : {10.0, 100.0, 1000.0, 1e6}) {
     SCOPED_TRACE(::testing::Message() << "L = " << L);
     const RegressionFlow flow = regression_flow(problem, AttentionKind::softmax, L, start);
     ASSERT_TRUE(flow.flow.stationary);
     EXPECT_EQ(flow.map->size(), 2);
-    const testing::PlanarMinimum best = testing::minimise(testing::planar_risk(kDimension, 0, L), 0.6, 1.2);
+    const test::PlanarMinimum best = test::minimise(test::planar_risk(kDimension, 0, L), 0.6, 1.2);
     EXPECT_NEAR(flow.last.A(0, 0), best.a, 1e-8);
     EXPECT_NEAR(flow.last.b, best.b, 1e-8);
     EXPECT_NEAR(flow.flow.last.value, best.risk, 1e-10 * best.risk);

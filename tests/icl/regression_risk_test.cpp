@@ -10,7 +10,7 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 // Of quasi-Monte-Carlo; its error is the spread of eight parts, and so is itself known to a factor of two
 // only. 12 comparisons.
@@ -20,7 +20,7 @@ constexpr double kTable =
 constexpr double kRounding = 1e-12;
 
 RegressionParameters invariant_parameters(std::uint64_t id, Eigen::Index d) {
-  const Vector values = testing::random_invariant(id, d);
+  const Vector values = test::random_invariant(id, d);
   RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
   parameters.U.topLeftCorner(d, d) = values.head(d * d).reshaped(d, d);
   parameters.v[d] = values[d * d];
@@ -30,7 +30,7 @@ RegressionParameters invariant_parameters(std::uint64_t id, Eigen::Index d) {
 // A hair off the invariant set the other method is used, and the risk, which is even, is the same.
 TEST(RegressionRisk, TwoMethodsAgree) {
   for (const Eigen::Index d : {1, 2, 4}) {
-    const RegressionProblem problem = testing::random_problem(static_cast<std::uint64_t>(d), d);
+    const RegressionProblem problem = test::random_problem(static_cast<std::uint64_t>(d), d);
     const RegressionParameters on = invariant_parameters(static_cast<std::uint64_t>(d), d);
     RegressionParameters off = on;
     off.U(d, 0) = 1e-9;
@@ -52,9 +52,9 @@ TEST(RegressionRisk, TwoMethodsAgree) {
 
 // The last column of U plays no role, on the invariant set as off it.
 TEST(RegressionRisk, QueriesHaveNoLabel) {
-  const RegressionProblem problem = testing::random_problem(5, 2);
+  const RegressionProblem problem = test::random_problem(5, 2);
   for (const bool invariant : {true, false}) {
-    RegressionParameters one = invariant ? invariant_parameters(5, 2) : testing::random_parameters(5, 2);
+    RegressionParameters one = invariant ? invariant_parameters(5, 2) : test::random_parameters(5, 2);
     RegressionParameters other = one;
     other.U.col(2) = Vector{{3, -4, 5}};
     const auto risk = [&](const RegressionParameters& at) {
@@ -70,8 +70,8 @@ TEST(RegressionRisk, QueriesHaveNoLabel) {
 // + v_y² (tr ΣΩ + τ²) + tr ΩΣ_q].
 TEST(RegressionRisk, OfOneToken) {
   for (const Eigen::Index d : {2, 3}) {
-    const RegressionProblem problem = testing::random_problem(7, d);
-    const RegressionParameters at = testing::random_parameters(7, d);
+    const RegressionProblem problem = test::random_problem(7, d);
+    const RegressionParameters at = test::random_parameters(7, d);
     const Matrix &S = problem.covariance, &Omega = problem.prior_covariance;
     const double label = (S * Omega).trace() + problem.noise_variance;
     const double expected = (at.v.head(d).dot(S * at.v.head(d)) + at.v[d] * at.v[d] * label +
@@ -106,18 +106,18 @@ double distance_by_hand(const RegressionProblem& problem, const Matrix& prior_ro
 }
 
 TEST(PredictionDistance, IsTheMeanSquare) {
-  RegressionProblem problem = testing::random_problem(6, 2);
-  const Matrix prior_root = testing::random_matrix(80, 2, 2);
+  RegressionProblem problem = test::random_problem(6, 2);
+  const Matrix prior_root = test::random_matrix(80, 2, 2);
   problem.prior_covariance = prior_root * prior_root.transpose();
-  const RegressionParameters anywhere = testing::random_parameters(6, 2),
-                             elsewhere = testing::random_parameters(7, 2);
+  const RegressionParameters anywhere = test::random_parameters(6, 2),
+                             elsewhere = test::random_parameters(7, 2);
   const RegressionParameters on = invariant_parameters(6, 2), also_on = invariant_parameters(8, 2);
   const auto expect_distance = [&](const RegressionParameters& one, const RegressionParameters& two) {
-    const double distance = PredictionDistance(problem)(one, two);
+    const double distance = icl::PredictionDistance(problem)(one, two);
     EXPECT_GT(distance, 1e-3);
     EXPECT_NEAR(distance, distance_by_hand(problem, prior_root, one, two), kRounding);
-    EXPECT_EQ(distance, PredictionDistance(problem)(two, one));
-    EXPECT_EQ(PredictionDistance(problem)(one, one), 0);
+    EXPECT_EQ(distance, icl::PredictionDistance(problem)(two, one));
+    EXPECT_EQ(icl::PredictionDistance(problem)(one, one), 0);
   };
   expect_distance(anywhere, elsewhere);
   expect_distance(anywhere, on);
@@ -126,7 +126,7 @@ TEST(PredictionDistance, IsTheMeanSquare) {
   expect_distance(anywhere, on);
   expect_distance(on, also_on);
   problem.score_scale = 0;
-  EXPECT_EQ(PredictionDistance(problem)(anywhere, on), 0);
+  EXPECT_EQ(icl::PredictionDistance(problem)(anywhere, on), 0);
 }
 
 }  // namespace

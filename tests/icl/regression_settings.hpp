@@ -6,7 +6,7 @@
 #include "icl/prompt_tasks.hpp"
 #include "largo/icl/regression_problem.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// Nothing is a multiple of the identity; noise and scale are not the usual ones.
 inline RegressionProblem random_problem(std::uint64_t id, Eigen::Index d) {
@@ -43,4 +43,4 @@ inline Vector round_point(Eigen::Index d, double a, double b) {
   return values;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

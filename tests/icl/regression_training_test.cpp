@@ -15,10 +15,10 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::RoundFlow;
-using testing::RoundKind;
-using testing::RoundState;
+using test::kInfinity;
+using test::RoundFlow;
+using test::RoundKind;
+using test::RoundState;
 
 constexpr int kDimension = 3;
 constexpr double kNoise = 0.2, kEnd = 2;
@@ -32,13 +32,13 @@ constexpr RoundState kFactored{{0.5, 0.8, -0.7, -0.9}};  // k, q, m, n
 
 RoundFlow flow_of(AttentionKind attention, double L, Parametrisation parameters) {
   const bool factored = parameters == Parametrisation::factored;
-  return {testing::round_risk(attention, kDimension, kNoise, L), kDimension,
+  return {test::round_risk(attention, kDimension, kNoise, L), kDimension,
           factored ? RoundKind::factored : RoundKind::merged, factored ? kFactored : kStart, kEnd};
 }
 
 TrainingPlan plan_of(Parametrisation parameters) {
-  TrainingPlan plan = testing::round_plan(parameters, kDimension, kNoise,
-                                          parameters == Parametrisation::factored ? kFactored : kStart);
+  TrainingPlan plan = test::round_plan(parameters, kDimension, kNoise,
+                                       parameters == Parametrisation::factored ? kFactored : kStart);
   plan.flow.end = kEnd;
   return plan;
 }
@@ -172,8 +172,8 @@ TEST(RegressionTraining, FlowsOverNodes) {
 
 // To the end: minima in closed form, and the limit of the theorem.
 TEST(RegressionTraining, FlowsUntilStationary) {
-  TrainingPlan plan = testing::round_plan(Parametrisation::invariant, kDimension, 0,
-                                          {{0.6 / std::sqrt(kDimension), 1, 0.6, 1}});  // of balance 0
+  TrainingPlan plan = test::round_plan(Parametrisation::invariant, kDimension, 0,
+                                       {{0.6 / std::sqrt(kDimension), 1, 0.6, 1}});  // of balance 0
   plan.attention = {AttentionKind::softmax, AttentionKind::linear};
   plan.lengths = {40, kInfinity};
   const std::vector<TrainingRun> runs = train(plan);
@@ -181,7 +181,7 @@ TEST(RegressionTraining, FlowsUntilStationary) {
   for (const TrainingRun& run : runs) EXPECT_TRUE(run.stationary);
   constexpr double d = kDimension;
   EXPECT_NEAR(runs[2].final_risk.value, d * (d + 1) / (2 * (40 + d + 1)), 1e-12);
-  const testing::PlanarMinimum best = testing::minimise(testing::planar_risk(kDimension, 0, 40), 0.6, 1.2);
+  const test::PlanarMinimum best = test::minimise(test::planar_risk(kDimension, 0, 40), 0.6, 1.2);
   EXPECT_NEAR(runs[0].final_risk.value, best.risk, 1e-10);
   for (const std::size_t i : {1, 3}) {
     EXPECT_NEAR(runs[i].final_risk.value, 0, 1e-12);

@@ -45,7 +45,7 @@ Simulated simulate(const Roots& roots, double noise, Eigen::Index L, int prompts
     const Vector query = roots.C_q * normals(roots.C_q.cols(), 1, random);
     Matrix gram = X * omega * X.transpose();
     gram.diagonal().array() += noise;
-    const Vector mean = omega * X.transpose() * least_squares(gram, y);
+    const Vector mean = omega * X.transpose() * numerics::least_squares(gram, y);
     const double loss = std::pow(query.dot(w - mean), 2) / 2;
     sum += loss;
     squares += loss * loss;

@@ -17,8 +17,8 @@
 namespace largo {
 namespace {
 
-using testing::gradient_by_differences;
-using testing::kInfinity;
+using test::gradient_by_differences;
+using test::kInfinity;
 
 constexpr double kGradient = 1e-8;  // of its norm
 constexpr double kLengths[] = {1, 2, 10, 1e3, 1e6, 1e12, kInfinity};
@@ -36,8 +36,8 @@ TEST(RiskGradient, InvariantRisk) {
       for (const double L : kLengths) {
         SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L << ", " << static_cast<int>(kind));
         const auto id = static_cast<std::uint64_t>(d);
-        expect_gradient(*invariant_risk(testing::random_problem(id, d), kind, L),
-                        testing::random_invariant(id, d), 0.02);
+        expect_gradient(*invariant_risk(test::random_problem(id, d), kind, L), test::random_invariant(id, d),
+                        0.02);
       }
     }
   }
@@ -45,8 +45,8 @@ TEST(RiskGradient, InvariantRisk) {
 
 // R_L - R_∞ is small for long prompts, and R_∞ hides it: its gradient alone, at 1e-7 of itself.
 TEST(RiskGradient, WhatAFinitePromptAdds) {
-  const RegressionProblem problem = testing::random_problem(3, 3);
-  const Vector at = testing::random_invariant(3, 3);
+  const RegressionProblem problem = test::random_problem(3, 3);
+  const Vector at = test::random_invariant(3, 3);
   const auto limit = invariant_risk(problem, AttentionKind::softmax, kInfinity);
   for (const double L : {1e3, 1e6}) {
     const auto risk = invariant_risk(problem, AttentionKind::softmax, L);
@@ -63,8 +63,8 @@ TEST(RiskGradient, GeneralRisk) {
       for (const double L : kLengths) {
         SCOPED_TRACE(::testing::Message() << "d = " << d << ", L = " << L << ", " << static_cast<int>(kind));
         const auto id = static_cast<std::uint64_t>(d);
-        expect_gradient(*general_risk(testing::random_problem(id, d), kind, L, {.count = 512}),
-                        to_vector(testing::random_parameters(id, d)), 0.02);
+        expect_gradient(*general_risk(test::random_problem(id, d), kind, L, {.count = 512}),
+                        to_vector(test::random_parameters(id, d)), 0.02);
       }
     }
   }
@@ -73,33 +73,33 @@ TEST(RiskGradient, GeneralRisk) {
 // Where the spread of scores is zero, or a direction of the queries has none.
 TEST(RiskGradient, AtTheEdges) {
   const Eigen::Index d = 3;
-  RegressionProblem flat = testing::random_problem(2, d);
+  RegressionProblem flat = test::random_problem(2, d);
   flat.query_covariance.row(0).setZero();
   flat.query_covariance.col(0).setZero();
   const auto risk = invariant_risk(flat, AttentionKind::softmax, 20);
-  expect_gradient(*risk, testing::random_invariant(2, d), 0.02);
+  expect_gradient(*risk, test::random_invariant(2, d), 0.02);
   Vector zero = Vector::Zero(d * d + 1);
   zero[d * d] = 0.7;
   expect_gradient(*risk, zero, 0.02);
-  expect_gradient(*invariant_risk(testing::round_problem(d, 0.2), AttentionKind::softmax, 20),
-                  testing::round_point(d, 0.8, 0.9), 0.02);
+  expect_gradient(*invariant_risk(test::round_problem(d, 0.2), AttentionKind::softmax, 20),
+                  test::round_point(d, 0.8, 0.9), 0.02);
 }
 
 TEST(RiskGradient, InParametersOfMaps) {
   const Eigen::Index d = 2;
-  const RegressionProblem problem = testing::random_problem(4, d);
+  const RegressionProblem problem = test::random_problem(4, d);
   const std::shared_ptr<const Risk> risk = general_risk(problem, AttentionKind::softmax, 10, {.count = 256});
   const auto factored = in_parameters(risk, factored_map(d));
   EXPECT_EQ(factored->size(), 3 * 9 + 3);
   // Nodes reach far out, where risks change fast: a shorter step.
-  expect_gradient(*factored, 0.5 * testing::random_matrix(77, factored->size(), 1), 0.01);
-  expect_gradient(*in_parameters(risk, invariant_map(d)), testing::random_invariant(4, d), 0.02);
+  expect_gradient(*factored, 0.5 * test::random_matrix(77, factored->size(), 1), 0.01);
+  expect_gradient(*in_parameters(risk, invariant_map(d)), test::random_invariant(4, d), 0.02);
 }
 
 // U = KᵀQ and v = Vᵀo; (A, b) to its corner.
 TEST(RiskGradient, Maps) {
   const Eigen::Index d = 2, n = d + 1;
-  const Vector given = testing::random_matrix(78, 3 * n * n + n, 1);
+  const Vector given = test::random_matrix(78, 3 * n * n + n, 1);
   const RegressionParameters mapped = to_parameters(factored_map(d)->map(given), d);
   for (Eigen::Index i = 0; i < n; ++i) {
     double v = 0;
@@ -123,20 +123,19 @@ TEST(RiskGradient, AgainstDifferencesInSeventyDigits) {
   constexpr int kDimension = 5;
   constexpr double kStep = 0.09, kNoise = 0.2, kLength = 30;
   const Real a = 0.7, b = 1.1, h = Real("1e-20");
-  std::vector<testing::PlanarNode<Real>> nodes;
+  std::vector<test::PlanarNode<Real>> nodes;
   for (double x = std::log(5e-3); x < std::log(6.5); x += kStep) {
     const Real s = exp(Real(x));
     const oracle::OracleMoments m = oracle::Oracle(s).at(kLength);
     nodes.push_back({s, m.P2, -m.P2 - 6 * m.P3 + 6 * m.P2P2});
   }
-  const testing::PlanarRisk<Real> planar(kDimension, kNoise, kStep, nodes);
+  const test::PlanarRisk<Real> planar(kDimension, kNoise, kStep, nodes);
   const auto slope_a =
       Real((planar.at(a + h, b).value - planar.at(a - h, b).value) / (2 * h)).convert_to<double>();
   const auto slope_b =
       Real((planar.at(a, b + h).value - planar.at(a, b - h).value) / (2 * h)).convert_to<double>();
-  const auto risk =
-      invariant_risk(testing::round_problem(kDimension, kNoise), AttentionKind::softmax, kLength);
-  const RiskPoint point = risk->at(testing::round_point(kDimension, 0.7, 1.1));
+  const auto risk = invariant_risk(test::round_problem(kDimension, kNoise), AttentionKind::softmax, kLength);
+  const RiskPoint point = risk->at(test::round_point(kDimension, 0.7, 1.1));
   const Matrix A = point.gradient.head(kDimension * kDimension).reshaped(kDimension, kDimension);
   const double size = std::hypot(slope_a, slope_b);
   EXPECT_NEAR(point.value, planar.at(a, b).value.convert_to<double>(), 1e-9);

@@ -16,7 +16,7 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 constexpr double kMoments = 1e-12;
 
@@ -44,9 +44,9 @@ struct Setting {
   Eigen::Index d;
 
   Setting(std::uint64_t id, Eigen::Index dimension)
-      : problem(testing::random_problem(id, dimension)),
+      : problem(test::random_problem(id, dimension)),
         roots(problem.task()),
-        parameters(testing::random_parameters(id, dimension)),
+        parameters(test::random_parameters(id, dimension)),
         d(dimension) {}
 
   // Of one token: its share of the output of linear attention, γ <z, U x> <v, z>.
@@ -108,7 +108,7 @@ TEST(RiskMoments, GeneralRisks) {
 TEST(RiskMoments, InvariantRisks) {
   for (const Eigen::Index d : {1, 2, 3}) {
     Setting setting(static_cast<std::uint64_t>(d) + 11, d);
-    const Vector point = testing::random_invariant(static_cast<std::uint64_t>(d), d);
+    const Vector point = test::random_invariant(static_cast<std::uint64_t>(d), d);
     setting.parameters = to_parameters(invariant_map(d)->map(point), d);
     for (const double L : {1.0, 7.0, 1e6, kInfinity}) {
       const double direct = setting.risk(L);
@@ -141,7 +141,7 @@ TEST(RiskMoments, SoftmaxOverOneToken) {
 }
 
 TEST(RiskMoments, BadInput) {
-  const RegressionProblem problem = testing::random_problem(1, 2);
+  const RegressionProblem problem = test::random_problem(1, 2);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     for (const double bad : {0.0, 0.5, -1.0, 2e300, nan}) {

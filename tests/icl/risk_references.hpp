@@ -1,7 +1,7 @@
 // References from "tests/icl/risk_oracle.py", which says how they were made.
 #pragma once
 
-namespace largo::testing {
+namespace largo::test {
 
 /// Risk and slope along a random direction at a setting of exact_risk_test.cpp, with standard errors.
 struct RiskReference {
@@ -74,4 +74,4 @@ inline constexpr RiskReference kRiskReferences[] = {
 };
 // clang-format on
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -12,8 +12,8 @@
 namespace largo {
 namespace {
 
-using testing::random_parameters;
-using testing::random_problem;
+using test::random_parameters;
+using test::random_problem;
 
 constexpr double kQuantile = 5.41;  // the errors of general_risk() are so many standard errors
 constexpr double kMaxZ = 4;         // 30 settings: a false alarm in 500 choices of the seed; it is fixed

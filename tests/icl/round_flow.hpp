@@ -14,7 +14,7 @@
 #include "icl/regression_settings.hpp"
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 using RoundRisk = std::function<PlanarPoint<double>(double a, double b)>;
 
@@ -120,4 +120,4 @@ inline TrainingPlan round_plan(Parametrisation parameters, Eigen::Index d, doubl
   return plan;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -8,7 +8,7 @@
 
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 inline void expect_same_noise(const std::optional<DescentNoise>& one,
                               const std::optional<DescentNoise>& other) {
@@ -62,4 +62,4 @@ inline void expect_same(const std::vector<TrainingRun>& one, const std::vector<T
   }
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -18,15 +18,15 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
+using test::kInfinity;
 
 // ½ [ (c - y)² + c² φ + κ p ] + c y p with Γ_w as a matrix, averaged over the points and both signs of w.
 double risk_by_definition(const RegressionProblem& problem, double L, const RegressionParameters& given,
                           const TaskNodes& nodes) {
   const Eigen::Index d = problem.dimension();
-  const Matrix P = covariance_root("test", "prior", problem.prior_covariance).root;
-  const Matrix Q = covariance_root("test", "query", problem.query_covariance).root;
-  const auto points = task_points(P.cols(), Q.cols(), nodes.count, nodes.seed);
+  const Matrix P = numerics::covariance_root("test", "prior", problem.prior_covariance).root;
+  const Matrix Q = numerics::covariance_root("test", "query", problem.query_covariance).root;
+  const auto points = icl::task_points(P.cols(), Q.cols(), nodes.count, nodes.seed);
   const auto table = SoftmaxTable::shared(L);
   double risk = 0;
   for (Eigen::Index i = 0; i < points->points.rows(); ++i) {
@@ -41,7 +41,7 @@ double risk_by_definition(const RegressionProblem& problem, double L, const Regr
       const double square = u.dot(gamma * u), c = given.v.dot(gamma * u),
                    kappa = given.v.dot(gamma * given.v);
       const double y = w.dot(x.head(d));
-      const RiskStatistics f = risk_statistics(*table, square);
+      const icl::RiskStatistics f = icl::risk_statistics(*table, square);
       risk +=
           0.5 * points->weights[i] * (0.5 * ((c - y) * (c - y) + c * c * f.phi + kappa * f.p) + c * y * f.p);
     }
@@ -52,10 +52,10 @@ double risk_by_definition(const RegressionProblem& problem, double L, const Regr
 TEST(TaskNodes, AreSummedAsDefined) {
   const TaskNodes nodes{1024, 3};
   for (const Eigen::Index d : {1, 2, 5, 7}) {  // a tail of every size in loops over coordinates
-    const RegressionProblem problem = testing::random_problem(static_cast<std::uint64_t>(d), d);
+    const RegressionProblem problem = test::random_problem(static_cast<std::uint64_t>(d), d);
     for (const double L : {3.0, 200.0}) {
       for (const double size : {1.0, 40.0}) {  // the second beyond the end of the table
-        RegressionParameters given = testing::random_parameters(7, d);
+        RegressionParameters given = test::random_parameters(7, d);
         given.U *= size;
         const double expected = risk_by_definition(problem, L, given, nodes);
         const double risk =
@@ -68,8 +68,8 @@ TEST(TaskNodes, AreSummedAsDefined) {
 
 TEST(TaskNodes, SameBitsAtEveryLevelAndForAnyThreads) {
   const std::string level = simd_level();
-  const RegressionProblem problem = testing::random_problem(2, 3);
-  const Vector at = to_vector(testing::random_parameters(2, 3));
+  const RegressionProblem problem = test::random_problem(2, 3);
+  const Vector at = to_vector(test::random_parameters(2, 3));
   const auto point = [&](int threads) {
     return general_risk(problem, AttentionKind::softmax, 50, {2048, 1}, {.threads = threads})->at(at);
   };
@@ -90,8 +90,8 @@ TEST(TaskNodes, SameBitsAtEveryLevelAndForAnyThreads) {
 // miss them: the root mean square of these errors is then 1.5e-3 of the risk.
 TEST(TaskNodes, SeeRarePairs) {
   constexpr int kSeeds = 8;
-  const RegressionProblem problem = testing::random_problem(1, 1);
-  RegressionParameters given = testing::random_parameters(1, 1);
+  const RegressionProblem problem = test::random_problem(1, 1);
+  RegressionParameters given = test::random_parameters(1, 1);
   given.U *= 2;
   const double expected = exact_risk(problem, 1e6, given).value;
   double squares = 0;
@@ -106,9 +106,9 @@ TEST(TaskNodes, SeeRarePairs) {
 TEST(TaskNodes, KeepTheInvariantSet) {
   const Eigen::Index d = 3;
   const auto map = invariant_map(d);
-  const Vector at = map->map(testing::random_invariant(5, d));
+  const Vector at = map->map(test::random_invariant(5, d));
   const Vector gradient =
-      general_risk(testing::random_problem(5, d), AttentionKind::softmax, 100)->at(at).gradient;
+      general_risk(test::random_problem(5, d), AttentionKind::softmax, 100)->at(at).gradient;
   EXPECT_EQ(map->map(map->pull_back(at, gradient)), gradient);
   EXPECT_GT(gradient.norm(), 0.1);
 }
@@ -118,11 +118,11 @@ TEST(TaskNodes, KeepTheInvariantSet) {
 TEST(RegressionRisk, BesideTheInvariantSet) {
   constexpr int kShifts = 16;
   const Eigen::Index d = 3;
-  const RegressionProblem problem = testing::random_problem(6, d);
+  const RegressionProblem problem = test::random_problem(6, d);
   const double L = 40;
-  const Vector inside = invariant_map(d)->map(testing::random_invariant(6, d));
+  const Vector inside = invariant_map(d)->map(test::random_invariant(6, d));
   for (const double away : {0.02, 0.3, 1.0}) {
-    const Vector at = inside + away * to_vector(testing::random_parameters(6, d));
+    const Vector at = inside + away * to_vector(test::random_parameters(6, d));
     const Estimate risk =
         regression_risk(problem, AttentionKind::softmax, L, to_parameters(at, d), {4096, 1});
     double mean = 0, squares = 0;
@@ -143,8 +143,8 @@ TEST(RegressionRisk, BesideTheInvariantSet) {
 // Where scores are large, R_∞ and the invariant point are no help: one token's risk does not depend on U.
 TEST(RegressionRisk, OfLargeScores) {
   const Eigen::Index d = 2;
-  const RegressionProblem problem = testing::random_problem(3, d);
-  RegressionParameters given = testing::random_parameters(3, d);
+  const RegressionProblem problem = test::random_problem(3, d);
+  RegressionParameters given = test::random_parameters(3, d);
   const TaskNodes nodes{65536, 1};
   const Estimate expected = regression_risk(problem, AttentionKind::softmax, 1, given, nodes);
   for (const double size : {1e2, 1e4}) {
@@ -162,13 +162,12 @@ TEST(RegressionRisk, OfLargeScores) {
 // Above 32 dimensions R_∞ is exact, and nodes average what is left: a prompt without end is where it leads.
 TEST(RegressionRisk, OfManyDimensions) {
   const Eigen::Index d = 34;
-  const RegressionProblem problem = testing::round_problem(d);
+  const RegressionProblem problem = test::round_problem(d);
   RegressionParameters given{Matrix::Zero(d + 1, d + 1), Vector::Unit(d + 1, d)};
   given.U.topLeftCorner(d, d) = 0.05 * Matrix::Identity(d, d);
   given.U(d, 0) = 0.02;
   const TaskNodes nodes{4096, 1};
-  const double limit =
-      regression_risk(problem, AttentionKind::softmax, testing::kInfinity, given, nodes).value;
+  const double limit = regression_risk(problem, AttentionKind::softmax, test::kInfinity, given, nodes).value;
   const Estimate risk = regression_risk(problem, AttentionKind::softmax, 1e6, given, nodes);
   EXPECT_LE(std::abs(risk.value - limit), 1e-3 * limit);
   EXPECT_LE(risk.error, 1e-4 * limit);
@@ -180,10 +179,10 @@ TEST(RegressionRisk, OfManyDimensions) {
 }
 
 TEST(RegressionRisk, OfNothingToPredictAndOfBadProblems) {
-  RegressionProblem problem = testing::random_problem(3, 2);
-  const RegressionParameters given = testing::random_parameters(3, 2);
+  RegressionProblem problem = test::random_problem(3, 2);
+  const RegressionParameters given = test::random_parameters(3, 2);
   EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 0.5, given), InputError);
-  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 5, testing::random_parameters(3, 3)),
+  EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 5, test::random_parameters(3, 3)),
                InputError);
   problem.query_covariance = problem.prior_covariance = Matrix::Zero(2, 2);
   const Estimate risk = regression_risk(problem, AttentionKind::softmax, 5, given, {512, 1});

@@ -12,11 +12,11 @@
 namespace largo {
 namespace {
 
-double best_risk(int d, double L) { return testing::minimise(testing::planar_risk(d, 0, L), 0.6, 1.4).risk; }
+double best_risk(int d, double L) { return test::minimise(test::planar_risk(d, 0, L), 0.6, 1.4).risk; }
 
 // The answer of `largo icl threshold --epsilon 0.01 --d 5`, by minimising a planar integral instead.
 TEST(Threshold, OfTheRoundProblem) {
-  const RegressionProblem problem = testing::round_problem(5);
+  const RegressionProblem problem = test::round_problem(5);
   ThresholdPlan plan;
   std::set<double> seen;
   plan.trained = [&](double L, double) { EXPECT_TRUE(seen.insert(L).second) << "trained twice: " << L; };
@@ -36,7 +36,7 @@ TEST(Threshold, OfTheRoundProblem) {
 
 // Close to where neighbouring lengths cannot be told apart by much.
 TEST(Threshold, OfASmallEpsilon) {
-  const RegressionProblem problem = testing::round_problem(3);
+  const RegressionProblem problem = test::round_problem(3);
   const Threshold found = threshold(problem, 1e-6, paper_start(problem, 0.5));
   EXPECT_LE(best_risk(3, found.L * (1 + 1e-6)), 1e-6);
   EXPECT_GT(best_risk(3, found.L * (1 - 1e-6)), 1e-6);
@@ -44,7 +44,7 @@ TEST(Threshold, OfASmallEpsilon) {
 }
 
 TEST(Threshold, OfLinearAttention) {
-  const RegressionProblem problem = testing::round_problem(5);
+  const RegressionProblem problem = test::round_problem(5);
   ThresholdPlan plan;
   plan.attention = AttentionKind::linear;
   const double epsilon = 0.0101;  // which no whole length meets exactly
@@ -54,7 +54,7 @@ TEST(Threshold, OfLinearAttention) {
 }
 
 TEST(Threshold, OneTokenIsEnough) {
-  const RegressionProblem problem = testing::round_problem(2);
+  const RegressionProblem problem = test::round_problem(2);
   const Threshold found = threshold(problem, 1.5, paper_start(problem, 0.5));
   EXPECT_EQ(found.L, 1);
   EXPECT_EQ(found.before.L, 0);
@@ -62,7 +62,7 @@ TEST(Threshold, OneTokenIsEnough) {
 }
 
 TEST(Threshold, BadInput) {
-  const RegressionProblem problem = testing::round_problem(2);
+  const RegressionProblem problem = test::round_problem(2);
   const InvariantPoint start = paper_start(problem, 0.5);
   for (const double bad : {0.0, -0.1, std::nan("")}) EXPECT_THROW(threshold(problem, bad, start), InputError);
   try {

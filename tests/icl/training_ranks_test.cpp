@@ -53,22 +53,22 @@ TEST(TrainingRanks, HaveTheBitsOfOneProcess) {
     const std::vector<TrainingRun> alone = train(plan);
     for (const int size : {1, 2, 3, 30}) {  // the last: more than there are runs
       if (size == 30 && parameters == Parametrisation::factored) continue;
-      expect_no_error(testing::run_on(size, [&](const Ranks& ranks) {
-        testing::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks}));
+      expect_no_error(test::run_on(size, [&](const Ranks& ranks) {
+        test::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks}));
       }));
     }
   }
 }
 
 // Notes which runs it was given.
-class NotedDescents final : public DescentEngine {
+class NotedDescents final : public icl::DescentEngine {
  public:
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
-               std::vector<RegressionDescent>& runs) const override {
+               std::vector<icl::RegressionDescent>& runs) const override {
     EXPECT_EQ(parameters, Parametrisation::invariant);
     ++calls;
     count += static_cast<int>(runs.size());
-    for (RegressionDescent& run : runs) {
+    for (icl::RegressionDescent& run : runs) {
       const auto risk =
           in_parameters(regression_batches(problem, run.batches), invariant_map(problem.dimension()));
       run.state = largo::descend(*risk, run.state, options);
@@ -81,10 +81,10 @@ class NotedDescents final : public DescentEngine {
 TEST(TrainingRanks, EachHasADeviceOfItsOwn) {
   const TrainingPlan plan = plan_of(Parametrisation::invariant);  // of eight descents
   const std::vector<TrainingRun> alone = train(plan);
-  expect_no_error(testing::run_on(3, [&](const Ranks& ranks) {
+  expect_no_error(test::run_on(3, [&](const Ranks& ranks) {
     NotedDescents engine;
     const FakeDevice device({&engine});
-    testing::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks, .device = &device}));
+    test::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks, .device = &device}));
     EXPECT_EQ(engine.calls, 1);
     EXPECT_GE(engine.count, 2);
     EXPECT_LE(engine.count, 3);
@@ -95,10 +95,10 @@ TEST(TrainingRanks, HaveEvenShares) {
   TrainingPlan plan = plan_of(Parametrisation::factored);
   plan.lengths = published_lengths();
   plan.seeds = 8;
-  const std::vector<TrainingState> states = states_of(plan);
+  const std::vector<icl::TrainingState> states = icl::states_of(plan);
   for (const int size : {2, 3, 8}) {
-    testing::run_on(size, [&](const Ranks& ranks) {
-      const std::vector<int> owners = owners_of(states, {.ranks = &ranks});
+    test::run_on(size, [&](const Ranks& ranks) {
+      const std::vector<int> owners = icl::owners_of(states, {.ranks = &ranks});
       std::vector<double> costs(static_cast<std::size_t>(size)), flows = costs;
       for (std::size_t i = 0; i < states.size(); ++i) {
         (states[i].method == TrainingMethod::flow ? flows : costs)[static_cast<std::size_t>(owners[i])] +=
@@ -121,7 +121,7 @@ TEST(TrainingRanks, OneThatDivergesEndsAll) {
   plan.descent.steps = std::int64_t{1} << 40;
   plan.descent.record_every = 0;
   std::atomic<int> own = 0, echoes = 0;
-  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+  const auto thrown = test::run_on(2, [&](const Ranks& ranks) {
     TrainingPlan mine = plan;
     // The same sizes where plans are compared, and not at step 40 of one process.
     const bool diverges = ranks.rank() == 1;
@@ -154,7 +154,7 @@ TEST(TrainingRanks, AStopOfOneEndsAllAndSavesWhatEachHas) {
   const std::vector<TrainingRun> whole = train(plan);
   plan.checkpoints = folder;
   std::atomic<bool> stop = false;
-  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+  const auto thrown = test::run_on(2, [&](const Ranks& ranks) {
     TrainingPlan mine = plan;
     mine.progress = [&](double share) {
       EXPECT_EQ(ranks.rank(), 0);
@@ -167,8 +167,8 @@ TEST(TrainingRanks, AStopOfOneEndsAllAndSavesWhatEachHas) {
   EXPECT_EQ(ended, 2);
   // Each saved its run; another number of processes goes on.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
-  expect_no_error(testing::run_on(3, [&](const Ranks& ranks) {
-    testing::expect_same(whole, train(plan, {.threads = 1, .ranks = &ranks}));
+  expect_no_error(test::run_on(3, [&](const Ranks& ranks) {
+    test::expect_same(whole, train(plan, {.threads = 1, .ranks = &ranks}));
   }));
   std::filesystem::remove_all(folder);
 }
@@ -215,7 +215,7 @@ TEST(TrainingRanks, MustHaveTheSamePlan) {
   for (std::size_t i = 0; i < std::size(changes); ++i) {
     SCOPED_TRACE(i);
     const bool descents = i >= std::size(changes) - 4;
-    const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+    const auto thrown = test::run_on(3, [&](const Ranks& ranks) {
       TrainingPlan plan = plan_of(Parametrisation::invariant);
       plan.methods = {descents ? TrainingMethod::descent : TrainingMethod::flow};
       plan.random_start = random_start(0);

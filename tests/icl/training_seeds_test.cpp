@@ -63,7 +63,7 @@ TEST(TrainingSeeds, EachHasTheRunsItHasAlone) {
       EXPECT_EQ(alone.nodes.seed, alone.batches.seed);
       EXPECT_EQ(alone.seeds, 1);
       const std::vector<TrainingRun> some = of_seed(plan, runs, alone.batches.seed);
-      testing::expect_same(some, train(alone));
+      test::expect_same(some, train(alone));
       risks.insert(some.back().final_risk.value);
     }
     EXPECT_EQ(risks.size(), 3U);
@@ -94,7 +94,7 @@ TEST(TrainingSeeds, HaveTheCheckpointsOfEachAlone) {
   plan.checkpoints = folder / "alone";
   double first = -1;
   plan.progress = [&](double share) { first = first < 0 ? share : first; };
-  testing::expect_same(train(plan, {.threads = 1}), whole);
+  test::expect_same(train(plan, {.threads = 1}), whole);
   EXPECT_EQ(names(folder / "alone").size(), 12U);
   EXPECT_GT(first, 0.05);  // a run that was done is read, and counts as done
   plan.checkpoints = folder / "together";

@@ -17,8 +17,8 @@
 namespace largo {
 namespace {
 
-using testing::kInfinity;
-using testing::random_matrix;
+using test::kInfinity;
+using test::random_matrix;
 
 struct Units {
   double token, query, task;
@@ -43,7 +43,7 @@ struct Setting {
 
 Setting random_setting(std::uint64_t id) {
   const auto d = static_cast<Eigen::Index>(1 + id % 3);
-  Setting made{testing::random_problem(id, d),
+  Setting made{test::random_problem(id, d),
                id % 4 == 3 ? AttentionKind::linear : AttentionKind::softmax,
                id % 5 == 4 ? kInfinity : std::floor(std::pow(10.0, 0.5 + 1.1 * static_cast<double>(id % 5))),
                {}};
@@ -140,9 +140,9 @@ TEST(RegressionUnits, RisksOfAnySize) {
   for (const double exponent : {-200.0, -88.0, 60.0, 300.0}) {
     for (const double L : {1.0, 30.0, kInfinity}) {
       for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
-        const RegressionProblem problem = testing::random_problem(3, 2);
+        const RegressionProblem problem = test::random_problem(3, 2);
         const Units units{std::exp2(exponent), std::exp2(exponent / 2), std::exp2(-exponent / 4)};
-        const Vector at = testing::random_invariant(3, 2);
+        const Vector at = test::random_invariant(3, 2);
         const RiskPoint given = invariant_risk(problem, kind, L)->at(at);
         const RiskPoint scaled =
             invariant_risk(in_units(problem, units), kind, L)->at(at * units.parameters());

@@ -1,4 +1,4 @@
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 
 #include <csignal>
 
@@ -33,7 +33,7 @@ class FileSizeLimit {
 TEST(AtomicFile, AppearsOnCommitOnly) {
   const TemporaryDirectory directory;
   {
-    AtomicFile file("test", directory / "a");
+    io::AtomicFile file("test", directory / "a");
     file.write("hello ");
     file.write(bytes_of("world"));
     EXPECT_FALSE(std::filesystem::exists(directory / "a"));
@@ -48,7 +48,7 @@ TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
   const TemporaryDirectory directory;
   put(directory / "a", "old");
   {
-    AtomicFile file("test", directory / "a");
+    io::AtomicFile file("test", directory / "a");
     file.write(std::string(1 << 20, 'x'));
   }
   EXPECT_EQ(contents(directory / "a"), "old");
@@ -58,7 +58,7 @@ TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
 TEST(AtomicFile, ReplacesTheOldFile) {
   const TemporaryDirectory directory;
   put(directory / "a", "old");
-  AtomicFile file("test", directory / "a");
+  io::AtomicFile file("test", directory / "a");
   file.write("new");
   file.commit();
   EXPECT_EQ(contents(directory / "a"), "new");
@@ -68,7 +68,7 @@ TEST(AtomicFile, WritesManyMegabytesInOnePiece) {
   const TemporaryDirectory directory;
   std::string big(5'000'003, 'x');
   for (std::size_t i = 0; i < big.size(); i += 97) big[i] = static_cast<char>(i);
-  AtomicFile file("test", directory / "a");
+  io::AtomicFile file("test", directory / "a");
   file.write(bytes_of(big));
   file.commit();
   EXPECT_EQ(contents(directory / "a"), big);
@@ -78,7 +78,7 @@ TEST(AtomicFile, LeavesNothingWhenTheDiskIsFull) {
   const TemporaryDirectory directory;
   const FileSizeLimit limit(100'000);
   const std::string message = message_of([&] {
-    AtomicFile file("test", directory / "a");
+    io::AtomicFile file("test", directory / "a");
     file.write(std::string(1'000'000, 'x'));
     file.commit();
   });
@@ -90,7 +90,7 @@ TEST(AtomicFile, WritesThroughASymbolicLink) {
   const TemporaryDirectory directory;
   put(directory / "target", "old");
   std::filesystem::create_symlink(directory / "target", directory / "link");
-  AtomicFile file("test", directory / "link");
+  io::AtomicFile file("test", directory / "link");
   file.write("new");
   file.commit();
   EXPECT_TRUE(std::filesystem::is_symlink(directory / "link"));
@@ -102,7 +102,7 @@ TEST(AtomicFile, MakesTheTargetOfALinkThatLeadsNowhere) {
   std::filesystem::create_directory(directory / "sub");
   std::filesystem::create_symlink("sub/second", directory / "first");  // relative, to another one
   std::filesystem::create_symlink("target", directory / "sub/second");
-  AtomicFile file("test", directory / "first");
+  io::AtomicFile file("test", directory / "first");
   EXPECT_EQ(file.target().filename(), "target");
   file.write("new");
   file.commit();
@@ -116,7 +116,8 @@ TEST(AtomicFile, RefusesLinksThatGoRound) {
   const TemporaryDirectory directory;
   std::filesystem::create_symlink("b", directory / "a");
   std::filesystem::create_symlink("a", directory / "b");
-  expect_contains(message_of([&] { AtomicFile("test", directory / "a"); }), {"cannot be written: ", "links"});
+  expect_contains(message_of([&] { io::AtomicFile("test", directory / "a"); }),
+                  {"cannot be written: ", "links"});
 }
 
 TEST(AtomicFile, KeepsThePermissionsOfTheOldFile) {
@@ -125,7 +126,7 @@ TEST(AtomicFile, KeepsThePermissionsOfTheOldFile) {
   for (const perms mode : {perms{0600}, perms{0640}, perms{0666}, perms{0755}}) {
     put(directory / "a", "old");
     std::filesystem::permissions(directory / "a", mode);
-    AtomicFile file("test", directory / "a");
+    io::AtomicFile file("test", directory / "a");
     file.write("new");
     file.commit();
     EXPECT_EQ(contents(directory / "a"), "new");
@@ -139,7 +140,7 @@ TEST(AtomicFile, RefusesAReadOnlyFile) {
   std::filesystem::permissions(directory / "a", std::filesystem::perms{0444});
   std::filesystem::create_symlink("a", directory / "link");
   for (const char* name : {"a", "link"}) {  // for root, too
-    expect_contains(message_of([&] { AtomicFile("test", directory / name); }),
+    expect_contains(message_of([&] { io::AtomicFile("test", directory / name); }),
                     {"test: ", "/a: cannot be written: is read-only", "chmod"});
   }
   EXPECT_EQ(contents(directory / "a"), "old");
@@ -148,14 +149,14 @@ TEST(AtomicFile, RefusesAReadOnlyFile) {
 
 TEST(AtomicFile, RefusesWhatIsNotARegularFile) {
   const TemporaryDirectory directory;
-  expect_contains(message_of([&] { AtomicFile("write_npy", directory / ""); }),
+  expect_contains(message_of([&] { io::AtomicFile("write_npy", directory / ""); }),
                   {"write_npy: ", ": cannot be written: is not a regular file"});
-  expect_contains(message_of([] { AtomicFile("write_npy", "/dev/null"); }), {"is not a regular file"});
+  expect_contains(message_of([] { io::AtomicFile("write_npy", "/dev/null"); }), {"is not a regular file"});
 }
 
 TEST(AtomicFile, RefusesAMissingDirectory) {
   const TemporaryDirectory directory;
-  expect_contains(message_of([&] { AtomicFile("test", directory / "no/such/a"); }),
+  expect_contains(message_of([&] { io::AtomicFile("test", directory / "no/such/a"); }),
                   {"no/such/a: cannot be written: No such file or directory"});
 }
 

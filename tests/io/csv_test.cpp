@@ -8,7 +8,7 @@
 namespace largo::test {
 namespace {
 
-Matrix parse(const std::string& text) { return parse_csv(text, "t.csv"); }
+Matrix parse(const std::string& text) { return io::parse_csv(text, "t.csv"); }
 
 std::string refusal(const std::string& text) {
   const std::string message = message_of([&] { parse(text); });
@@ -131,9 +131,9 @@ TEST(Csv, RefusesUtf16) {
 
 TEST(Csv, ReadsFilesAndRefusesMissingOnes) {
   const TemporaryDirectory directory;
-  EXPECT_EQ(read_csv(put(directory / "a.csv", "1,2\n3,4")), kTwoByTwo);
-  expect_contains(message_of([&] { read_csv(put(directory / "b.csv", "")); }), {"b.csv: is empty"});
-  expect_contains(message_of([&] { read_csv(directory / ""); }), {"is a directory"});
+  EXPECT_EQ(io::read_csv(put(directory / "a.csv", "1,2\n3,4")), kTwoByTwo);
+  expect_contains(message_of([&] { io::read_csv(put(directory / "b.csv", "")); }), {"b.csv: is empty"});
+  expect_contains(message_of([&] { io::read_csv(directory / ""); }), {"is a directory"});
 }
 
 TEST(CsvWriter, RoundTripsEveryBit) {
@@ -148,8 +148,8 @@ TEST(CsvWriter, RoundTripsEveryBit) {
   }
   values(0, 0) = -0.0;
   values(0, 1) = 5e-324;
-  write_csv(directory / "a.csv", {}, values);
-  const Matrix back = read_csv(directory / "a.csv");
+  io::write_csv(directory / "a.csv", {}, values);
+  const Matrix back = io::read_csv(directory / "a.csv");
   ASSERT_EQ(back, values);
   EXPECT_TRUE(std::signbit(back(0, 0)));
   EXPECT_EQ(directory.files(), 1);
@@ -157,15 +157,15 @@ TEST(CsvWriter, RoundTripsEveryBit) {
 
 TEST(CsvWriter, WritesShortestNumbersAndTheHeader) {
   const TemporaryDirectory directory;
-  write_csv(directory / "a.csv", {"L", "error; mean, \"x\""},
-            (Matrix(2, 2) << 10, 0.1, 1e22, -2.5).finished());
+  io::write_csv(directory / "a.csv", {"L", "error; mean, \"x\""},
+                (Matrix(2, 2) << 10, 0.1, 1e22, -2.5).finished());
   EXPECT_EQ(contents(directory / "a.csv"), "L,\"error; mean, \"\"x\"\"\"\n10,0.1\n1e+22,-2.5\n");
-  EXPECT_EQ(read_csv(directory / "a.csv")(1, 0), 1e22);
+  EXPECT_EQ(io::read_csv(directory / "a.csv")(1, 0), 1e22);
 }
 
 TEST(CsvWriter, WritesInfiniteLengths) {
   const TemporaryDirectory directory;
-  write_csv(directory / "a.csv", {}, (Matrix(1, 2) << 10, INFINITY).finished());
+  io::write_csv(directory / "a.csv", {}, (Matrix(1, 2) << 10, INFINITY).finished());
   EXPECT_EQ(contents(directory / "a.csv"), "10,inf\n");
 }
 
@@ -173,7 +173,7 @@ TEST(CsvWriter, RefusesAndLeavesNoFile) {
   const TemporaryDirectory directory;
   RowMatrix values = RowMatrix::Ones(2, 2);
   const auto refused = [&](const std::vector<std::string>& header) {
-    return message_of([&] { write_csv(directory / "a.csv", header, values); });
+    return message_of([&] { io::write_csv(directory / "a.csv", header, values); });
   };
   expect_contains(refused({"a"}), {"size of header is 1, must be 2"});
   expect_contains(refused({"a", "b\nc"}), {"column name is 'b\\nc', must be a single line"});

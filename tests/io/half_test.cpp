@@ -38,16 +38,16 @@ void expect_every_pattern(Convert convert, Format format) {
   }
 }
 
-TEST(Half, Float16IsExactForEveryPattern) { expect_every_pattern(from_float16, {5, 10}); }
+TEST(Half, Float16IsExactForEveryPattern) { expect_every_pattern(io::from_float16, {5, 10}); }
 
-TEST(Half, Bfloat16IsExactForEveryPattern) { expect_every_pattern(from_bfloat16, {8, 7}); }
+TEST(Half, Bfloat16IsExactForEveryPattern) { expect_every_pattern(io::from_bfloat16, {8, 7}); }
 
 TEST(Half, KnownValues) {
-  EXPECT_EQ(from_float16(0x3c00), 1.0);
-  EXPECT_EQ(from_float16(0x7bff), 65504.0);
-  EXPECT_EQ(from_float16(0x0001), 0x1p-24);
-  EXPECT_EQ(from_bfloat16(0x3f80), 1.0);
-  EXPECT_EQ(from_bfloat16(0xc049), -3.140625);
+  EXPECT_EQ(io::from_float16(0x3c00), 1.0);
+  EXPECT_EQ(io::from_float16(0x7bff), 65504.0);
+  EXPECT_EQ(io::from_float16(0x0001), 0x1p-24);
+  EXPECT_EQ(io::from_bfloat16(0x3f80), 1.0);
+  EXPECT_EQ(io::from_bfloat16(0xc049), -3.140625);
 }
 
 }  // namespace

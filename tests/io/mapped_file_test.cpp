@@ -1,4 +1,4 @@
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@ namespace {
 
 TEST(MappedFile, GivesTheBytes) {
   const TemporaryDirectory directory;
-  const MappedFile file = MappedFile::open(put(directory / "a", std::string("x\0y", 3)));
+  const io::MappedFile file = io::MappedFile::open(put(directory / "a", std::string("x\0y", 3)));
   ASSERT_EQ(file.bytes().size(), 3u);
   EXPECT_EQ(file.bytes()[0], std::byte{'x'});
   EXPECT_EQ(file.bytes()[1], std::byte{0});
@@ -19,41 +19,43 @@ TEST(MappedFile, GivesTheBytes) {
 
 TEST(MappedFile, MovesAndOutlivesTheName) {
   const TemporaryDirectory directory;
-  MappedFile first = MappedFile::open(put(directory / "a", "first"));
-  MappedFile second = MappedFile::open(put(directory / "b", "second"));
+  io::MappedFile first = io::MappedFile::open(put(directory / "a", "first"));
+  io::MappedFile second = io::MappedFile::open(put(directory / "b", "second"));
   const std::byte* const address = second.bytes().data();
   first = std::move(second);
   std::filesystem::remove(directory / "b");
   EXPECT_EQ(first.bytes().data(), address);
-  const MappedFile third = std::move(first);
+  const io::MappedFile third = std::move(first);
   EXPECT_EQ(third.bytes().data(), address);
   EXPECT_EQ(third.bytes()[5], std::byte{'d'});
 }
 
 TEST(MappedFile, RefusesMissing) {
-  expect_contains(message_of([] { MappedFile::open("/no/such/tokens.npy"); }),
+  expect_contains(message_of([] { io::MappedFile::open("/no/such/tokens.npy"); }),
                   {"/no/such/tokens.npy: cannot be read: No such file or directory"});
 }
 
 TEST(MappedFile, RefusesDirectory) {
   const TemporaryDirectory directory;
-  expect_contains(message_of([&] { MappedFile::open(directory / ""); }), {": is a directory"});
+  expect_contains(message_of([&] { io::MappedFile::open(directory / ""); }), {": is a directory"});
 }
 
 TEST(MappedFile, RefusesEmpty) {
   const TemporaryDirectory directory;
-  expect_contains(message_of([&] { MappedFile::open(put(directory / "void.npy", "")); }),
+  expect_contains(message_of([&] { io::MappedFile::open(put(directory / "void.npy", "")); }),
                   {"void.npy: is empty"});
 }
 
 TEST(MappedFile, RefusesPipeWithoutWaiting) {
   const TemporaryDirectory directory;
   ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-  expect_contains(message_of([&] { MappedFile::open(directory / "pipe"); }), {"pipe: is not a regular file"});
+  expect_contains(message_of([&] { io::MappedFile::open(directory / "pipe"); }),
+                  {"pipe: is not a regular file"});
 }
 
 TEST(MappedFile, RefusesDevice) {
-  expect_contains(message_of([] { MappedFile::open("/dev/null"); }), {"/dev/null: is not a regular file"});
+  expect_contains(message_of([] { io::MappedFile::open("/dev/null"); }),
+                  {"/dev/null: is not a regular file"});
 }
 
 TEST(MappedFile, RefusesUnreadable) {
@@ -61,12 +63,12 @@ TEST(MappedFile, RefusesUnreadable) {
   const TemporaryDirectory directory;
   put(directory / "secret", "x");
   ASSERT_EQ(::chmod((directory / "secret").c_str(), 0), 0);
-  expect_contains(message_of([&] { MappedFile::open(directory / "secret"); }),
+  expect_contains(message_of([&] { io::MappedFile::open(directory / "secret"); }),
                   {"secret: cannot be read: Permission denied"});
 }
 
 TEST(MappedFile, MessageStaysOnOneLine) {
-  expect_contains(message_of([] { MappedFile::open("no\nsuch\x01"); }), {"no\\nsuch\\x01"});
+  expect_contains(message_of([] { io::MappedFile::open("no\nsuch\x01"); }), {"no\\nsuch\\x01"});
 }
 
 }  // namespace

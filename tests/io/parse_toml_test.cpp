@@ -17,9 +17,9 @@ std::string repeated(const std::string& text, int times) {
 // The line of the error, or 0; every error must be about the nesting.
 std::size_t refused_at(const std::string& text) {
   try {
-    parse_toml(text, "test.toml");
+    io::parse_toml(text, "test.toml");
     return 0;
-  } catch (const TomlError& error) {
+  } catch (const io::TomlError& error) {
     EXPECT_EQ(std::string(error.what()), "values are nested more than 16 deep");
     return error.line();
   }
@@ -45,16 +45,16 @@ TEST(ParseToml, TakesDotsAndBracketsThatDoNotNest) {
         "x = \"\"\"\\\"\"\"" + repeated("[.\n", 100) + "\"\"\"\"\ny.z = 1\n",
         "x = '''" + repeated("'[.\n", 100) + "'''\n", "# " + repeated("[.", 100) + "\nx = 1\n",
         repeated("[[points]]\nx = [1.5]\n", 100), "x = 1 # it's [\n" + repeated("[[y]]\n", 50)}) {
-    EXPECT_NO_THROW(parse_toml(text, "test.toml")) << text;
+    EXPECT_NO_THROW(io::parse_toml(text, "test.toml")) << text;
   }
 }
 
 TEST(ParseToml, MistakesHaveTheirLine) {
   for (const char* text : {"x = 1\ny = \n", "x = 1\ny = \"a\n[[[[", "x = 1\ny = 'a\n", "x = 1\ny = [1\n"}) {
     try {
-      parse_toml(text, "test.toml");
+      io::parse_toml(text, "test.toml");
       ADD_FAILURE() << text;
-    } catch (const TomlError& error) {
+    } catch (const io::TomlError& error) {
       EXPECT_GE(error.line(), 2U) << text;
       EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos);
     }

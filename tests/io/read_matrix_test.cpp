@@ -14,7 +14,7 @@ class ReadMatrix : public testing::Test {
  protected:
   std::string file(std::string_view name) const { return (directory_ / name).string(); }
   std::string refusal(std::string_view name) const {
-    return message_of([&] { read_matrix(file(name)); });
+    return message_of([&] { io::read_matrix(file(name)); });
   }
 
   TemporaryDirectory directory_;
@@ -24,15 +24,15 @@ class ReadMatrix : public testing::Test {
 TEST_F(ReadMatrix, ReadsEveryKind) {
   write_npy(file("a.npy"), values_);
   write_npy(file("A.NPY"), values_);
-  write_csv(file("a.csv"), {"x", "y"}, values_);
+  io::write_csv(file("a.csv"), {"x", "y"}, values_);
   write_safetensors(file("a.safetensors"), {{"U", values_}});
   write_safetensors(file("b.safetensors"), {{"U", values_}, {"V:1.npy", 2 * values_}});
-  EXPECT_EQ(read_matrix(file("a.npy")), values_);
-  EXPECT_EQ(read_matrix(file("A.NPY")), values_);
-  EXPECT_EQ(read_matrix(file("a.csv")), values_);
-  EXPECT_EQ(read_matrix(file("a.safetensors")), values_);
-  EXPECT_EQ(read_matrix(file("b.safetensors:U")), values_);
-  EXPECT_EQ(read_matrix(file("b.safetensors:V:1.npy")), 2 * values_);
+  EXPECT_EQ(io::read_matrix(file("a.npy")), values_);
+  EXPECT_EQ(io::read_matrix(file("A.NPY")), values_);
+  EXPECT_EQ(io::read_matrix(file("a.csv")), values_);
+  EXPECT_EQ(io::read_matrix(file("a.safetensors")), values_);
+  EXPECT_EQ(io::read_matrix(file("b.safetensors:U")), values_);
+  EXPECT_EQ(io::read_matrix(file("b.safetensors:V:1.npy")), 2 * values_);
 }
 
 TEST_F(ReadMatrix, AsksWhichTensor) {
@@ -48,7 +48,7 @@ TEST_F(ReadMatrix, RefusesUnknownKinds) {
   expect_contains(refusal("a.txt"), {"a.txt: unknown kind of file, must be .npy, .csv, .safetensors"});
   expect_contains(refusal("npy"), {"unknown kind of file"});
   expect_contains(refusal(""), {"is a directory"});
-  EXPECT_EQ(message_of([] { read_matrix(""); }), "read_matrix: the name of a file is missing");
+  EXPECT_EQ(message_of([] { io::read_matrix(""); }), "read_matrix: the name of a file is missing");
 }
 
 TEST_F(ReadMatrix, RefusesMissingFilesAndDirectories) {

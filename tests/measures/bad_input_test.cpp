@@ -16,7 +16,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/nesting.hpp"
 
 namespace largo {
 namespace {
@@ -122,7 +122,7 @@ TEST(BadInput, NestedLaws) {
     return std::make_shared<AffineMeasure>(Matrix::Ones(1, 2), Vector::Zero(1),
                                            std::make_shared<IndependentPair>(law, standard(1)));
   };
-  EXPECT_NEAR(nested(kMostNestedLaws, mixture)->log_partition(Vector{{2}}), 2, 1e-12);
+  EXPECT_NEAR(nested(measures::kMostNestedLaws, mixture)->log_partition(Vector{{2}}), 2, 1e-12);
   expect_errors({
       {"mixtures", [&] { nested(100'000, mixture); }, {"MixtureMeasure", "nested more than 256 deep"}},
       {"images", [&] { nested(100'000, image); }, {"AffineMeasure", "nested more than 256 deep"}},
@@ -240,7 +240,7 @@ TEST(BadInput, Affine) {
 }
 
 TEST(BadInput, DirectionsAndTokensOfEveryLaw) {
-  for (const testing::Case& entry : testing::catalogue()) {
+  for (const test::Case& entry : test::catalogue()) {
     SCOPED_TRACE(entry.name);
     const Measure& law = *entry.law;
     const std::ptrdiff_t d = law.dimension();

@@ -11,7 +11,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 Matrix random_covariance(std::uint64_t id, std::ptrdiff_t d, std::ptrdiff_t rank) {
@@ -201,4 +201,4 @@ std::vector<Vector> directions(const Measure& law) {
   return all;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -10,7 +10,7 @@
 #include "largo/measures/measure.hpp"
 #include "measures/oracle.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// What the header of the law says of its sub-Gaussian constant.
 enum class Constant { smallest, upper_bound };
@@ -35,4 +35,4 @@ std::vector<Vector> directions(const Measure& law);
 /// Standard normal numbers, a function of the id.
 Matrix random_matrix(std::uint64_t id, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -43,7 +43,7 @@ TEST(Lemma, TheTiltOfAGaussianIsATranslation) {
     const Vector direction = draws.matrix(d, 1);  // a score of standard deviation about √rank
 
     const Tilt tilt = GaussianMeasure(mean, covariance).tilt(direction, TiltOrder::covariance);
-    const testing::Expected exact = expected_tilt(*testing::gaussian(mean, covariance), direction);
+    const test::Expected exact = expected_tilt(*test::gaussian(mean, covariance), direction);
     worst_log_partition = std::max(worst_log_partition, std::abs(tilt.log_partition - exact.log_partition) /
                                                             std::abs(exact.log_partition));
     worst_mean = std::max(worst_mean, (tilt.mean - exact.mean).norm() / exact.mean.norm());

@@ -8,7 +8,7 @@
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
 
 namespace largo {
 namespace {
@@ -75,7 +75,7 @@ TEST_F(MixtureFiles, LongChainsEndSoon) {
     next = "mixture:" + write("chain" + std::to_string(i) + ".toml", component(next));
   }
   EXPECT_NE(refusal_of(next.substr(8)).find("16 deep"), std::string::npos);
-  EXPECT_LT(files_of_law(next).size(), 20U);
+  EXPECT_LT(measures::files_of_law(next).size(), 20U);
 }
 
 // Sixteen files, each of which names the next eight times: 8^15 components.
@@ -87,7 +87,7 @@ TEST_F(MixtureFiles, AllComponentsTogetherAreBounded) {
     next = "mixture:" + write("bomb" + std::to_string(i) + ".toml", text);
   }
   EXPECT_NE(refusal_of(next.substr(8)).find("more than 100000 components"), std::string::npos);
-  EXPECT_EQ(files_of_law(next).size(), 16U);
+  EXPECT_EQ(measures::files_of_law(next).size(), 16U);
   EXPECT_EQ(refusal_of((folder / "bomb2.toml").string()), "");  // 512
 }
 
@@ -99,18 +99,18 @@ TEST_F(MixtureFiles, FilesAreNamedAtAnyDepth) {
                                                     component("tokens:" + tensor + ":T,weights=" + weights) +
                                                     component("elliptical:cov=" + tensor + ":S,low=0.5"));
   using Files = std::vector<std::string>;
-  EXPECT_EQ(files_of_law("mixture:" + outer), (Files{outer, inner, matrix, tensor, weights}));
-  EXPECT_EQ(files_of_law("gaussian:cov=toeplitz:0.5,mean=1,2"), Files());
-  EXPECT_EQ(files_of_law("rademacher:scale=2"), Files());
+  EXPECT_EQ(measures::files_of_law("mixture:" + outer), (Files{outer, inner, matrix, tensor, weights}));
+  EXPECT_EQ(measures::files_of_law("gaussian:cov=toeplitz:0.5,mean=1,2"), Files());
+  EXPECT_EQ(measures::files_of_law("rademacher:scale=2"), Files());
   // What is wrong is said elsewhere; what comes before it counts.
   const std::string wrong =
       write("wrong.toml", component("gausian") + component("tokens:" + weights) + "x = 1\n");
-  EXPECT_EQ(files_of_law("mixture:" + wrong), Files{wrong});
-  EXPECT_EQ(files_of_law("gaussian:cov"), Files());
-  EXPECT_EQ(file_of_matrix("0.5*" + matrix), matrix);
-  EXPECT_EQ(file_of_matrix(tensor + ":name"), tensor);
-  EXPECT_EQ(file_of_matrix("0.5*identity"), std::nullopt);
-  EXPECT_EQ(file_of_matrix("diag:1.5,2"), std::nullopt);
+  EXPECT_EQ(measures::files_of_law("mixture:" + wrong), Files{wrong});
+  EXPECT_EQ(measures::files_of_law("gaussian:cov"), Files());
+  EXPECT_EQ(measures::file_of_matrix("0.5*" + matrix), matrix);
+  EXPECT_EQ(measures::file_of_matrix(tensor + ":name"), tensor);
+  EXPECT_EQ(measures::file_of_matrix("0.5*identity"), std::nullopt);
+  EXPECT_EQ(measures::file_of_matrix("diag:1.5,2"), std::nullopt);
 }
 
 TEST(NamedMatrix, Refuses) {

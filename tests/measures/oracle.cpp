@@ -7,7 +7,7 @@
 
 #include <boost/multiprecision/eigen.hpp>
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 namespace mp = boost::multiprecision;
@@ -284,4 +284,4 @@ OraclePtr mixture(const Vector& weights, const std::vector<OraclePtr>& component
   });
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

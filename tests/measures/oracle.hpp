@@ -9,7 +9,7 @@
 
 #include "largo/runtime/matrix.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// What a tilt must be.
 struct Expected {
@@ -72,4 +72,4 @@ struct SphereReference {
 };
 SphereReference sphere_reference(double n, double x);
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-using testing::Case;
+using test::Case;
 
 constexpr std::int64_t kTokens = 1000000;
 constexpr std::int64_t kBlock = 10000;
@@ -22,7 +22,7 @@ constexpr double kMaxZ = 4;  // two-sided false-alarm rate 6.3e-5 per comparison
 constexpr double kRounding = 1e-10;
 
 class Samples : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Laws, Samples, ::testing::ValuesIn(testing::catalogue()), testing::case_name);
+INSTANTIATE_TEST_SUITE_P(Laws, Samples, ::testing::ValuesIn(test::catalogue()), test::case_name);
 
 /// Sums of a statistic and of its square.
 struct Average {
@@ -44,11 +44,11 @@ struct Average {
 TEST_P(Samples, MomentsOfAMillionTokens) {
   const Case& entry = GetParam();
   const std::ptrdiff_t d = entry.law->dimension();
-  const testing::Expected plain = expected_tilt(*entry.oracle, Vector::Zero(d));
+  const test::Expected plain = expected_tilt(*entry.oracle, Vector::Zero(d));
   // A score of standard deviation 1/2: weights of bounded size, so that the delta method holds.
-  Vector a = testing::random_matrix(60, d, 1);
+  Vector a = test::random_matrix(60, d, 1);
   a *= 0.5 / std::sqrt(std::max(1e-6, a.dot(plain.covariance * a)));
-  const testing::Expected tilted = expected_tilt(*entry.oracle, a);
+  const test::Expected tilted = expected_tilt(*entry.oracle, a);
 
   std::vector<Average> mean(static_cast<std::size_t>(d));
   std::vector<Average> tilted_mean(static_cast<std::size_t>(d));

@@ -19,7 +19,7 @@
 namespace largo {
 namespace {
 
-using testing::Case;
+using test::Case;
 
 constexpr double kWeights = 1e-13;     // rounding, of up to some hundred weights
 constexpr double kClosedForm = 1e-12;  // what sphere_functions.hpp promises
@@ -34,7 +34,7 @@ bool is_convolution(const Case& law) {
 }
 
 std::vector<Vector> covered_directions(const Case& entry) {
-  if (!is_convolution(entry)) return testing::directions(*entry.law);
+  if (!is_convolution(entry)) return test::directions(*entry.law);
   const std::ptrdiff_t d = entry.law->dimension();
   return {Vector::Zero(d), 0.7 * Vector::Unit(d, 0), -1.5 * Vector::Unit(d, d - 1)};
 }
@@ -92,7 +92,7 @@ Sums moments(const ScoreLaw& law, std::ptrdiff_t d, const std::function<double(d
 }
 
 class ScoreLaws : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Laws, ScoreLaws, ::testing::ValuesIn(testing::catalogue()), testing::case_name);
+INSTANTIATE_TEST_SUITE_P(Laws, ScoreLaws, ::testing::ValuesIn(test::catalogue()), test::case_name);
 
 TEST_P(ScoreLaws, TiltsAreThoseOfTheLaw) {
   const Case& entry = GetParam();
@@ -134,7 +134,7 @@ TEST_P(ScoreLaws, AgreeWithSamples) {
   const Case& entry = GetParam();
   const std::ptrdiff_t d = entry.law->dimension();
   const Vector a =
-      is_convolution(entry) ? covered_directions(entry)[1] : Vector(testing::random_matrix(61, d, 1));
+      is_convolution(entry) ? covered_directions(entry)[1] : Vector(test::random_matrix(61, d, 1));
   const double log_partition = entry.law->log_partition(a);
   const auto laplace = [&](double u) { return std::exp(-std::exp(u - log_partition)); };
   const Sums exact = moments(entry.law->score_law(a), d, laplace);

@@ -26,8 +26,8 @@ TEST(SphereFunctions, EachFieldMatchesTheSeries) {
   for (const double n : kOrders) {
     for (const double x : kArguments) {
       SCOPED_TRACE(::testing::Message() << "n = " << n << ", x = " << x);
-      const SphereTilt tilt = sphere_tilt(n, x);
-      const testing::SphereReference exact = testing::sphere_reference(n, x);
+      const numerics::SphereTilt tilt = numerics::sphere_tilt(n, x);
+      const test::SphereReference exact = test::sphere_reference(n, x);
       EXPECT_LE(relative_error(tilt.value, exact.value), kCard);
       EXPECT_LE(relative_error(tilt.derivative, exact.derivative), kCard);
       EXPECT_LE(relative_error(tilt.second_derivative, exact.second_derivative), kCard);
@@ -41,8 +41,8 @@ TEST(SphereFunctions, BothSidesOfEachChangeOfMethod) {
     const double far = 2 * n * n + 50;  // the series in 1/x begins here
     for (const double x : {far * (1 - 1e-9), far * (1 + 1e-9), 599.0, 601.0, std::sqrt(1200 * n) * 1.001}) {
       SCOPED_TRACE(::testing::Message() << "n = " << n << ", x = " << x);
-      const SphereTilt tilt = sphere_tilt(n, x);
-      const testing::SphereReference exact = testing::sphere_reference(n, x);
+      const numerics::SphereTilt tilt = numerics::sphere_tilt(n, x);
+      const test::SphereReference exact = test::sphere_reference(n, x);
       EXPECT_LE(relative_error(tilt.value, exact.value), kCard);
       EXPECT_LE(relative_error(tilt.derivative, exact.derivative), kCard);
       EXPECT_LE(relative_error(tilt.second_derivative, exact.second_derivative), kCard);
@@ -52,30 +52,30 @@ TEST(SphereFunctions, BothSidesOfEachChangeOfMethod) {
 
 TEST(SphereFunctions, TanhAndLangevin) {
   for (const double x : {0.3, 1.0, 3.0, 12.0}) {
-    EXPECT_LE(relative_error(sphere_tilt(1, x).derivative, std::tanh(x)), kCard);
+    EXPECT_LE(relative_error(numerics::sphere_tilt(1, x).derivative, std::tanh(x)), kCard);
     // coth x - 1/x cancels one digit at x = 0.3, no more.
-    EXPECT_LE(relative_error(sphere_tilt(3, x).derivative, 1 / std::tanh(x) - 1 / x), kCard);
+    EXPECT_LE(relative_error(numerics::sphere_tilt(3, x).derivative, 1 / std::tanh(x) - 1 / x), kCard);
   }
 }
 
 TEST(SphereFunctions, HugeArgumentsStayFinite) {
   for (const double n : {1.0, 2.0, 33.0, 1e4}) {
-    const SphereTilt tilt = sphere_tilt(n, 1e12);
+    const numerics::SphereTilt tilt = numerics::sphere_tilt(n, 1e12);
     EXPECT_TRUE(std::isfinite(tilt.value));
     EXPECT_GT(tilt.value, 0.999e12);
     EXPECT_LE(tilt.derivative, 1);
     EXPECT_GE(tilt.derivative, 1 - 1e-8);
   }
-  EXPECT_EQ(sphere_tilt(5, 1e-200).derivative_over_x, 0.2);
+  EXPECT_EQ(numerics::sphere_tilt(5, 1e-200).derivative_over_x, 0.2);
 }
 
 TEST(SphereFunctions, RefusesWhatIsOutsideTheDomain) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-  EXPECT_THROW(sphere_tilt(0.5, 1), InputError);
-  EXPECT_THROW(sphere_tilt(kNan, 1), InputError);
-  EXPECT_THROW(sphere_tilt(3, -1), InputError);
-  EXPECT_THROW(sphere_tilt(3, kNan), InputError);
-  EXPECT_THROW(sphere_tilt(3, std::numeric_limits<double>::infinity()), InputError);
+  EXPECT_THROW(numerics::sphere_tilt(0.5, 1), InputError);
+  EXPECT_THROW(numerics::sphere_tilt(kNan, 1), InputError);
+  EXPECT_THROW(numerics::sphere_tilt(3, -1), InputError);
+  EXPECT_THROW(numerics::sphere_tilt(3, kNan), InputError);
+  EXPECT_THROW(numerics::sphere_tilt(3, std::numeric_limits<double>::infinity()), InputError);
 }
 
 }  // namespace

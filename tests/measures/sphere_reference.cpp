@@ -2,7 +2,7 @@
 
 #include "measures/oracle.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 namespace mp = boost::multiprecision;
@@ -40,4 +40,4 @@ SphereReference sphere_reference(double n, double x) {
           static_cast<double>(2 * slope)};
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -14,7 +14,7 @@ constexpr double kRatio = 1e-12;  // the card of sphere_tilt
 
 TEST(Sphere, DimensionTenThousandDirectionTenThousand) {
   constexpr std::ptrdiff_t kDimension = 10000;
-  const Vector unit = testing::random_matrix(1, kDimension, 1).normalized();
+  const Vector unit = test::random_matrix(1, kDimension, 1).normalized();
   for (const double size : {1.0, 1e2, 1e4, 1e6}) {
     SCOPED_TRACE(size);
     const Tilt tilt = SphereMeasure(kDimension, 1).tilt(size * unit, TiltOrder::mean);
@@ -23,18 +23,18 @@ TEST(Sphere, DimensionTenThousandDirectionTenThousand) {
     EXPECT_LT(tilt.mean.norm(), 1);
     EXPECT_NEAR(tilt.mean.dot(unit), tilt.mean.norm(), kRatio);
     if (size > 1e4) continue;  // the series of the reference would take 10⁶ terms
-    const testing::SphereReference exact = testing::sphere_reference(kDimension, size);
+    const test::SphereReference exact = test::sphere_reference(kDimension, size);
     EXPECT_NEAR(tilt.mean.norm() / exact.derivative, 1, kRatio);
     EXPECT_NEAR(tilt.log_partition / exact.value, 1, kRatio);
     const Tilt inside = BallMeasure(kDimension, 1).tilt(size * unit, TiltOrder::mean);
-    EXPECT_NEAR(inside.mean.norm() / testing::sphere_reference(kDimension + 2, size).derivative, 1, kRatio);
+    EXPECT_NEAR(inside.mean.norm() / test::sphere_reference(kDimension + 2, size).derivative, 1, kRatio);
   }
 }
 
 TEST(Sphere, CovarianceAlongAndAcross) {
   const Vector a = 300 * Vector::Unit(50, 7);
   const Tilt tilt = SphereMeasure(50, 2).tilt(a, TiltOrder::covariance);
-  const testing::SphereReference exact = testing::sphere_reference(50, 600);
+  const test::SphereReference exact = test::sphere_reference(50, 600);
   EXPECT_NEAR(tilt.covariance(7, 7) / (4 * exact.second_derivative), 1, kRatio);
   EXPECT_NEAR(tilt.covariance(0, 0) / (4 * exact.derivative_over_x), 1, kRatio);
 }

@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-using testing::Case;
+using test::Case;
 
 constexpr double kSlack = 1e-12;     // relative: rounding of Λ where equality holds for every a (Gaussian)
 constexpr double kRounding = 4e-15;  // Λ and <a,m> are rounded relative to their own sizes
@@ -24,7 +24,7 @@ constexpr double kLargest = 300;
 constexpr double kGrowth = 1.1;
 
 class SubGaussian : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Laws, SubGaussian, ::testing::ValuesIn(testing::catalogue()), testing::case_name);
+INSTANTIATE_TEST_SUITE_P(Laws, SubGaussian, ::testing::ValuesIn(test::catalogue()), test::case_name);
 
 /// Random directions, the axes and the principal axes, with both signs; unit length.
 std::vector<Vector> unit_directions(const Measure& law) {
@@ -35,7 +35,7 @@ std::vector<Vector> unit_directions(const Measure& law) {
     all.emplace_back(Vector::Unit(d, i));
     all.emplace_back(principal.eigenvectors().col(i));
   }
-  for (std::uint64_t id = 200; id < 210; ++id) all.push_back(testing::random_matrix(id, d, 1).normalized());
+  for (std::uint64_t id = 200; id < 210; ++id) all.push_back(test::random_matrix(id, d, 1).normalized());
   const std::size_t count = all.size();
   for (std::size_t i = 0; i < count; ++i) all.push_back(-all[i]);
   return all;
@@ -57,7 +57,7 @@ TEST_P(SubGaussian, BoundsEveryScoreAndIsAttainedWhereItIsTheSmallest) {
       if (size > 0.01) largest = std::max(largest, 2 * (value - linear) / (size * size));
     }
   }
-  if (GetParam().constant == testing::Constant::smallest) {
+  if (GetParam().constant == test::Constant::smallest) {
     EXPECT_GE(largest, kAttained * proxy);
   }
 }

@@ -33,7 +33,7 @@ class LevelGuard {
   std::string level_;
 };
 
-constexpr testing::RandomMatrices normals(5);
+constexpr test::RandomMatrices normals(5);
 
 // Representable in float32, so that both types of memory hold the same tokens.
 RowMatrix some_tokens(std::int64_t length, std::int64_t d, std::uint64_t stream) {

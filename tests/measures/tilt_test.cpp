@@ -12,8 +12,8 @@
 namespace largo {
 namespace {
 
-using testing::Case;
-using testing::directions;
+using test::Case;
+using test::directions;
 
 // Λ is log of a sum near one for small directions: absolute there, relative where it is large.
 constexpr double kLogPartition = 1e-13;
@@ -22,7 +22,7 @@ constexpr double kSymmetry = 1e-15;  // rounding; far below what check_symmetric
 constexpr double kProducts = 1e-12;  // one product of a d x d matrix with a vector, in another order
 
 class Tilts : public ::testing::TestWithParam<Case> {};
-INSTANTIATE_TEST_SUITE_P(Laws, Tilts, ::testing::ValuesIn(testing::catalogue()), testing::case_name);
+INSTANTIATE_TEST_SUITE_P(Laws, Tilts, ::testing::ValuesIn(test::catalogue()), test::case_name);
 
 Matrix columns(const std::vector<Vector>& vectors) {
   Matrix matrix(vectors.front().size(), std::ssize(vectors));
@@ -37,7 +37,7 @@ TEST_P(Tilts, MatchTheDefinition) {
       std::sqrt(expected_tilt(*entry.oracle, Vector::Zero(entry.law->dimension())).covariance.trace());
   for (const Vector& a : directions(*entry.law)) {
     SCOPED_TRACE(::testing::Message() << "direction " << a.transpose());
-    const testing::Expected exact = expected_tilt(*entry.oracle, a);
+    const test::Expected exact = expected_tilt(*entry.oracle, a);
     const Tilt tilt = entry.law->tilt(a, TiltOrder::covariance);
     EXPECT_LE(std::abs(tilt.log_partition - exact.log_partition),
               kLogPartition * std::max(1.0, std::abs(exact.log_partition)));
@@ -105,7 +105,7 @@ TEST_P(Tilts, BatchesEqualSingleCallsOnAnyNumberOfThreads) {
 TEST_P(Tilts, CovarianceProducts) {
   const Measure& law = *GetParam().law;
   const Matrix batch = columns(directions(law));
-  const Matrix vectors = testing::random_matrix(77, batch.rows(), batch.cols());
+  const Matrix vectors = test::random_matrix(77, batch.rows(), batch.cols());
   const Matrix products = law.tilted_covariance_products(batch, vectors, {1, 0});
   for (std::ptrdiff_t q = 0; q < batch.cols(); ++q) {
     const Matrix covariance = law.tilt(batch.col(q), TiltOrder::covariance).covariance;
@@ -121,29 +121,29 @@ TEST_P(Tilts, CovarianceProducts) {
 // here.
 TEST(Elliptical, LargeDirections) {
   const Matrix shape = Matrix::Identity(3, 3);
-  const testing::Line range{{}, {{0, 1, 0}, {1, 1.5, 0}, {1.5, 1.75, 0}, {1.75, 2, 0}}};
+  const test::Line range{{}, {{0, 1, 0}, {1, 1.5, 0}, {1.5, 1.75, 0}, {1.75, 2, 0}}};
   const EllipticalMeasure gaussian(shape, EllipticalBase::gaussian, RadialLaw::uniform(0, 2));
   const EllipticalMeasure sphere(shape, EllipticalBase::sphere, RadialLaw::uniform(0, 2));
   for (const double size : {9.0, 12.0, 25.0}) {
     SCOPED_TRACE(size);
-    const Vector a = size * testing::random_matrix(90, 3, 1).normalized();
-    const auto expect_match = [&](const Measure& law, const testing::OraclePtr& oracle) {
-      const testing::Expected exact = expected_tilt(*oracle, a);
+    const Vector a = size * test::random_matrix(90, 3, 1).normalized();
+    const auto expect_match = [&](const Measure& law, const test::OraclePtr& oracle) {
+      const test::Expected exact = expected_tilt(*oracle, a);
       const Tilt tilt = law.tilt(a, TiltOrder::covariance);
       EXPECT_NEAR(tilt.log_partition / exact.log_partition, 1, kLogPartition);
       EXPECT_LE((tilt.mean - exact.mean).norm(), kMoments * exact.mean.norm());
       EXPECT_LE((tilt.covariance - exact.covariance).norm(), kMoments * exact.covariance.norm());
     };
-    expect_match(gaussian, testing::elliptical_gaussian(shape, range));
-    expect_match(sphere, testing::elliptical_sphere(shape, range));
+    expect_match(gaussian, test::elliptical_gaussian(shape, range));
+    expect_match(sphere, test::elliptical_sphere(shape, range));
   }
 }
 
 // Prompts longer than the pieces that threads are given.
 TEST(LongPrompt, SameBitsForEveryExecution) {
-  const EmpiricalMeasure prompt(RowMatrix(testing::random_matrix(80, 50001, 3)));
+  const EmpiricalMeasure prompt(RowMatrix(test::random_matrix(80, 50001, 3)));
   const Matrix batch = columns(directions(prompt));
-  const Matrix vectors = testing::random_matrix(81, batch.rows(), batch.cols());
+  const Matrix vectors = test::random_matrix(81, batch.rows(), batch.cols());
   const std::vector<Tilt> reference = prompt.tilts(batch, TiltOrder::covariance, {1, 0});
   const Matrix products = prompt.tilted_covariance_products(batch, vectors, {1, 0});
   for (const int threads : {1, 2, 3, 7}) {
@@ -160,11 +160,11 @@ TEST(LongPrompt, SameBitsForEveryExecution) {
 }
 
 TEST(LongPrompt, MatchesTheSum) {
-  const RowMatrix tokens = testing::random_matrix(80, 20001, 3);
+  const RowMatrix tokens = test::random_matrix(80, 20001, 3);
   const EmpiricalMeasure prompt(tokens);
-  const testing::OraclePtr oracle = testing::atoms(tokens, Vector::Ones(tokens.rows()));
-  const Vector a = testing::random_matrix(82, 3, 1);
-  const testing::Expected exact = expected_tilt(*oracle, a);
+  const test::OraclePtr oracle = test::atoms(tokens, Vector::Ones(tokens.rows()));
+  const Vector a = test::random_matrix(82, 3, 1);
+  const test::Expected exact = expected_tilt(*oracle, a);
   const Tilt tilt = prompt.tilt(a, TiltOrder::covariance);
   EXPECT_LE(std::abs(tilt.log_partition - exact.log_partition), kLogPartition);
   EXPECT_LE((tilt.mean - exact.mean).norm(), 1e-13 * exact.mean.norm());

@@ -66,15 +66,15 @@ void expect_default_accuracy(const Measure& law, const Tilt& exact, const Vector
 }
 
 TEST(UserLaw, DefaultTiltOfAGaussian) {
-  const Matrix root = testing::random_matrix(1, 3, 3);
+  const Matrix root = test::random_matrix(1, 3, 3);
   for (const double scale : {1e-8, 1e-2, 1.0, 100.0, 1e8}) {
-    const GaussianMeasure gaussian(Vector(scale * testing::random_matrix(2, 3, 1)),
+    const GaussianMeasure gaussian(Vector(scale * test::random_matrix(2, 3, 1)),
                                    scale * scale * (root * root.transpose()));
     const OnlyLogPartition law(std::make_shared<GaussianMeasure>(gaussian));
     const double spread = std::sqrt(gaussian.covariance().trace());
     for (const double size : {0.0, 0.1, 1.0}) {
       SCOPED_TRACE(::testing::Message() << "scale " << scale << ", size " << size);
-      const Vector a = size / spread * testing::random_matrix(3, 3, 1);
+      const Vector a = size / spread * test::random_matrix(3, 3, 1);
       expect_default_accuracy(law, gaussian.tilt(a, TiltOrder::covariance), a, spread);
     }
   }
@@ -85,7 +85,7 @@ TEST(UserLaw, DefaultTiltOfRademacherVariables) {
     const LogCosh law(3, scale);
     for (const double size : {0.0, 0.3, 1.0, 2.0}) {
       SCOPED_TRACE(::testing::Message() << "scale " << scale << ", size " << size);
-      const Vector a = size / scale * testing::random_matrix(4, 3, 1);
+      const Vector a = size / scale * test::random_matrix(4, 3, 1);
       const Vector tanh = (scale * a).array().tanh();
       const Vector variance = scale * scale * (1 - tanh.array().square());
       expect_default_accuracy(law, {0, scale * tanh, variance.asDiagonal()}, a, scale * std::sqrt(3.0));
@@ -94,12 +94,12 @@ TEST(UserLaw, DefaultTiltOfRademacherVariables) {
 }
 
 TEST(UserLaw, EveryLawOfTheCatalogueThroughTheDefaults) {
-  for (const testing::Case& entry : testing::catalogue()) {
+  for (const test::Case& entry : test::catalogue()) {
     SCOPED_TRACE(entry.name);
     const OnlyLogPartition law(entry.law);
     const std::ptrdiff_t d = law.dimension();
     const double spread = std::sqrt(std::max(1.0, entry.law->covariance().trace()));
-    const Vector a = 0.5 / spread * testing::random_matrix(5, d, 1);
+    const Vector a = 0.5 / spread * test::random_matrix(5, d, 1);
     const Tilt exact = entry.law->tilt(a, TiltOrder::covariance);
     const Tilt tilt = law.tilt(a);
     // Tokens far from the origin cost digits: Λ is rounded relative to <a, mean>.
@@ -126,7 +126,7 @@ TEST(UserLaw, DefaultMeanCovarianceAndConstant) {
 TEST(UserLaw, ConstantIsSearchedInEveryDirection) {
   for (const std::ptrdiff_t d : {2, 3, 6, 12}) {
     for (const double mass : {0.5, 0.05, 1e-3}) {
-      Vector v = testing::random_matrix(9, d, 1).cwiseAbs();
+      Vector v = test::random_matrix(9, d, 1).cwiseAbs();
       v = (v.array() + 0.3).matrix().normalized();
       for (std::ptrdiff_t i = 1; i < d; i += 2) v[i] = -v[i];
       class Oblique final : public Measure {
@@ -170,8 +170,8 @@ TEST(UserLaw, SaysWhatItsConstantIs) {
 
 TEST(UserLaw, BatchesAndProducts) {
   const LogCosh law(3, 1);
-  const Matrix batch = testing::random_matrix(6, 3, 5);
-  const Matrix vectors = testing::random_matrix(7, 3, 5);
+  const Matrix batch = test::random_matrix(6, 3, 5);
+  const Matrix vectors = test::random_matrix(7, 3, 5);
   const std::vector<Tilt> reference = law.tilts(batch, TiltOrder::covariance, {1, 0});
   const Matrix products = law.tilted_covariance_products(batch, vectors, {1, 0});
   for (std::ptrdiff_t q = 0; q < batch.cols(); ++q) {

@@ -24,7 +24,7 @@ namespace {
 
 const Ranks* ranks = nullptr;  // set by main
 
-constexpr testing::RandomMatrices normals(23);
+constexpr test::RandomMatrices normals(23);
 
 std::vector<std::uint64_t> bits(const RegressionGradient& gradient) {
   std::vector<std::uint64_t> result = {std::bit_cast<std::uint64_t>(gradient.loss)};
@@ -84,11 +84,11 @@ TEST(Gather, PartsOfAnySize) { check_gathers(*ranks); }
 
 // What happens beyond 2^31 - 1 numbers, made to happen beyond 3 and 40,000.
 TEST(Gather, InPieces) {
-  const MpiRanks few(MPI_COMM_WORLD, 3);
+  const mpi::MpiRanks few(MPI_COMM_WORLD, 3);
   check_gather(few, [](int) { return 0; });
   check_gather(few, [](int rank) { return 1 + rank; });
   check_gather(few, [](int rank) { return rank % 2 == 0 ? 0 : 9; });
-  const MpiRanks many(MPI_COMM_WORLD, 40000);
+  const mpi::MpiRanks many(MPI_COMM_WORLD, 40000);
   check_gather(many, [](int rank) { return rank == 0 ? 100000 : 1; });
 }
 
@@ -98,7 +98,7 @@ TEST(Gather, FromAnotherThread) {
 
 TEST(Gather, MpiErrorsAreExceptions) {
   try {
-    check_mpi(MPI_ERR_COUNT, "MPI_Something");
+    mpi::check_mpi(MPI_ERR_COUNT, "MPI_Something");
     FAIL() << "nothing was thrown";
   } catch (const std::runtime_error& error) {
     EXPECT_EQ(std::string_view(error.what()).substr(0, 15), "MPI_Something: ");
@@ -109,7 +109,7 @@ TEST(Gather, MpiErrorsAreExceptions) {
 TEST(Failure, OfOneProcessReachesAll) {
   for (int bad = 0; bad < ranks->size(); ++bad) {
     const auto work = [&] {
-      distribute_rows(20, 3, {.threads = 2, .ranks = ranks}, [&](std::ptrdiff_t, std::span<double>) {
+      runtime::distribute_rows(20, 3, {.threads = 2, .ranks = ranks}, [&](std::ptrdiff_t, std::span<double>) {
         if (ranks->rank() == bad) throw std::domain_error("bad");
       });
     };
@@ -145,7 +145,8 @@ TEST(Failure, OutsideAComputationEndsInOrder) {
   int code = early ? 3 : 0;
   try {
     if (!early)
-      distribute_rows(5, 1, {.threads = 1, .ranks = ranks}, [](std::ptrdiff_t, std::span<double>) {});
+      runtime::distribute_rows(5, 1, {.threads = 1, .ranks = ranks},
+                               [](std::ptrdiff_t, std::span<double>) {});
   } catch (const OtherProcessFailed&) {
     code = 1;
   }

@@ -47,10 +47,10 @@ HWY_EXPORT(ExpSums);
 
 namespace {
 
-using testing::ulp_error;
-using testing::Wide;
+using test::ulp_error;
+using test::Wide;
 
-constexpr double kExp2MaxUlp = 1.5;     // documented in simd_exp_log-inl.hpp
+constexpr double kExp2MaxUlp = 1.5;     // documented in simd_math-inl.hpp
 constexpr double kExpSumMaxUlp = 0.75;  // as for exp: the correction costs nothing
 constexpr std::size_t kPoints = 20000;
 

@@ -14,7 +14,7 @@ namespace {
 constexpr double kRounding = 1e-13;
 
 void expect_root_of(const Matrix& covariance, Eigen::Index rank) {
-  const Matrix root = covariance_root("test", "covariance", covariance).root;
+  const Matrix root = numerics::covariance_root("test", "covariance", covariance).root;
   EXPECT_EQ(root.cols(), rank);
   const Matrix product = root * root.transpose();
   for (Eigen::Index i = 0; i < covariance.rows(); ++i) {
@@ -34,7 +34,8 @@ TEST(CovarianceRoot, KeepsSmallCoordinates) {
     correlations << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
     expect_root_of(sizes.asDiagonal() * correlations * sizes.asDiagonal(), 3);
   }
-  EXPECT_NEAR(covariance_root("test", "covariance", Vector{{1e-30, 4}}.asDiagonal().toDenseMatrix()).largest,
+  EXPECT_NEAR(numerics::covariance_root("test", "covariance", Vector{{1e-30, 4}}.asDiagonal().toDenseMatrix())
+                  .largest,
               4, 1e-14);
 }
 
@@ -43,7 +44,7 @@ TEST(CovarianceRoot, KeepsSmallDirections) {
   const double share = 1 - 1e-14;
   Matrix covariance(2, 2);
   covariance << 1, share, share, 1;
-  const Matrix root = covariance_root("test", "covariance", covariance).root;
+  const Matrix root = numerics::covariance_root("test", "covariance", covariance).root;
   ASSERT_EQ(root.cols(), 2);
   EXPECT_NEAR((root.transpose() * Vector{{1, -1}}).squaredNorm(), 2 * (1 - share), 2e-15);
 }
@@ -56,27 +57,28 @@ TEST(CovarianceRoot, HasTheRankOfSingularMatrices) {
       const Eigen::Index rank = 1 + trial % (d - 1);
       const Matrix factor = Matrix::NullaryExpr(d, rank, [&] { return normal(random); });
       const Matrix covariance = factor * factor.transpose();
-      EXPECT_EQ(covariance_root("test", "covariance", covariance).root.cols(), rank) << d;
+      EXPECT_EQ(numerics::covariance_root("test", "covariance", covariance).root.cols(), rank) << d;
     }
   }
-  EXPECT_EQ(covariance_root("test", "covariance", Matrix::Zero(3, 3)).root.cols(), 0);
+  EXPECT_EQ(numerics::covariance_root("test", "covariance", Matrix::Zero(3, 3)).root.cols(), 0);
   // A coordinate that rounding has left: as if it were none.
   Matrix rounded(2, 2);
   rounded << 1, 1e-17, 1e-17, 1e-40;
-  EXPECT_EQ(covariance_root("test", "covariance", rounded).root.cols(), 1);
+  EXPECT_EQ(numerics::covariance_root("test", "covariance", rounded).root.cols(), 1);
 }
 
 TEST(CovarianceRoot, RefusesWhatIsNoCovariance) {
   Matrix indefinite(2, 2);
   indefinite << 1, 2, 2, 1;
-  EXPECT_THROW(covariance_root("test", "covariance", indefinite), InputError);
+  EXPECT_THROW(numerics::covariance_root("test", "covariance", indefinite), InputError);
   // Small in its units, and no covariance in them.
   const Vector sizes{{1, 1e-8}};
-  EXPECT_THROW(covariance_root("test", "covariance", sizes.asDiagonal() * indefinite * sizes.asDiagonal()),
+  EXPECT_THROW(
+      numerics::covariance_root("test", "covariance", sizes.asDiagonal() * indefinite * sizes.asDiagonal()),
+      InputError);
+  EXPECT_THROW(numerics::covariance_root("test", "covariance", Vector{{1, -1}}.asDiagonal().toDenseMatrix()),
                InputError);
-  EXPECT_THROW(covariance_root("test", "covariance", Vector{{1, -1}}.asDiagonal().toDenseMatrix()),
-               InputError);
-  EXPECT_THROW(covariance_root("test", "covariance", Matrix::Zero(0, 0)), InputError);
+  EXPECT_THROW(numerics::covariance_root("test", "covariance", Matrix::Zero(0, 0)), InputError);
 }
 
 }  // namespace

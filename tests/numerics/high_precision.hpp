@@ -8,7 +8,7 @@
 #include <boost/math/constants/constants.hpp>
 #include <boost/multiprecision/mpfr.hpp>
 
-namespace largo::testing {
+namespace largo::test {
 
 using Wide = boost::multiprecision::mpfr_float_50;
 
@@ -37,4 +37,4 @@ inline Wide normal_quantile(double p, double start) {
   return sign * x;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

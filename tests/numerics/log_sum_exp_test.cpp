@@ -16,8 +16,8 @@
 namespace largo {
 namespace {
 
-using testing::ulp_error;
-using testing::Wide;
+using test::ulp_error;
+using test::Wide;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -39,15 +39,15 @@ double error_of(double value, const std::vector<double>& scores) {
 }
 
 double one_by_one(const std::vector<double>& scores) {
-  LogSumExp sum;
+  numerics::LogSumExp sum;
   for (const double score : scores) sum.add(score);
   return sum.value();
 }
 
 double in_merged_parts(const std::vector<double>& scores) {
-  LogSumExp total;
+  numerics::LogSumExp total;
   for (std::size_t i = 0; i < scores.size(); i += 17) {
-    LogSumExp part;
+    numerics::LogSumExp part;
     part.add(std::span(scores).subspan(i, std::min<std::size_t>(17, scores.size() - i)));
     total.merge(part);
   }
@@ -55,9 +55,9 @@ double in_merged_parts(const std::vector<double>& scores) {
 }
 
 void expect_accurate(const std::string& name, const std::vector<double>& scores) {
-  EXPECT_LE(error_of(log_sum_exp(scores), scores), kLogSumExpMaxUlp) << name;
-  EXPECT_LE(error_of(one_by_one(scores), scores), kLogSumExpMaxUlp) << name;
-  EXPECT_LE(error_of(in_merged_parts(scores), scores), kLogSumExpMaxUlp) << name;
+  EXPECT_LE(error_of(numerics::log_sum_exp(scores), scores), numerics::kLogSumExpMaxUlp) << name;
+  EXPECT_LE(error_of(one_by_one(scores), scores), numerics::kLogSumExpMaxUlp) << name;
+  EXPECT_LE(error_of(in_merged_parts(scores), scores), numerics::kLogSumExpMaxUlp) << name;
 }
 
 std::vector<double> random_scores(std::size_t count, double low, double high, unsigned seed) {
@@ -75,15 +75,16 @@ TEST(LogSumExp, RandomScores) {
     const double scale = scales[seed % std::size(scales)];
     const auto scores = random_scores(1 + seed * 3, -scale, scale, seed);
     expect_accurate("scale " + std::to_string(scale), scores);
-    worst = std::max({worst, error_of(log_sum_exp(scores), scores), error_of(one_by_one(scores), scores)});
+    worst = std::max(
+        {worst, error_of(numerics::log_sum_exp(scores), scores), error_of(one_by_one(scores), scores)});
   }
   std::printf("  max error of log_sum_exp %.3f ulp\n", worst);
 }
 
 TEST(LogSumExp, ExtremeScores) {
   expect_accurate("1e308", {1e308, 1e308, -1e308, 0});
-  EXPECT_EQ(log_sum_exp(std::vector{1e308, -1e308}), 1e308);
-  EXPECT_EQ(log_sum_exp(std::vector{-1e308, -1e308}), -1e308);
+  EXPECT_EQ(numerics::log_sum_exp(std::vector{1e308, -1e308}), 1e308);
+  EXPECT_EQ(numerics::log_sum_exp(std::vector{-1e308, -1e308}), -1e308);
   EXPECT_EQ(one_by_one({-1e308, 1e308}), 1e308);
   const double largest = std::numeric_limits<double>::max();
   EXPECT_EQ(one_by_one({-largest, largest, largest}), largest);
@@ -94,11 +95,11 @@ TEST(LogSumExp, AMaximumAndManyTermsBelowHalfAnUlp) {
   std::vector<double> scores(1000001, -38.0);
   scores[0] = 0;
   const Wide exact = log(1 + 1000000 * exp(Wide(-38)));
-  EXPECT_LE(ulp_error(log_sum_exp(scores), exact), kLogSumExpMaxUlp);
-  EXPECT_LE(ulp_error(one_by_one(scores), exact), kLogSumExpMaxUlp);
+  EXPECT_LE(ulp_error(numerics::log_sum_exp(scores), exact), numerics::kLogSumExpMaxUlp);
+  EXPECT_LE(ulp_error(one_by_one(scores), exact), numerics::kLogSumExpMaxUlp);
   std::reverse(scores.begin(), scores.end());
-  EXPECT_LE(ulp_error(log_sum_exp(scores), exact), kLogSumExpMaxUlp);
-  EXPECT_LE(ulp_error(one_by_one(scores), exact), kLogSumExpMaxUlp);
+  EXPECT_LE(ulp_error(numerics::log_sum_exp(scores), exact), numerics::kLogSumExpMaxUlp);
+  EXPECT_LE(ulp_error(one_by_one(scores), exact), numerics::kLogSumExpMaxUlp);
   EXPECT_EQ(one_by_one({0, -50}), std::exp(-50.0));
 }
 
@@ -119,15 +120,15 @@ TEST(LogSumExp, EqualScores) {
 }
 
 TEST(LogSumExp, EdgeValues) {
-  EXPECT_EQ(log_sum_exp({}), -kInf);
-  EXPECT_EQ(log_sum_exp(std::vector{-kInf, -kInf}), -kInf);
-  EXPECT_EQ(log_sum_exp(std::vector{-kInf, 3.0}), 3);
+  EXPECT_EQ(numerics::log_sum_exp({}), -kInf);
+  EXPECT_EQ(numerics::log_sum_exp(std::vector{-kInf, -kInf}), -kInf);
+  EXPECT_EQ(numerics::log_sum_exp(std::vector{-kInf, 3.0}), 3);
   EXPECT_EQ(one_by_one({-kInf, 3.0, -kInf}), 3);
-  EXPECT_EQ(log_sum_exp(std::vector{kInf, 3.0}), kInf);
+  EXPECT_EQ(numerics::log_sum_exp(std::vector{kInf, 3.0}), kInf);
   EXPECT_EQ(one_by_one({kInf, -kInf, 2}), kInf);
-  EXPECT_TRUE(std::isnan(log_sum_exp(std::vector{1.0, kNaN, kInf})));
+  EXPECT_TRUE(std::isnan(numerics::log_sum_exp(std::vector{1.0, kNaN, kInf})));
   EXPECT_TRUE(std::isnan(one_by_one({kNaN})));
-  LogSumExp sum, empty;
+  numerics::LogSumExp sum, empty;
   sum.add(2);
   sum.merge(empty);
   EXPECT_EQ(sum.value(), 2);
@@ -138,13 +139,13 @@ TEST(LogSumExp, EdgeValues) {
 }
 
 TEST(LogSumExp, WeightsMultiply) {
-  LogSumExp sum;
+  numerics::LogSumExp sum;
   sum.add(1, 3);
   sum.add(-2, 0.5);
   sum.add(1, 4);
   sum.add(kInf, 0);
   const Wide exact = log(7 * exp(Wide(1)) + exp(Wide(-2)) / 2);
-  EXPECT_LE(ulp_error(sum.value(), exact), kLogSumExpMaxUlp);
+  EXPECT_LE(ulp_error(sum.value(), exact), numerics::kLogSumExpMaxUlp);
   EXPECT_THROW(sum.add(1, -1), InputError);
   EXPECT_THROW(sum.add(1, kNaN), InputError);
 }
@@ -152,31 +153,32 @@ TEST(LogSumExp, WeightsMultiply) {
 TEST(LogSumExp, SameBitsAtEveryLevel) {
   const auto scores = random_scores(1001, -50, 50, 3);
   force_simd_level("scalar");
-  const double expected = log_sum_exp(scores);
-  const Vector weights = softmax(scores);
+  const double expected = numerics::log_sum_exp(scores);
+  const Vector weights = numerics::softmax(scores);
   for (const std::string& level : simd_levels()) {
     force_simd_level(level);
-    EXPECT_EQ(log_sum_exp(scores), expected) << level;
-    EXPECT_EQ(softmax(scores), weights) << level;
+    EXPECT_EQ(numerics::log_sum_exp(scores), expected) << level;
+    EXPECT_EQ(numerics::softmax(scores), weights) << level;
   }
   force_simd_level(simd_levels().front());
 }
 
 TEST(ScoreReference, IsTheNextMultipleOfTheGrid) {
-  EXPECT_EQ(score_reference(0), 0);
-  EXPECT_EQ(score_reference(1e-300), kScoreGrid);
-  EXPECT_EQ(score_reference(32), 32);
-  EXPECT_EQ(score_reference(-1), 0);
-  EXPECT_EQ(score_reference(-33), -32);
-  EXPECT_EQ(score_reference(1e308), 1e308);
-  EXPECT_EQ(score_reference(-std::numeric_limits<double>::max()), -std::numeric_limits<double>::max());
+  EXPECT_EQ(numerics::score_reference(0), 0);
+  EXPECT_EQ(numerics::score_reference(1e-300), numerics::kScoreGrid);
+  EXPECT_EQ(numerics::score_reference(32), 32);
+  EXPECT_EQ(numerics::score_reference(-1), 0);
+  EXPECT_EQ(numerics::score_reference(-33), -32);
+  EXPECT_EQ(numerics::score_reference(1e308), 1e308);
+  EXPECT_EQ(numerics::score_reference(-std::numeric_limits<double>::max()),
+            -std::numeric_limits<double>::max());
 }
 
 TEST(Softmax, WeightsAreAccurateAndSumToOne) {
   double worst = 0;
   for (const double scale : {1e-3, 1.0, 30.0, 600.0, 1e6}) {
     const auto scores = random_scores(500, -scale, scale, 5);
-    const Vector weights = softmax(scores);
+    const Vector weights = numerics::softmax(scores);
     const Wide total = exact_log_sum_exp(scores);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const Wide exact = exp(Wide(scores[i]) - total);
@@ -192,12 +194,12 @@ TEST(Softmax, WeightsAreAccurateAndSumToOne) {
 }
 
 TEST(Softmax, EdgeValues) {
-  EXPECT_EQ(softmax(std::vector{1e308, -1e308}), (Vector(2) << 1, 0).finished());
-  EXPECT_EQ(softmax(std::vector{-kInf, 5.0, 5.0}), (Vector(3) << 0, 0.5, 0.5).finished());
-  EXPECT_THROW(softmax({}), InputError);
-  EXPECT_THROW(softmax(std::vector{-kInf}), InputError);
-  EXPECT_THROW(softmax(std::vector{1.0, kNaN}), InputError);
-  EXPECT_THROW(softmax(std::vector{kInf, 1.0}), InputError);
+  EXPECT_EQ(numerics::softmax(std::vector{1e308, -1e308}), (Vector(2) << 1, 0).finished());
+  EXPECT_EQ(numerics::softmax(std::vector{-kInf, 5.0, 5.0}), (Vector(3) << 0, 0.5, 0.5).finished());
+  EXPECT_THROW(numerics::softmax({}), InputError);
+  EXPECT_THROW(numerics::softmax(std::vector{-kInf}), InputError);
+  EXPECT_THROW(numerics::softmax(std::vector{1.0, kNaN}), InputError);
+  EXPECT_THROW(numerics::softmax(std::vector{kInf, 1.0}), InputError);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
   setenv("LARGO_SIMD", value.c_str(), 1);
   try {
     double x = 0;
-    simd::exp({&x, 1}, {&x, 1});  // the first use is a kernel, not a question about the level
+    numerics::exp({&x, 1}, {&x, 1});  // the first use is a kernel, not a question about the level
     std::fprintf(stderr, "level %s\n", simd_level().c_str());
   } catch (const InputError& error) {
     std::fprintf(stderr, "%s\n", error.what());

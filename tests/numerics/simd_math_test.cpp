@@ -20,8 +20,8 @@
 namespace largo {
 namespace {
 
-using testing::ulp_error;
-using testing::Wide;
+using test::ulp_error;
+using test::Wide;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -62,22 +62,22 @@ std::vector<T> map(void (*function)(std::span<const T>, std::span<T>), const std
 
 std::vector<double> sin_of(const std::vector<double>& x) {
   std::vector<double> s(x.size()), c(x.size());
-  simd::sincos(x, s, c);
+  numerics::sincos(x, s, c);
   return s;
 }
 std::vector<double> cos_of(const std::vector<double>& x) {
   std::vector<double> s(x.size()), c(x.size());
-  simd::sincos(x, s, c);
+  numerics::sincos(x, s, c);
   return c;
 }
 std::vector<double> sinpi_of(const std::vector<double>& x) {
   std::vector<double> s(x.size()), c(x.size());
-  simd::sincospi(x, s, c);
+  numerics::sincospi(x, s, c);
   return s;
 }
 std::vector<double> cospi_of(const std::vector<double>& x) {
   std::vector<double> s(x.size()), c(x.size());
-  simd::sincospi(x, s, c);
+  numerics::sincospi(x, s, c);
   return c;
 }
 
@@ -151,9 +151,9 @@ std::vector<double> probability_points() {
 
 TEST(SimdMath, ExpIsAccurate) {
   const auto x = exp_points();
-  EXPECT_LE(max_ulp<double>("exp", x, map<double>(simd::exp, x), exact_exp), simd::kExpMaxUlp);
+  EXPECT_LE(max_ulp<double>("exp", x, map<double>(numerics::exp, x), exact_exp), numerics::kExpMaxUlp);
   const auto tiny = uniform_points(-745.13, -708.4, 5000);
-  EXPECT_LE(max_ulp<double>("exp (subnormal)", tiny, map<double>(simd::exp, tiny), exact_exp),
+  EXPECT_LE(max_ulp<double>("exp (subnormal)", tiny, map<double>(numerics::exp, tiny), exact_exp),
             kSubnormalMaxUlp);
 }
 
@@ -163,23 +163,23 @@ TEST(SimdMath, FloatExpIsAccurate) {
   for (const double v : uniform_points(-1, 1)) x.push_back(static_cast<float>(v));
   for (const double v : uniform_points(-103.9, -87.4, 5000)) tiny.push_back(static_cast<float>(v));
   const std::function<Wide(float)> exact = [](float v) { return exp(Wide(v)); };
-  EXPECT_LE(max_ulp<float>("exp (float)", x, map<float>(simd::exp, x), exact), simd::kFloatExpMaxUlp);
-  EXPECT_LE(max_ulp<float>("exp (float, subnormal)", tiny, map<float>(simd::exp, tiny), exact),
+  EXPECT_LE(max_ulp<float>("exp (float)", x, map<float>(numerics::exp, x), exact), numerics::kFloatExpMaxUlp);
+  EXPECT_LE(max_ulp<float>("exp (float, subnormal)", tiny, map<float>(numerics::exp, tiny), exact),
             kSubnormalMaxUlp);
 }
 
 TEST(SimdMath, LogIsAccurate) {
   const auto x = log_points();
-  EXPECT_LE(max_ulp<double>("log", x, map<double>(simd::log, x), exact_log), simd::kLogMaxUlp);
+  EXPECT_LE(max_ulp<double>("log", x, map<double>(numerics::log, x), exact_log), numerics::kLogMaxUlp);
 }
 
 TEST(SimdMath, SinCosIsAccurate) {
   auto x = sincos_points();
   append(x, log_uniform_points(0x1p20, 1e30, 1000));
   EXPECT_LE(max_ulp<double>("sin", x, sin_of(x), [](double v) { return Wide(sin(Wide(v))); }),
-            simd::kSinCosMaxUlp);
+            numerics::kSinCosMaxUlp);
   EXPECT_LE(max_ulp<double>("cos", x, cos_of(x), [](double v) { return Wide(cos(Wide(v))); }),
-            simd::kSinCosMaxUlp);
+            numerics::kSinCosMaxUlp);
 }
 
 TEST(SimdMath, SinCosPiIsAccurate) {
@@ -187,24 +187,24 @@ TEST(SimdMath, SinCosPiIsAccurate) {
   std::vector<double> for_sin = x, for_cos = x;  // at exact zeros the reference itself is rounded
   std::erase_if(for_sin, [](double v) { return std::fmod(v, 1.0) == 0; });
   std::erase_if(for_cos, [](double v) { return std::abs(std::fmod(v, 1.0)) == 0.5; });
-  EXPECT_LE(max_ulp<double>("sinpi", for_sin, sinpi_of(for_sin), exact_sinpi), simd::kSinCosPiMaxUlp);
-  EXPECT_LE(max_ulp<double>("cospi", for_cos, cospi_of(for_cos), exact_cospi), simd::kSinCosPiMaxUlp);
+  EXPECT_LE(max_ulp<double>("sinpi", for_sin, sinpi_of(for_sin), exact_sinpi), numerics::kSinCosPiMaxUlp);
+  EXPECT_LE(max_ulp<double>("cospi", for_cos, cospi_of(for_cos), exact_cospi), numerics::kSinCosPiMaxUlp);
 }
 
 TEST(SimdMath, NormalInverseIsAccurate) {
   const auto p = probability_points();
-  const auto x = map<double>(simd::normal_inverse, p);
+  const auto x = map<double>(numerics::normal_inverse, p);
   // By the three ranges of the approximation: the middle, the tails, the far tails (p < exp(-25)).
   double worst[3] = {};
   for (std::size_t i = 0; i < p.size(); ++i) {
     const double distance = std::abs(p[i] - 0.5);
     const int range = distance <= 0.425 ? 0 : std::min(p[i], 1 - p[i]) >= std::exp(-25.0) ? 1 : 2;
-    const double error = ulp_error(x[i], testing::normal_quantile(p[i], x[i]));
+    const double error = ulp_error(x[i], test::normal_quantile(p[i], x[i]));
     if (!(error <= worst[range])) worst[range] = error;
   }
   std::printf("  max error of normal_inverse: middle %.3f, tails %.3f, far tails %.3f ulp (%zu points)\n",
               worst[0], worst[1], worst[2], p.size());
-  for (const double error : worst) EXPECT_LE(error, simd::kNormalInverseMaxUlp);
+  for (const double error : worst) EXPECT_LE(error, numerics::kNormalInverseMaxUlp);
 }
 
 struct Edge {
@@ -239,9 +239,11 @@ void expect_edges(const std::string& name,
 }
 
 TEST(SimdMath, EdgeValues) {
-  const auto exp_of = [](const std::vector<double>& x) { return map<double>(simd::exp, x); };
-  const auto log_of = [](const std::vector<double>& x) { return map<double>(simd::log, x); };
-  const auto normal_of = [](const std::vector<double>& x) { return map<double>(simd::normal_inverse, x); };
+  const auto exp_of = [](const std::vector<double>& x) { return map<double>(numerics::exp, x); };
+  const auto log_of = [](const std::vector<double>& x) { return map<double>(numerics::log, x); };
+  const auto normal_of = [](const std::vector<double>& x) {
+    return map<double>(numerics::normal_inverse, x);
+  };
   const double largest = std::numeric_limits<double>::max();
   expect_edges("exp", exp_of,
                {{kNaN, kNaN},
@@ -323,8 +325,8 @@ TEST(SimdMath, FloatExpEdgeValues) {
       0, kFloatInf, 1, 1, kFloatInf, 0, kFloatInf, 0, std::numeric_limits<float>::denorm_min()};
   for (const std::string& level : simd_levels()) {
     force_simd_level(level);
-    EXPECT_EQ(map<float>(simd::exp, x), expected) << level;
-    EXPECT_TRUE(std::isnan(map<float>(simd::exp, {std::numeric_limits<float>::quiet_NaN()})[0])) << level;
+    EXPECT_EQ(map<float>(numerics::exp, x), expected) << level;
+    EXPECT_TRUE(std::isnan(map<float>(numerics::exp, {std::numeric_limits<float>::quiet_NaN()})[0])) << level;
   }
   force_simd_level(simd_levels().front());
 }
@@ -346,9 +348,9 @@ TEST(SimdMath, SameBitsAtEveryLevel) {
   auto x = exp_points();
   append(x, uniform_points(-750, 715));
   expect_same_bits<double>(
-      "exp", [](auto& v) { return map<double>(simd::exp, v); }, x);
+      "exp", [](auto& v) { return map<double>(numerics::exp, v); }, x);
   expect_same_bits<double>(
-      "log", [](auto& v) { return map<double>(simd::log, v); }, log_points());
+      "log", [](auto& v) { return map<double>(numerics::log, v); }, log_points());
   auto angles = sincos_points();
   append(angles, log_uniform_points(0x1p20, 1e30, 1000));
   expect_same_bits<double>("sin", sin_of, angles);
@@ -356,11 +358,12 @@ TEST(SimdMath, SameBitsAtEveryLevel) {
   expect_same_bits<double>("sinpi", sinpi_of, sincospi_points());
   expect_same_bits<double>("cospi", cospi_of, sincospi_points());
   expect_same_bits<double>(
-      "normal_inverse", [](auto& v) { return map<double>(simd::normal_inverse, v); }, probability_points());
+      "normal_inverse", [](auto& v) { return map<double>(numerics::normal_inverse, v); },
+      probability_points());
   std::vector<float> floats;
   for (const double v : uniform_points(-110, 90)) floats.push_back(static_cast<float>(v));
   expect_same_bits<float>(
-      "exp (float)", [](auto& v) { return map<float>(simd::exp, v); }, floats);
+      "exp (float)", [](auto& v) { return map<float>(numerics::exp, v); }, floats);
 }
 
 // Every length from 0 to 40 at every offset in a vector, in place and not; nothing outside is written.
@@ -392,24 +395,24 @@ void expect_every_remainder(void (*function)(std::span<const T>, std::span<T>)) 
 }
 
 TEST(SimdMath, EveryRemainderAndMisalignment) {
-  expect_every_remainder<double>(simd::exp);
-  expect_every_remainder<float>(simd::exp);
-  expect_every_remainder<double>(simd::log);
-  expect_every_remainder<double>(simd::normal_inverse);
+  expect_every_remainder<double>(numerics::exp);
+  expect_every_remainder<float>(numerics::exp);
+  expect_every_remainder<double>(numerics::log);
+  expect_every_remainder<double>(numerics::normal_inverse);
   expect_every_remainder<double>([](std::span<const double> x, std::span<double> y) {
     std::vector<double> other(x.size());
-    simd::sincos(x, y, other);
+    numerics::sincos(x, y, other);
   });
   expect_every_remainder<double>([](std::span<const double> x, std::span<double> y) {
     std::vector<double> other(x.size());
-    simd::sincospi(x, other, y);
+    numerics::sincospi(x, other, y);
   });
 }
 
 TEST(SimdMath, SizesMustAgree) {
   std::vector<double> x(3), y(2);
-  EXPECT_THROW(simd::exp(x, y), InputError);
-  EXPECT_THROW(simd::sincos(x, x, y), InputError);
+  EXPECT_THROW(numerics::exp(x, y), InputError);
+  EXPECT_THROW(numerics::sincos(x, x, y), InputError);
 }
 
 }  // namespace

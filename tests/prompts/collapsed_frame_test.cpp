@@ -18,13 +18,13 @@ constexpr double kRounding = 1e-13;
 
 Vector normals(Eigen::Index size, std::uint64_t stream) {
   Vector x(size);
-  Stream(8, stream).normals(0, {x.data(), size_of(size)});
+  Stream(8, stream).normals(0, {x.data(), prompts::size_of(size)});
   return x;
 }
 
 class Row {
  public:
-  explicit Row(const Vector& x) : size_(x.size()), row_(1, size_of(x.size())) {
+  explicit Row(const Vector& x) : size_(x.size()), row_(1, prompts::size_of(x.size())) {
     std::copy_n(x.data(), size_, row_.row(0));
   }
   double* data() { return row_.row(0); }
@@ -33,16 +33,16 @@ class Row {
 
  private:
   Eigen::Index size_;
-  PaddedRows row_;
+  prompts::PaddedRows row_;
 };
 
 struct Split {
   Split(const Vector& a, const Vector& b) : e(0 * a), f(0 * a) {
     Row row_a(a), row_b(b);
-    frame = collapse(row_a.data(), row_b.data(), e.stride(), e.data(), f.data());
+    frame = prompts::collapse(row_a.data(), row_b.data(), e.stride(), e.data(), f.data());
   }
   Row e, f;
-  CollapsedFrame frame;
+  prompts::CollapsedFrame frame;
 };
 
 TEST(CollapsedFrame, SplitsScoresAndValues) {
@@ -84,8 +84,8 @@ TEST(CollapsedFrame, SpreadsAcrossItsDirectionsOnly) {
     Split s(normals(size, 1), normals(size, 2));
     const Vector n1 = normals(size, 3), n2 = normals(size, 4), e = s.e.vector(), f = s.f.vector();
     Row mean(n1), gradient(n2);
-    const CollapsedSums sums{0.3, -0.2, 0.7, 0.1, 0.25, 0.05, 0.09};
-    spread(sums, s.e.data(), s.f.data(), s.e.stride(), mean.data(), gradient.data());
+    const prompts::CollapsedSums sums{0.3, -0.2, 0.7, 0.1, 0.25, 0.05, 0.09};
+    prompts::spread(sums, s.e.data(), s.f.data(), s.e.stride(), mean.data(), gradient.data());
     const Matrix across = Matrix::Identity(size, size) - e * e.transpose() - f * f.transpose();
     // Cholesky's root of the covariance {{p2, p2v}, {p2v, p2vv}}.
     const Vector expected_mean = sums.g * e + sums.h * f + 0.5 * across * n1;

@@ -18,7 +18,7 @@ namespace {
 // Some 250 z-scores: the largest is beyond 4.5 with probability 0.002 for a new seed, were they normal.
 constexpr double kLargestZ = 4.5;
 
-constexpr testing::RandomMatrices normals(19);
+constexpr test::RandomMatrices normals(19);
 
 struct Setting {
   RegressionTask task;
@@ -37,7 +37,7 @@ Setting random_setting(std::uint64_t id) {
 Vector conditional(const Setting& setting, std::int64_t L, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
-  const Vector draws = testing::prompt_draws(seed, prompt, d);
+  const Vector draws = test::prompt_draws(seed, prompt, d);
   const Vector w = task.prior_root * draws.head(d);
   const Vector query = task.query_root * draws.tail(d);
   const Matrix covariance = task.token_root * task.token_root.transpose();

@@ -24,7 +24,7 @@ constexpr double kLargestDistance = 2.2;
 // Some 4000 z-scores: the largest is beyond 5 with probability 0.003 for a new seed, were they normal.
 constexpr double kLargestZ = 5;
 
-constexpr testing::RandomMatrices normals(19);
+constexpr test::RandomMatrices normals(19);
 
 // √n sup |F_n - F| of values that F was applied to.
 double distance_to_uniform(std::vector<double> u) {
@@ -59,8 +59,8 @@ TEST(ChiSquared, HasItsLawForEveryNumberOfDegrees) {
   constexpr int kDraws = 60000;
   constexpr std::int64_t kDegrees[] = {1, 2, 3, 4, 5, 10, 99, 1000, 1000000, std::int64_t{1} << 53};
   for (const std::int64_t n : kDegrees) {
-    ChiSquaredDraws draws({7, static_cast<std::uint64_t>(n), 0},
-                          {7, static_cast<std::uint64_t>(n), std::uint64_t{1} << 40});
+    prompts::ChiSquaredDraws draws({7, static_cast<std::uint64_t>(n), 0},
+                                   {7, static_cast<std::uint64_t>(n), std::uint64_t{1} << 40});
     std::vector<double> u;
     for (int i = 0; i < kDraws; ++i) {
       const double x = draws.chi_squared(n);
@@ -74,7 +74,7 @@ TEST(ChiSquared, HasItsLawForEveryNumberOfDegrees) {
 }
 
 TEST(ChiSquared, WithoutDegreesIsZero) {
-  ChiSquaredDraws draws({7, 1, 0}, {7, 1, 1024});
+  prompts::ChiSquaredDraws draws({7, 1, 0}, {7, 1, 1024});
   EXPECT_EQ(draws.chi_squared(0), 0);
 }
 
@@ -98,9 +98,9 @@ class LinearPrompt {
     std::copy_n(x.begin(), size_, rows_.row(4));
     std::copy_n(x.begin() + static_cast<std::ptrdiff_t>(size_), size_, rows_.row(5));
     Attended got;
-    got.output = draw_linear_prompt({29, prompt, 0}, L,
-                                    {rows_.row(0), rows_.row(1), rows_.row(2), rows_.row(3), rows_.stride()},
-                                    rows_.row(4), rows_.row(5));
+    got.output = prompts::draw_linear_prompt(
+        {29, prompt, 0}, L, {rows_.row(0), rows_.row(1), rows_.row(2), rows_.row(3), rows_.stride()},
+        rows_.row(4), rows_.row(5));
     got.Sa = Eigen::Map<const Vector>(rows_.row(4), a_.size());
     got.Sb = Eigen::Map<const Vector>(rows_.row(5), a_.size());
     return got;
@@ -121,7 +121,7 @@ class LinearPrompt {
 
  private:
   std::size_t size_;
-  PaddedRows rows_;
+  prompts::PaddedRows rows_;
   Vector a_, b_;
 };
 

@@ -20,15 +20,15 @@ Matrix normals(std::size_t rows, std::size_t columns, std::uint64_t stream) {
   return values;
 }
 
-PaddedRows padded(const Matrix& values) {
-  PaddedRows rows(static_cast<std::size_t>(values.rows()), static_cast<std::size_t>(values.cols()));
+prompts::PaddedRows padded(const Matrix& values) {
+  prompts::PaddedRows rows(static_cast<std::size_t>(values.rows()), static_cast<std::size_t>(values.cols()));
   for (Eigen::Index i = 0; i < values.rows(); ++i) {
     for (Eigen::Index j = 0; j < values.cols(); ++j) rows.row(static_cast<std::size_t>(i))[j] = values(i, j);
   }
   return rows;
 }
 
-void expect_near(const PaddedRows& got, const Matrix& expected) {
+void expect_near(const prompts::PaddedRows& got, const Matrix& expected) {
   for (Eigen::Index i = 0; i < expected.rows(); ++i) {
     for (Eigen::Index j = 0; j < expected.cols(); ++j) {
       ASSERT_NEAR(got.row(static_cast<std::size_t>(i))[j], expected(i, j), kTolerance);
@@ -45,17 +45,17 @@ TEST(PaddedRows, ProductsAreEigens) {
         const Matrix lower = dense.leftCols(static_cast<Eigen::Index>(d)).triangularView<Eigen::Lower>();
         const Matrix upper = lower.transpose(), diagonal = Matrix(lower.diagonal().asDiagonal());
         for (const Matrix& A : {dense, lower, upper, diagonal, Matrix(0 * dense)}) {
-          const RightFactor factor(d, static_cast<std::size_t>(A.cols()), A.data(), 1, d, 0.5);
-          PaddedRows y = padded(normals(rows, d + 9, 4));
-          multiply(padded(x), rows, factor, y);
+          const prompts::RightFactor factor(d, static_cast<std::size_t>(A.cols()), A.data(), 1, d, 0.5);
+          prompts::PaddedRows y = padded(normals(rows, d + 9, 4));
+          prompts::multiply(padded(x), rows, factor, y);
           expect_near(y, 0.5 * x.leftCols(static_cast<Eigen::Index>(d)) * A);
         }
         const Matrix z = normals(rows, d + 1, 3);
-        PaddedRows product = padded(dense.transpose() * dense);  // to be overwritten
-        transposed_product(padded(x), rows, padded(z), d + 1, product.row(0));
+        prompts::PaddedRows product = padded(dense.transpose() * dense);  // to be overwritten
+        prompts::transposed_product(padded(x), rows, padded(z), d + 1, product.row(0));
         expect_near(product, x.transpose() * z);
-        PaddedRows sum = padded(x.topRows(1));
-        add_rows(padded(x).row(0), rows, sum);
+        prompts::PaddedRows sum = padded(x.topRows(1));
+        prompts::add_rows(padded(x).row(0), rows, sum);
         expect_near(sum, x.topRows(1) + x.colwise().sum());
       }
     }

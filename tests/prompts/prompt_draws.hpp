@@ -5,13 +5,13 @@
 #include "random/float_draws.hpp"
 #include "runtime/aligned_vector.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// The d standard normals of the task, then those of the query.
 inline Vector prompt_draws(std::uint64_t seed, std::uint64_t prompt, std::ptrdiff_t d) {
-  const auto groups = (static_cast<std::size_t>(d) + kTokensAtOnce) / kTokensAtOnce;
-  AlignedVector<float> task(groups * kTokensAtOnce), query(groups * kTokensAtOnce);
-  token_normals({seed, prompt, std::uint64_t{1} << 62}, groups, task.data(), query.data());
+  const auto groups = (static_cast<std::size_t>(d) + random::kTokensAtOnce) / random::kTokensAtOnce;
+  runtime::AlignedVector<float> task(groups * random::kTokensAtOnce), query(groups * random::kTokensAtOnce);
+  random::token_normals({seed, prompt, std::uint64_t{1} << 62}, groups, task.data(), query.data());
   Vector draws(2 * d);
   for (std::ptrdiff_t i = 0; i < d; ++i) {
     draws[i] = double{task[static_cast<std::size_t>(i)]};
@@ -20,4 +20,4 @@ inline Vector prompt_draws(std::uint64_t seed, std::uint64_t prompt, std::ptrdif
   return draws;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

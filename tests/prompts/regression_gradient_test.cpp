@@ -18,7 +18,7 @@
 namespace largo {
 namespace {
 
-constexpr testing::RandomMatrices normals(17);
+constexpr test::RandomMatrices normals(17);
 
 struct Setting {
   RegressionTask task;
@@ -52,7 +52,7 @@ struct Conditional {
 Conditional conditional(const Setting& setting, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
-  const Vector draws = testing::prompt_draws(seed, prompt, d);
+  const Vector draws = test::prompt_draws(seed, prompt, d);
   const Vector w = task.prior_root * draws.head(d);
   const Vector query = task.query_root * draws.tail(d);
   const Matrix covariance = task.token_root * task.token_root.transpose();

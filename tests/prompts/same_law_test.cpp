@@ -15,7 +15,7 @@
 namespace largo {
 namespace {
 
-using testing::normals;
+using test::normals;
 
 constexpr std::ptrdiff_t kD = 2;
 constexpr Eigen::Index kObserved = 1 + (kD + 1) * kD + (kD + 1);  // output, gradient in U and in v
@@ -44,7 +44,7 @@ Matrix observe(PromptKernel kernel, std::uint64_t seed) {
   for (std::ptrdiff_t i = 0; i < rows.rows(); ++i) {
     const RegressionGradient g =
         regression_gradient(setting, parameters, {i, 1, kLength, seed, kernel}, {.threads = 1});
-    const Vector drawn = testing::prompt_draws(seed, static_cast<std::uint64_t>(i), kD);
+    const Vector drawn = test::prompt_draws(seed, static_cast<std::uint64_t>(i), kD);
     const double y = (setting.prior_root * drawn.head(kD)).dot(setting.query_root * drawn.tail(kD));
     rows(i, 0) = y + (parameters.v.dot(g.v) / 2 - g.loss) / y;
     rows.row(i).segment(1, (kD + 1) * kD) = g.U.leftCols(kD).reshaped().transpose();

@@ -81,7 +81,7 @@ def test_plane():
 
 def test_one_palette():
     """The colours are those of the figures that C++ draws."""
-    source = (pathlib.Path(__file__).resolve().parents[2] / "src/report/figure_curves.cpp").read_text()
+    source = (pathlib.Path(__file__).resolve().parents[2] / "src/report/svg_curves.cpp").read_text()
     palette = re.search(r"kPalette = \{(.*?)\}", source, re.S).group(1)
     assert largo.plot.STYLE["axes.prop_cycle"].by_key()["color"] == re.findall(r"#\w{6}", palette)
 

@@ -21,7 +21,7 @@ struct Pair {
   std::uint32_t first, second;
 };
 
-std::uint32_t reference_word(const DrawAddress& address, std::uint64_t counter, std::uint64_t word) {
+std::uint32_t reference_word(const random::DrawAddress& address, std::uint64_t counter, std::uint64_t word) {
   const std::uint64_t c = address.first + counter;
   const philox4x32_ctr_t in = {{static_cast<std::uint32_t>(c), static_cast<std::uint32_t>(c >> 32),
                                 static_cast<std::uint32_t>(address.stream),
@@ -32,13 +32,13 @@ std::uint32_t reference_word(const DrawAddress& address, std::uint64_t counter, 
 }
 
 /// Of token t, as float_draws.hpp says.
-Pair reference_words(const DrawAddress& address, std::uint64_t t) {
+Pair reference_words(const random::DrawAddress& address, std::uint64_t t) {
   const std::uint64_t word = t % 2 == 0 ? 0 : 2;
   return {reference_word(address, t / 2, word), reference_word(address, t / 2, word + 1)};
 }
 
 /// Radius and angle of the normals of token t, as float_draws.hpp says; the angle in 16 bits.
-Pair reference_polar(const DrawAddress& address, std::uint64_t t) {
+Pair reference_polar(const random::DrawAddress& address, std::uint64_t t) {
   const std::uint64_t n = t / 32, v = t / 8 % 4, j = t / 2 % 4, k = t % 2;
   const std::uint32_t angles = reference_word(address, 16 * n + 8 + j, v / 2 + 2 * k);
   return {reference_word(address, 16 * n + 4 * (v / 2) + j, v % 2 + 2 * k),
@@ -55,19 +55,19 @@ INSTANTIATE_TEST_SUITE_P(EveryLevel, FloatDraws, ::testing::ValuesIn(simd_levels
                          [](const auto& level) { return level.param; });
 
 constexpr std::size_t kGroups = 23;  // of two pairs of blocks, a block and a part of one
-constexpr std::size_t kMost = kGroups * kTokensAtOnce;
-constexpr DrawAddress kAddresses[] = {
+constexpr std::size_t kMost = kGroups * random::kTokensAtOnce;
+constexpr random::DrawAddress kAddresses[] = {
     {0, 0, 0},
     {0xdeadbeefcafebabe, 0x123456789abcdef0, 48},
     {0xffffffffffffffff, 0xffffffff00000000, 0xfffffff0},           // carries into the second word
     {0x00000001ffffffff, 0x00000000ffffffff, 0xffffffffffffffe0}};  // wraps
 
 TEST_P(FloatDraws, WordsAreRandom123s) {
-  for (const DrawAddress& address : kAddresses) {
+  for (const random::DrawAddress& address : kAddresses) {
     for (std::size_t groups = 1; groups <= kGroups; ++groups) {
       alignas(64) std::uint32_t first[kMost], second[kMost];
-      token_words(address, groups, first, second);
-      for (std::size_t t = 0; t < groups * kTokensAtOnce; ++t) {
+      random::token_words(address, groups, first, second);
+      for (std::size_t t = 0; t < groups * random::kTokensAtOnce; ++t) {
         const Pair expected = reference_words(address, t);
         ASSERT_EQ(first[t], expected.first) << t << " of " << groups << " groups";
         ASSERT_EQ(second[t], expected.second) << t << " of " << groups << " groups";
@@ -81,13 +81,13 @@ TEST_P(FloatDraws, WordsAreRandom123s) {
 TEST_P(FloatDraws, NormalsAreBoxMullerOfTheWords) {
   constexpr double kRelative = 0x1p-22 + 0x1p-24;
   constexpr double kOfTheCircle = 0x1p-23;
-  for (const DrawAddress& address : kAddresses) {
+  for (const random::DrawAddress& address : kAddresses) {
     for (std::uint64_t call = 0; call < 400; ++call) {
       const std::size_t groups = 1 + call % kGroups;
-      const DrawAddress at{address.seed + call, address.stream, address.first};
+      const random::DrawAddress at{address.seed + call, address.stream, address.first};
       alignas(64) float first[kMost], second[kMost];
-      token_normals(at, groups, first, second);
-      for (std::size_t t = 0; t < groups * kTokensAtOnce; ++t) {
+      random::token_normals(at, groups, first, second);
+      for (std::size_t t = 0; t < groups * random::kTokensAtOnce; ++t) {
         const Pair words = reference_polar(at, t);
         const float m = static_cast<float>(static_cast<std::int32_t>(words.first >> 1));
         const double u = double{m + 0.5F} * 0x1p-31;
@@ -109,13 +109,13 @@ TEST_P(FloatDraws, NormalsAreBoxMullerOfTheWords) {
 TEST_P(FloatDraws, SameBitsAsTheBestLevel) {
   alignas(64) float expected[2][kMost], got[2][kMost];
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
-    const DrawAddress address{seed, 3, 16 * seed};
+    const random::DrawAddress address{seed, 3, 16 * seed};
     const std::size_t groups = 1 + seed % kGroups;
-    token_normals(address, groups, got[0], got[1]);
+    random::token_normals(address, groups, got[0], got[1]);
     force_simd_level(simd_levels().front());
-    token_normals(address, groups, expected[0], expected[1]);
+    random::token_normals(address, groups, expected[0], expected[1]);
     force_simd_level(GetParam());
-    for (std::size_t t = 0; t < groups * kTokensAtOnce; ++t) {
+    for (std::size_t t = 0; t < groups * random::kTokensAtOnce; ++t) {
       ASSERT_EQ(got[0][t], expected[0][t]);
       ASSERT_EQ(got[1][t], expected[1][t]);
     }

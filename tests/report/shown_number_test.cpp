@@ -8,23 +8,23 @@ namespace largo::test {
 namespace {
 
 TEST(ShownNumber, AsThePageHasThem) {  // web/tests/unit/format.test.ts
-  EXPECT_EQ(shown(0), "0");
-  EXPECT_EQ(shown(3.1e-9), "3.1×10⁻⁹");
-  EXPECT_EQ(shown(1e-12), "10⁻¹²");
-  EXPECT_EQ(shown(-1e12), "−10¹²");
-  EXPECT_EQ(shown(999999), "999999");
-  EXPECT_EQ(shown(1e6), "10⁶");
-  EXPECT_EQ(shown(1.0 / 3, 5), "0.33333");
-  EXPECT_EQ(shown(-4), "−4");
-  EXPECT_EQ(shown(std::numeric_limits<double>::infinity()), "∞");
+  EXPECT_EQ(report::shown(0), "0");
+  EXPECT_EQ(report::shown(3.1e-9), "3.1×10⁻⁹");
+  EXPECT_EQ(report::shown(1e-12), "10⁻¹²");
+  EXPECT_EQ(report::shown(-1e12), "−10¹²");
+  EXPECT_EQ(report::shown(999999), "999999");
+  EXPECT_EQ(report::shown(1e6), "10⁶");
+  EXPECT_EQ(report::shown(1.0 / 3, 5), "0.33333");
+  EXPECT_EQ(report::shown(-4), "−4");
+  EXPECT_EQ(report::shown(std::numeric_limits<double>::infinity()), "∞");
 }
 
 TEST(ShownNumber, ALengthKeepsItsTokens) {
-  EXPECT_EQ(shown(4788590), "4788590");
-  EXPECT_EQ(shown(4788589, 6), "4788589");
-  EXPECT_EQ(shown(47000000), "4.7×10⁷") << "nothing is lost";
-  EXPECT_EQ(shown(1234567.5, 5), "1.2346×10⁶");
-  EXPECT_EQ(shown(12345678901), "1.23×10¹⁰") << "too long to be read";
+  EXPECT_EQ(report::shown(4788590), "4788590");
+  EXPECT_EQ(report::shown(4788589, 6), "4788589");
+  EXPECT_EQ(report::shown(47000000), "4.7×10⁷") << "nothing is lost";
+  EXPECT_EQ(report::shown(1234567.5, 5), "1.2346×10⁶");
+  EXPECT_EQ(report::shown(12345678901), "1.23×10¹⁰") << "too long to be read";
 }
 
 }  // namespace

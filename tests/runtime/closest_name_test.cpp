@@ -22,16 +22,16 @@ TEST(ClosestName, FindsMisspeltAbbreviatedAndLongerNames) {
                                      {"--LAW", "--law"},
                                      {"--covariance", "--cov"},
                                      {"--sedd", "--seed"}}) {
-    EXPECT_EQ(closest_name(given, kOptions), meant) << given;
+    EXPECT_EQ(runtime::closest_name(given, kOptions), meant) << given;
   }
 }
 
 TEST(ClosestName, FindsNothingWhereNothingIsClose) {
   for (const char* given : {"", "--", "--x", "--verbose", "--colour"}) {
-    EXPECT_EQ(closest_name(given, kOptions), std::nullopt) << given;
+    EXPECT_EQ(runtime::closest_name(given, kOptions), std::nullopt) << given;
   }
-  EXPECT_EQ(closest_name(std::string(100000, 'x'), kOptions), std::nullopt);
-  EXPECT_EQ(closest_name("--law", {}), std::nullopt);
+  EXPECT_EQ(runtime::closest_name(std::string(100000, 'x'), kOptions), std::nullopt);
+  EXPECT_EQ(runtime::closest_name("--law", {}), std::nullopt);
 }
 
 }  // namespace

@@ -23,9 +23,9 @@
 namespace largo {
 namespace {
 
-using testing::FakeRanks;
-using testing::Meeting;
-using testing::run_on;
+using test::FakeRanks;
+using test::Meeting;
+using test::run_on;
 
 template <typename Exception>
 bool is(const std::exception_ptr& thrown) {
@@ -46,7 +46,7 @@ TEST(ShareOf, CoversEveryUnitOnceInOrder) {
       std::ptrdiff_t next = 0;
       for (int rank = 0; rank < size; ++rank) {
         const FakeRanks ranks(meeting, rank, size);
-        const Share share = share_of(count, {.ranks = &ranks});
+        const runtime::Share share = runtime::share_of(count, {.ranks = &ranks});
         EXPECT_EQ(share.first, next);
         EXPECT_LE(share.count, count / size + 1);
         EXPECT_GE(share.count, count / size);
@@ -61,7 +61,7 @@ TEST(ShareOf, DoesNotOverflow) {
   Meeting meeting(1);
   constexpr std::ptrdiff_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
   const FakeRanks last(meeting, 999, 1000);
-  const Share share = share_of(kMost, {.ranks = &last});
+  const runtime::Share share = runtime::share_of(kMost, {.ranks = &last});
   EXPECT_EQ(share.first + share.count, kMost);
 }
 
@@ -73,7 +73,7 @@ TEST(DistributeRows, EveryUnitOnceAndTheSameRowsEverywhere) {
       const auto thrown = run_on(size, [&](const Ranks& ranks) {
         const Execution execution{.threads = 2, .ranks = &ranks};
         const auto rows =
-            distribute_rows(count, kWidth, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+            runtime::distribute_rows(count, kWidth, execution, [&](std::ptrdiff_t i, std::span<double> row) {
               ++visits[static_cast<std::size_t>(i)];
               row[0] += static_cast<double>(i);  // into zeros
               row[2] += 1.5;
@@ -96,9 +96,10 @@ TEST(DistributeRows, AnExceptionOnOneProcessEndsTheWorkOnAll) {
     // Unit 0 is on the first process, the last unit on the last one.
     for (const std::ptrdiff_t bad : {0, 9}) {
       const auto thrown = run_on(size, [&](const Ranks& ranks) {
-        distribute_rows(10, 1, {.threads = 1, .ranks = &ranks}, [&](std::ptrdiff_t i, std::span<double>) {
-          if (i == bad) throw std::domain_error("unit " + std::to_string(i));
-        });
+        runtime::distribute_rows(10, 1, {.threads = 1, .ranks = &ranks},
+                                 [&](std::ptrdiff_t i, std::span<double>) {
+                                   if (i == bad) throw std::domain_error("unit " + std::to_string(i));
+                                 });
       });
       const std::size_t where = bad == 0 ? 0 : thrown.size() - 1;
       for (std::size_t rank = 0; rank < thrown.size(); ++rank) {
@@ -113,7 +114,7 @@ TEST(DistributeRows, StopOnOneProcessStopsAll) {
   const std::atomic<bool> stop = true;
   const auto thrown = run_on(3, [&](const Ranks& ranks) {
     const Execution execution{.threads = 1, .ranks = &ranks, .stop = ranks.rank() == 1 ? &stop : nullptr};
-    distribute_rows(30, 1, execution, [](std::ptrdiff_t, std::span<double>) {});
+    runtime::distribute_rows(30, 1, execution, [](std::ptrdiff_t, std::span<double>) {});
   });
   EXPECT_TRUE(is<OtherProcessFailed>(thrown[0]));
   EXPECT_TRUE(is<Stopped>(thrown[1]));
@@ -124,14 +125,14 @@ TEST(DistributeRows, GoesOnAfterAFailure) {
   const auto thrown = run_on(3, [&](const Ranks& ranks) {
     const Execution execution{.threads = 1, .ranks = &ranks};
     const auto fail_on = [&](std::ptrdiff_t bad) {
-      return distribute_rows(6, 1, execution, [bad](std::ptrdiff_t i, std::span<double> row) {
+      return runtime::distribute_rows(6, 1, execution, [bad](std::ptrdiff_t i, std::span<double> row) {
         if (i == bad) throw std::domain_error("bad");
         row[0] = static_cast<double>(i);
       });
     };
     EXPECT_ANY_THROW(fail_on(0));
     EXPECT_ANY_THROW(fail_on(5));
-    EXPECT_EQ(fail_on(-1), (AlignedVector<double>{0, 1, 2, 3, 4, 5}));
+    EXPECT_EQ(fail_on(-1), (runtime::AlignedVector<double>{0, 1, 2, 3, 4, 5}));
   });
   for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
 }
@@ -139,9 +140,9 @@ TEST(DistributeRows, GoesOnAfterAFailure) {
 TEST(GatherRows, TakesPartsOfAnySize) {
   const auto thrown = run_on(4, [&](const Ranks& ranks) {
     // Sizes 0, 3, 0, 1
-    const AlignedVector<double> parts[] = {{}, {1, 2, 3}, {}, {4}};
-    const auto all = gather_rows(parts[ranks.rank()], false, {.ranks = &ranks});
-    EXPECT_EQ(all, (AlignedVector<double>{1, 2, 3, 4}));
+    const runtime::AlignedVector<double> parts[] = {{}, {1, 2, 3}, {}, {4}};
+    const auto all = runtime::gather_rows(parts[ranks.rank()], false, {.ranks = &ranks});
+    EXPECT_EQ(all, (runtime::AlignedVector<double>{1, 2, 3, 4}));
   });
   for (const auto& exception : thrown) EXPECT_EQ(exception, nullptr);
 }
@@ -163,7 +164,7 @@ TEST(GatherAtEnd, OneProcessComesEarly) {
           const Execution execution{.threads = 1, .ranks = &ranks};
           for (int done = 0; done < computations; ++done) {
             if (ranks.rank() == early && done == computations - 1) break;
-            distribute_rows(5, 2, execution, [](std::ptrdiff_t, std::span<double>) {});
+            runtime::distribute_rows(5, 2, execution, [](std::ptrdiff_t, std::span<double>) {});
           }
         } catch (const OtherProcessFailed&) {
           code = 1;
@@ -178,27 +179,27 @@ TEST(GatherAtEnd, OneProcessComesEarly) {
 
 TEST(Deal, SpreadsCostsEvenlyAndAlwaysAlike) {
   using Owners = std::vector<int>;
-  EXPECT_EQ(deal({1, 1, 1, 1, 1}, 2), (Owners{0, 1, 0, 1, 0}));
-  EXPECT_EQ(deal({1, 2, 3, 4, 10}, 2), (Owners{1, 1, 1, 1, 0}));
-  EXPECT_EQ(deal({5, 4, 3, 3, 3}, 2), (Owners{0, 1, 1, 0, 1}));
-  EXPECT_EQ(deal({}, 3), Owners());
-  EXPECT_EQ(deal({7}, 3), Owners{0});
-  EXPECT_EQ(deal({2, 3}, 1), (Owners{0, 0}));
+  EXPECT_EQ(runtime::deal({1, 1, 1, 1, 1}, 2), (Owners{0, 1, 0, 1, 0}));
+  EXPECT_EQ(runtime::deal({1, 2, 3, 4, 10}, 2), (Owners{1, 1, 1, 1, 0}));
+  EXPECT_EQ(runtime::deal({5, 4, 3, 3, 3}, 2), (Owners{0, 1, 1, 0, 1}));
+  EXPECT_EQ(runtime::deal({}, 3), Owners());
+  EXPECT_EQ(runtime::deal({7}, 3), Owners{0});
+  EXPECT_EQ(runtime::deal({2, 3}, 1), (Owners{0, 0}));
 }
 
 // What ranks that work side by side say to each other.
 TEST(WatchedWork, IsToldToTheFirstProcess) {
   std::vector<double> shares;
-  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
+  const auto thrown = test::run_on(3, [&](const Ranks& ranks) {
     const double weight = ranks.rank() == 2 ? 2 : 1;
     bool worked = false;
-    watch_work(
+    runtime::watch_work(
         {.threads = 1, .ranks = &ranks}, weight,
         [&](double share) {
           EXPECT_EQ(ranks.rank(), 0);
           shares.push_back(share);
         },
-        [&](const Execution& own, const ShowShare& show) {
+        [&](const Execution& own, const runtime::ShowShare& show) {
           EXPECT_EQ(own.ranks, nullptr);
           worked = true;
           show(0.5);
@@ -213,14 +214,15 @@ TEST(WatchedWork, IsToldToTheFirstProcess) {
 }
 
 TEST(WatchedWork, AFailureStopsTheOthers) {
-  const auto thrown = testing::run_on(3, [&](const Ranks& ranks) {
-    watch_work({.threads = 1, .ranks = &ranks}, 1, {}, [&](const Execution& own, const ShowShare&) {
-      if (ranks.rank() == 1) throw std::domain_error("bad");
-      while (true) {
-        check_stop(own);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      }
-    });
+  const auto thrown = test::run_on(3, [&](const Ranks& ranks) {
+    runtime::watch_work({.threads = 1, .ranks = &ranks}, 1, {},
+                        [&](const Execution& own, const runtime::ShowShare&) {
+                          if (ranks.rank() == 1) throw std::domain_error("bad");
+                          while (true) {
+                            runtime::check_stop(own);
+                            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                          }
+                        });
   });
   EXPECT_THROW(std::rethrow_exception(thrown[0]), OtherProcessFailed);
   EXPECT_THROW(std::rethrow_exception(thrown[1]), std::domain_error);
@@ -229,11 +231,11 @@ TEST(WatchedWork, AFailureStopsTheOthers) {
 
 TEST(WatchedWork, IsStoppedFromOutside) {
   const std::atomic<bool> stop = true;
-  const auto thrown = testing::run_on(2, [&](const Ranks& ranks) {
+  const auto thrown = test::run_on(2, [&](const Ranks& ranks) {
     const Execution execution{.threads = 1, .ranks = &ranks, .stop = ranks.rank() == 0 ? &stop : nullptr};
-    watch_work(execution, 1, {}, [&](const Execution& own, const ShowShare&) {
+    runtime::watch_work(execution, 1, {}, [&](const Execution& own, const runtime::ShowShare&) {
       while (true) {
-        check_stop(own);
+        runtime::check_stop(own);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
       }
     });

@@ -7,17 +7,17 @@ namespace {
 
 TEST(LinkedStops, FollowTheStopOfAll) {
   std::atomic<bool> outer = false;
-  LinkedStop inner(&outer);
+  runtime::LinkedStop inner(&outer);
   EXPECT_FALSE(*inner.flag());
   outer = true;
   for (int i = 0; i < 1000 && !*inner.flag(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   EXPECT_TRUE(*inner.flag());
-  EXPECT_TRUE(*LinkedStop(&outer).flag()) << "set before it was made";
+  EXPECT_TRUE(*runtime::LinkedStop(&outer).flag()) << "set before it was made";
 }
 
 TEST(LinkedStops, AreNoStopOfAll) {
   std::atomic<bool> outer = false;
-  LinkedStop inner(&outer), alone(nullptr);
+  runtime::LinkedStop inner(&outer), alone(nullptr);
   inner.set();
   alone.set();
   EXPECT_TRUE(*inner.flag());

@@ -9,10 +9,10 @@ namespace largo {
 namespace {
 
 std::string hex(const std::string& text, std::size_t piece) {
-  Sha256 hash;
+  runtime::Sha256 hash;
   for (std::size_t i = 0; i < text.size(); i += piece) hash.add(text.substr(i, piece));
   const auto digest = hash.finish();
-  return to_hex(digest.data(), digest.size());
+  return runtime::to_hex(digest.data(), digest.size());
 }
 
 TEST(Sha256, KnownDigests) {

@@ -6,7 +6,7 @@
 #include "largo/studies/study_table.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 class CheckInputs : public StudyTest {
@@ -73,11 +73,11 @@ TEST_F(CheckInputs, OneUnitIsEnough) {
   const Study some =
       study(kConcentration +
             "[settings]\nlaw = 'gaussian'\n[grid]\nd = [1, 2, 3]\nquery = ['1', '1,0', '0,1,0']\nL = [10]\n");
-  EXPECT_NO_THROW(check_inputs(some));
+  EXPECT_NO_THROW(studies::check_inputs(some));
   const StudyRun run = run_study(some, path("s.sqlite"));
   EXPECT_EQ(run.ran, 9);
   EXPECT_EQ(run.failed, 6);
-  EXPECT_NO_THROW(check_inputs(study("quantity = 'moments'\n[grid]\ns = [-1, 1]\nL = [10]\n")));
+  EXPECT_NO_THROW(studies::check_inputs(study("quantity = 'moments'\n[grid]\ns = [-1, 1]\nL = [10]\n")));
 }
 
 TEST_F(CheckInputs, NumbersThatNoUnitCanHave) {
@@ -119,4 +119,4 @@ TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
 }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -7,7 +7,7 @@
 #include <csignal>
 #include <vector>
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 // A write that has not been synced, and what was there before.
@@ -148,4 +148,4 @@ void expect_mishap(Mishap mishap, int at) {
   sqlite3_vfs_register(&mishap_vfs, 1);
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-namespace largo::testing {
+namespace largo::test {
 
 enum class Mishap : std::uint8_t {
   none,
@@ -17,4 +17,4 @@ enum class Mishap : std::uint8_t {
 /// deletions, counted from 0; the mishap comes instead of number `at`.
 void expect_mishap(Mishap mishap, int at);
 
-}  // namespace largo::testing
+}  // namespace largo::test

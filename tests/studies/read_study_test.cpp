@@ -5,7 +5,7 @@
 #include "runtime/closest_name.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 std::string many(const std::string& text, int times) {
@@ -87,12 +87,12 @@ TEST_F(StudyTest, FilesThatAreNone) {
 }
 
 TEST(ClosestName, EditDistance) {
-  EXPECT_EQ(edit_distance("", "abc"), 3U);
-  EXPECT_EQ(edit_distance("sigma", "sigma"), 0U);
-  EXPECT_EQ(edit_distance("sgima", "sigma"), 1U);     // neighbours swapped
-  EXPECT_EQ(edit_distance("kitten", "sitting"), 3U);  // the textbook's
-  EXPECT_EQ(suggestion("L", {"sigma", "query"}), " (known: sigma, query)");
+  EXPECT_EQ(runtime::edit_distance("", "abc"), 3U);
+  EXPECT_EQ(runtime::edit_distance("sigma", "sigma"), 0U);
+  EXPECT_EQ(runtime::edit_distance("sgima", "sigma"), 1U);     // neighbours swapped
+  EXPECT_EQ(runtime::edit_distance("kitten", "sitting"), 3U);  // the textbook's
+  EXPECT_EQ(runtime::suggestion("L", {"sigma", "query"}), " (known: sigma, query)");
 }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -13,7 +13,7 @@
 #include "studies/store.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 constexpr std::int64_t kBatch = 24, kBatches = 3;
@@ -63,11 +63,13 @@ class StoreMishapTest : public StudyTest {
     return in_child([&] {
       expect_mishap(mishap, at);
       try {
-        StudyStore here(path(store), *study_, 1, 1);
-        std::vector<FinishedUnit> batch;
+        studies::StudyStore here(path(store), *study_, 1, 1);
+        std::vector<studies::FinishedUnit> batch;
         for (const std::int64_t unit : here.pending(false)) {
-          batch.push_back(
-              {unit, 1, std::vector<UnitResult>(7, UnitResult(1.5 + static_cast<double>(unit), 1e-9)), ""});
+          batch.push_back({unit, 1,
+                           std::vector<studies::UnitResult>(
+                               7, studies::UnitResult(1.5 + static_cast<double>(unit), 1e-9)),
+                           ""});
           if (std::ssize(batch) < kBatch) continue;
           if (!here.write(batch)) return 97;
           *committed_ += kBatch;
@@ -83,8 +85,8 @@ class StoreMishapTest : public StudyTest {
   // Whether it is what some number of whole transactions leave, at least those that were committed.
   ::testing::AssertionResult whole(const std::string& store) const {
     try {
-      Database database(path(store), OpenMode::read, 1000);
-      Statement check(database, "PRAGMA integrity_check");
+      studies::Database database(path(store), studies::OpenMode::read, 1000);
+      studies::Statement check(database, "PRAGMA integrity_check");
       if (!check.step() || check.text(0) != "ok") return ::testing::AssertionFailure() << check.text(0);
       if (database.number("SELECT count(*) FROM sqlite_master") == 0) {
         if (*committed_ == 0) return ::testing::AssertionSuccess();
@@ -97,7 +99,7 @@ class StoreMishapTest : public StudyTest {
                << units << " units, " << counted << " counted, " << *committed_ << " committed";
       }
       return ::testing::AssertionSuccess();
-    } catch (const SqliteError& error) {
+    } catch (const studies::SqliteError& error) {
       return ::testing::AssertionFailure() << error.what();
     }
   }
@@ -163,4 +165,4 @@ TEST_F(StoreMishapTest, LossesOfPowerAtEveryOperation) {
 TEST_F(StoreMishapTest, FullDisksAtEveryOperation) { EXPECT_GT(everywhere(Mishap::disk_full), 40); }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

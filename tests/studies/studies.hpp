@@ -11,7 +11,7 @@
 #include "largo/studies/study.hpp"
 #include "largo/studies/study_table.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 class StudyTest : public ::testing::Test {
  protected:
@@ -50,4 +50,4 @@ inline std::string json_of(const std::filesystem::path& store) {
 
 inline const std::string kMoments = "quantity = 'moments'\n[grid]\ns = [0.5, 1]\nL = [10, 100, inf]\n";
 
-}  // namespace largo::testing
+}  // namespace largo::test

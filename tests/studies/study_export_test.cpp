@@ -11,12 +11,14 @@
 #include "studies/sqlite.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 class StudyExport : public StudyTest {
  protected:
-  void execute(const std::string& sql) { Database(path("s.sqlite"), OpenMode::create, 1000).execute(sql); }
+  void execute(const std::string& sql) {
+    studies::Database(path("s.sqlite"), studies::OpenMode::create, 1000).execute(sql);
+  }
 
   void expect_damaged(const std::string& says) {
     const auto expect = [&](auto read) {
@@ -56,7 +58,7 @@ TEST_F(StudyExport, WarningsAreKept) {
   EXPECT_FALSE(json.at("rows")[0].contains("warning"));
   EXPECT_EQ(json.at("rows")[1].at("warning"), said);
   EXPECT_TRUE(json.at("rows")[1].contains("results"));
-  const auto sections = to_json(study_report(table, "largo report")).at("sections");
+  const auto sections = report::to_json(report::study_report(table, "largo report")).at("sections");
   EXPECT_EQ(sections.back().at("id"), "warnings");
   EXPECT_EQ(sections.back().at("tables")[0].at("rows")[0].back(), said);
 }
@@ -155,4 +157,4 @@ TEST_F(StudyExport, DamageIsSaidInALine) {
 }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -15,7 +15,7 @@
 #include "studies/store.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 std::string bytes_of(const std::filesystem::path& path) {
@@ -24,7 +24,7 @@ std::string bytes_of(const std::filesystem::path& path) {
 }
 
 void execute(const std::filesystem::path& path, const std::string& sql) {
-  Database(path, OpenMode::create, 1000).execute(sql);
+  studies::Database(path, studies::OpenMode::create, 1000).execute(sql);
 }
 
 class StudyStoreTest : public StudyTest {
@@ -115,7 +115,7 @@ TEST_F(StudyStoreTest, DamagedStores) {
 TEST_F(StudyStoreTest, OneProcessAtATime) {
   const Study one = study(kMoments);
   {
-    const StudyStore first(path("s.sqlite"), one, 1, 1);
+    const studies::StudyStore first(path("s.sqlite"), one, 1, 1);
     try {
       run_study(one, path("s.sqlite"));
       ADD_FAILURE();
@@ -140,11 +140,11 @@ TEST_F(StudyStoreTest, LinksAreTheStoreTheyPointTo) {
   std::filesystem::create_directory_symlink("folder", path("other"));
   std::filesystem::create_symlink("other/s.sqlite", path("link.sqlite"));  // which is not there yet
   {
-    const StudyStore first(path("link.sqlite"), one, 1, 1);
+    const studies::StudyStore first(path("link.sqlite"), one, 1, 1);
     EXPECT_TRUE(std::filesystem::exists(path("folder/s.sqlite.lock")));
     for (const char* name :
          {"folder/s.sqlite", "other/s.sqlite", "link.sqlite", "folder/../other/s.sqlite"}) {
-      EXPECT_THROW(StudyStore(path(name), one, 1, 1), InputError) << name;
+      EXPECT_THROW(studies::StudyStore(path(name), one, 1, 1), InputError) << name;
       EXPECT_TRUE(study_status(path(name)).running) << name;
     }
   }
@@ -173,8 +173,8 @@ TEST_F(StudyStoreTest, ALockThatIsALinkIsLeftAlone) {
 // A reader of a large store has it for seconds.
 TEST_F(StudyStoreTest, AStartWaitsForReaders) {
   run_study(study(kMoments), path("s.sqlite"));
-  auto reader = std::make_unique<Database>(path("s.sqlite"), OpenMode::read, 1000);
-  auto read = std::make_unique<Statement>(*reader, "SELECT * FROM units");
+  auto reader = std::make_unique<studies::Database>(path("s.sqlite"), studies::OpenMode::read, 1000);
+  auto read = std::make_unique<studies::Statement>(*reader, "SELECT * FROM units");
   ASSERT_TRUE(read->step());
   std::thread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -187,11 +187,12 @@ TEST_F(StudyStoreTest, AStartWaitsForReaders) {
 
 TEST_F(StudyStoreTest, AReaderOnlyPutsOffWriting) {
   const Study one = study(kMoments);
-  StudyStore store(path("s.sqlite"), one, 1, 1);
-  const std::vector<FinishedUnit> finished = {{0, 0.1, std::vector<UnitResult>(7, UnitResult(1.0)), ""}};
+  studies::StudyStore store(path("s.sqlite"), one, 1, 1);
+  const std::vector<studies::FinishedUnit> finished = {
+      {0, 0.1, std::vector<studies::UnitResult>(7, studies::UnitResult(1.0)), ""}};
   {
-    Database reader(path("s.sqlite"), OpenMode::read, 1000);
-    Statement read(reader, "SELECT * FROM study");
+    studies::Database reader(path("s.sqlite"), studies::OpenMode::read, 1000);
+    studies::Statement read(reader, "SELECT * FROM study");
     ASSERT_TRUE(read.step());
     EXPECT_FALSE(store.write(finished));
   }
@@ -203,12 +204,12 @@ TEST_F(StudyStoreTest, AReaderOnlyPutsOffWriting) {
 
 TEST_F(StudyStoreTest, ViewsForOtherPrograms) {
   run_study(study(kMoments), path("s.sqlite"));
-  Database database(path("s.sqlite"), OpenMode::read, 1000);
+  studies::Database database(path("s.sqlite"), studies::OpenMode::read, 1000);
   EXPECT_EQ(database.number("SELECT count(*) FROM points"), 6);
   EXPECT_EQ(database.number("SELECT count(*) FROM results WHERE value IS NOT NULL"), 42);
   EXPECT_EQ(database.number("SELECT L FROM points WHERE ordinal = 1"), 100);
   EXPECT_EQ(database.number("SELECT count(*) FROM units WHERE seconds >= 0 AND run = 1"), 6);
-  EXPECT_EQ(database.number("PRAGMA application_id"), kApplicationId);
+  EXPECT_EQ(database.number("PRAGMA application_id"), studies::kApplicationId);
 }
 
 TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
@@ -218,7 +219,7 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
       "-1\nL = 10\n");
   run_study(one, path("s.sqlite"));
   const StudyTable table = read_study_table(path("s.sqlite"));
-  const auto data = to_json(study_report(table, "largo report s.sqlite"));
+  const auto data = report::to_json(report::study_report(table, "largo report s.sqlite"));
   EXPECT_EQ(data.at("kind"), "study");
   EXPECT_EQ(data.at("title"), "Moments");
   ASSERT_EQ(data.at("sections").size(), 8U);
@@ -237,7 +238,7 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
     EXPECT_EQ(section.at("tables").at(0).at("rows").size(), 25U);
     EXPECT_EQ(section.at("tables").at(0).at("columns").size(), 5U);
   }
-  EXPECT_EQ(to_text(to_json(study_report(table, ""))).find("nan"), std::string::npos);
+  EXPECT_EQ(io::to_text(report::to_json(report::study_report(table, ""))).find("nan"), std::string::npos);
 }
 
 TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
@@ -245,7 +246,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
             path("s.sqlite"));
   const StudyTable table = read_study_table(path("s.sqlite"));
   const auto figure_over = [&](const std::string& x) {
-    return to_json(study_report(table, "", x)).at("sections").at(0).at("figures").at(0);
+    return report::to_json(report::study_report(table, "", x)).at("sections").at(0).at("figures").at(0);
   };
   const auto figure = figure_over("");
   EXPECT_EQ(figure.at("x"), "s");
@@ -265,7 +266,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
   }
   EXPECT_EQ(over_L.at("slider").at("label"), "seed");
   try {
-    study_report(table, "", "law");
+    report::study_report(table, "", "law");
     FAIL() << "there is no such axis";
   } catch (const InputError& error) {
     EXPECT_NE(std::string(error.what()).find("'law'"), std::string::npos) << error.what();
@@ -276,7 +277,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
 TEST_F(StudyStoreTest, ReportsSayWhatFailed) {
   run_study(study("quantity = 'moments'\ntolerance = 1e-100\n[grid]\ns = [1, 2]\nL = [10]\n"),
             path("s.sqlite"));
-  const auto data = to_json(study_report(read_study_table(path("s.sqlite")), ""));
+  const auto data = report::to_json(report::study_report(read_study_table(path("s.sqlite")), ""));
   ASSERT_EQ(data.at("sections").size(), 1U);
   const auto& table = data.at("sections").at(0).at("tables").at(0);
   EXPECT_EQ(table.at("columns"), (std::vector<std::string>{"s", "L", "message"}));
@@ -290,7 +291,8 @@ TEST_F(StudyStoreTest, ReportsSayWhatHasNoPlaceInAFigure) {
     const std::string lengths = infinite ? "[10, 100, inf]" : "[10, 100]",
                       store = infinite ? "i.sqlite" : "f.sqlite";
     run_study(study("quantity = 'moments'\n[settings]\ns = 1\n[grid]\nL = " + lengths + "\n"), path(store));
-    const std::string data = to_text(to_json(study_report(read_study_table(path(store)), "")));
+    const std::string data =
+        io::to_text(report::to_json(report::study_report(read_study_table(path(store)), "")));
     EXPECT_EQ(data.find("L = inf has no place on the axis") != std::string::npos, infinite);
   }
 }
@@ -310,4 +312,4 @@ TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
 }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -8,7 +8,7 @@
 #include "runtime/sha256.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 namespace {
 
 std::vector<std::string> inputs_of(const Study& study) {
@@ -17,7 +17,7 @@ std::vector<std::string> inputs_of(const Study& study) {
   return all;
 }
 
-std::string hex(const UnitId& id) { return to_hex(id.bytes.data(), id.bytes.size()); }
+std::string hex(const UnitId& id) { return runtime::to_hex(id.bytes.data(), id.bytes.size()); }
 
 TEST_F(StudyTest, TheLastAxisOfTheFileIsFastest) {
   const auto expected = [](const char* s, const char* L) {
@@ -44,10 +44,10 @@ TEST_F(StudyTest, PointsFollowTheGridAndRepeatNothing) {
 
 TEST_F(StudyTest, TheNameOfAUnitIsTheHashOfItsText) {
   const Study one = study(kMoments);
-  Sha256 hash;
+  runtime::Sha256 hash;
   hash.add("largo unit 1\nmoments\n{\"s\":0.5,\"L\":100,\"method\":\"exact\",\"seed\":1}");
   const auto digest = hash.finish();
-  EXPECT_EQ(hex(one.id(1)), to_hex(digest.data(), 16));
+  EXPECT_EQ(hex(one.id(1)), runtime::to_hex(digest.data(), 16));
 }
 
 // A store is of use only as long as names stay what they are.
@@ -177,4 +177,4 @@ TEST_F(StudyTest, TextsAreUtf8) {
 }
 
 }  // namespace
-}  // namespace largo::testing
+}  // namespace largo::test

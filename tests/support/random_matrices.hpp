@@ -7,7 +7,7 @@
 #include "largo/random/streams.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// Matrices of independent standard normals. A test file has a family of its own, named by its seed:
 ///
@@ -29,4 +29,4 @@ class RandomMatrices {
   std::uint64_t seed_;
 };
 
-}  // namespace largo::testing
+}  // namespace largo::test

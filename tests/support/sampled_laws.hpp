@@ -16,9 +16,9 @@
 #include "largo/random/streams.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
-inline constexpr testing::RandomMatrices normals(23);
+inline constexpr test::RandomMatrices normals(23);
 
 /// N(0, I) that says nothing of itself but its log-partition and samples.
 class PlainGaussian final : public Measure {
@@ -87,4 +87,4 @@ inline std::vector<NamedLaw> sampled_laws() {
   return laws;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

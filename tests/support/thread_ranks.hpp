@@ -11,7 +11,7 @@
 
 #include "largo/runtime/ranks.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 // Where the threads meet. A call ends when all have brought their part.
 class Meeting {
@@ -76,4 +76,4 @@ inline std::vector<std::exception_ptr> run_on(int size, const std::function<void
   return thrown;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

@@ -15,9 +15,9 @@
 namespace largo {
 namespace {
 
-using testing::options_of;
-using testing::Quadratic;
-using testing::start;
+using test::options_of;
+using test::Quadratic;
+using test::start;
 
 std::filesystem::path scratch(const std::string& name) {
   return std::filesystem::path(::testing::TempDir()) / ("largo-descent-" + name);

@@ -14,7 +14,7 @@
 namespace largo {
 namespace {
 
-using testing::FunctionRisk;
+using test::FunctionRisk;
 
 Matrix normal_matrix(Eigen::Index rows, Eigen::Index cols, std::uint64_t seed) {
   Matrix matrix(rows, cols);

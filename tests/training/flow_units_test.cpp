@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-using testing::FunctionRisk;
+using test::FunctionRisk;
 
 // a R(kθ): flows through θ/k, in times that are 1/(a k²) as long.
 FunctionRisk in_units(const FunctionRisk& risk, double a, double k) {
@@ -105,7 +105,7 @@ TEST(FlowUnits, StartsNextToASaddle) {
   for (const double near : {1e-3, 1e-20, 1e-100, 1e-200}) {
     FlowPlan plan;
     plan.risk_scale = 1;
-    const FlowResult flow = gradient_flow(testing::product_risk(), Vector::Constant(2, near), plan);
+    const FlowResult flow = gradient_flow(test::product_risk(), Vector::Constant(2, near), plan);
     EXPECT_LE((flow.trajectory.points().back().parameters - Vector::Ones(2)).norm(), 1e-6) << near;
   }
 }
@@ -265,8 +265,7 @@ TEST(FlowUnits, BadScaleOfTheRisk) {
   for (const double bad : {-1.0, std::nan("")}) {
     FlowPlan plan;
     plan.risk_scale = bad;
-    EXPECT_NE(message(testing::product_risk(), Vector{{0.3, 0.4}}, plan).find("risk_scale"),
-              std::string::npos);
+    EXPECT_NE(message(test::product_risk(), Vector{{0.3, 0.4}}, plan).find("risk_scale"), std::string::npos);
   }
 }
 

@@ -15,10 +15,10 @@
 namespace largo {
 namespace {
 
-using testing::FunctionRisk;
-using testing::product_risk;
-using testing::quadratic_risk;
-using testing::quartic_risk;
+using test::FunctionRisk;
+using test::product_risk;
+using test::quadratic_risk;
+using test::quartic_risk;
 
 // The card: some ten times the tolerance, in parameters of size one.
 constexpr double kTimesTolerance = 20;

@@ -28,7 +28,7 @@ class Batches final : public StochasticRisk {
  public:
   Eigen::Index size() const override { return 2; }
   RiskPoint batch(const ConstVectorRef& parameters, std::int64_t step) const override {
-    RiskPoint point = testing::product_risk().at(parameters);
+    RiskPoint point = test::product_risk().at(parameters);
     point.value += static_cast<double>(step);
     return point;
   }
@@ -36,8 +36,8 @@ class Batches final : public StochasticRisk {
 
 // ½ (xy - 1)² = ½ (r² sin(2φ)/2 - 1)².
 TEST(InParameters, RiskAndGradient) {
-  const auto risk = in_parameters(std::make_shared<testing::FunctionRisk>(testing::product_risk()),
-                                  std::make_shared<PolarMap>());
+  const auto risk =
+      in_parameters(std::make_shared<test::FunctionRisk>(test::product_risk()), std::make_shared<PolarMap>());
   EXPECT_EQ(risk->size(), 2);
   const double r = 1.7, angle = 0.4;
   const RiskPoint point = risk->at(Vector{{r, angle}});
@@ -56,7 +56,7 @@ TEST(InParameters, Batches) {
 }
 
 TEST(InParameters, SizesMustMatch) {
-  EXPECT_THROW(in_parameters(std::make_shared<testing::FunctionRisk>(testing::quartic_risk(3, 1)),
+  EXPECT_THROW(in_parameters(std::make_shared<test::FunctionRisk>(test::quartic_risk(3, 1)),
                              std::make_shared<PolarMap>()),
                InputError);
 }

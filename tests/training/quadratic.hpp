@@ -6,7 +6,7 @@
 
 #include "largo/training/stochastic_descent.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 // ½ Σ h_i (θ_i - t_i)², t_i moved a little by each batch; from `fails_at` on something is wrong.
 class Quadratic final : public StochasticRisk {
@@ -55,4 +55,4 @@ inline DescentOptions options_of(Optimizer optimizer, double size, std::int64_t 
   return options;
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

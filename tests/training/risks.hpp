@@ -7,7 +7,7 @@
 
 #include "largo/training/risk.hpp"
 
-namespace largo::testing {
+namespace largo::test {
 
 /// From a function that gives value and gradient.
 class FunctionRisk final : public Risk {
@@ -46,4 +46,4 @@ inline FunctionRisk quartic_risk(Eigen::Index size, double scale) {
           }};
 }
 
-}  // namespace largo::testing
+}  // namespace largo::test

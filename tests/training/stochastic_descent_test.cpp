@@ -12,9 +12,9 @@
 namespace largo {
 namespace {
 
-using testing::options_of;
-using testing::Quadratic;
-using testing::start;
+using test::options_of;
+using test::Quadratic;
+using test::start;
 
 // The textbook's formulas, one number at a time, in extended precision: 50 steps of a stable recursion lose
 // less than 1e-13.

@@ -2,7 +2,7 @@
 //
 //   AttentionLayer layer{tokens, U, V, query};
 //   ConcentrationPlan plan;
-//   plan.lengths = {10, 100, 1e6, kInfinity};
+//   plan.lengths = {10, 100, 1e6, kInfinitePrompt};
 //   for (const ConcentrationRow& row : concentration_grid(layer, plan)) ...
 //
 // At scale σ the tokens are σ z'. Outputs equal those of U and V scaled by σ; gradients are σ times theirs.

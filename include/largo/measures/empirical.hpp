@@ -17,7 +17,9 @@
 
 namespace largo {
 
+namespace measures {
 class KeptPrompt;  // measures/tilt_engine.hpp
+}
 
 /// Arithmetic used in the pass over the tokens.
 ///   float32: about 1e-6 relative to the spread of the tokens, for scores up to about 10
@@ -71,7 +73,7 @@ class EmpiricalMeasure final : public Measure {
   template <typename T>
   Matrix products_in(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                      const Execution& execution) const;
-  std::shared_ptr<KeptPrompt> kept_for(const Execution& execution) const;
+  std::shared_ptr<measures::KeptPrompt> kept_for(const Execution& execution) const;
   std::vector<Tilt> tilts_on_device(const ConstMatrixRef& directions, TiltOrder order,
                                     const Execution& execution) const;
   Matrix products_on_device(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
@@ -88,7 +90,7 @@ class EmpiricalMeasure final : public Measure {
   Vector log_weights_;  // log(L p_l), so that a weighted and an unweighted uniform law agree
   Arithmetic arithmetic_;
   const Device* keeper_ = nullptr;
-  std::shared_ptr<KeptPrompt> kept_;  // the copy kept by that device
+  std::shared_ptr<measures::KeptPrompt> kept_;  // the copy kept by that device
 };
 
 }  // namespace largo

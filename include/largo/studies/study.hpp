@@ -30,7 +30,9 @@
 
 namespace largo {
 
+namespace studies {
 class Quantity;
+}
 
 /// The identity of a unit: 128 bits of SHA-256 of everything that decides its results. That is the quantity,
 /// its parameters including defaults, the seed, and the content of the files that parameters name and of
@@ -70,7 +72,7 @@ class Study {
   explicit Study(StudyPlan plan);
 
   const StudyPlan& plan() const { return plan_; }
-  const Quantity& quantity() const { return *quantity_; }
+  const studies::Quantity& quantity() const { return *quantity_; }
   std::vector<std::string> parameters() const;  ///< names, in the quantity's order
   std::vector<std::string> results() const;
 
@@ -103,7 +105,7 @@ class Study {
   void make_fragments();
 
   StudyPlan plan_;
-  const Quantity* quantity_;
+  const studies::Quantity* quantity_;
   std::int64_t grid_size_ = 0;
   std::vector<Fragment> fixed_, fragments_;  // for the settings; for the values of all axes
   // A parameter and its text -> digests of the contents of the files that it names.

@@ -12,7 +12,7 @@
 #include "icl/training/plan_parts.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr double kFrom = 0.8;  // of the time: records of the last fifth
@@ -133,4 +133,4 @@ void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const Trainin
     run.no_prediction = error.what();
   }
 }
-}  // namespace largo
+}  // namespace largo::icl

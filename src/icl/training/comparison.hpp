@@ -4,17 +4,17 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/execution.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// Whether descents have the clock of the flow: momentum and Adam have another.
 bool is_comparable(const TrainingPlan& plan);
 
-/// Up to where the shorter of two paths ends, or, where it is stationary and stays, the longer. Looked at at
-/// the steps of both.
+/// The distance up to the end of the shorter path; a path that is stationary at its end stays there, and then
+/// the longer one counts. Evaluated at the steps of both.
 PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two);
 
 /// Fills in what a descent says beside the flow at its length: distance, noise, and predicted noise.
 void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
                        const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::icl

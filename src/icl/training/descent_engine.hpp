@@ -11,7 +11,7 @@
 #include "largo/runtime/device.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// One descent: what it draws, where it stands, and where its state is saved (empty: nowhere).
 struct RegressionDescent {
@@ -32,4 +32,4 @@ class DescentEngine : public Engine {
                        const DescentOptions& options, std::vector<RegressionDescent>& runs) const = 0;
 };
 
-}  // namespace largo
+}  // namespace largo::icl

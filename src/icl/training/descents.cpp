@@ -5,14 +5,14 @@
 
 #include <fmt/core.h>
 
+#include "icl/training/fingerprint.hpp"
 #include "icl/training/plan_parts.hpp"
-#include "icl/training/run_exchange.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/device.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr const char* kName = "train";
@@ -105,4 +105,4 @@ TrainingRun descent_run(const TrainingPlan& plan, TrainingState& state) {
   return run;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

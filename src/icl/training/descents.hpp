@@ -6,7 +6,7 @@
 
 #include "icl/training/training_state.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 /// Puts a descent at its start, or where its checkpoint left it. `plan` is that of its seed, here and below.
 void begin_descent(const TrainingPlan& plan, TrainingState& state);
@@ -23,4 +23,4 @@ void descend_on_device(const TrainingPlan& plan, const std::vector<TrainingState
 /// What a descent that is at its end has found.
 TrainingRun descent_run(const TrainingPlan& plan, TrainingState& state);
 
-}  // namespace largo
+}  // namespace largo::icl

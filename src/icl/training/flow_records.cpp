@@ -1,3 +1,4 @@
+// What is known of the risk along the path of a flow, and at its end.
 #include "icl/training/flow_runs.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();  // no error is below that, of a risk
@@ -161,4 +162,4 @@ void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution
   run.record_error = error;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -15,7 +15,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ InvariantPoint invariant_start(const TrainingPlan& plan) {
 }
 
 bool is_regular(const Matrix& covariance) {
-  const Vector values = singular_values(covariance).values;
+  const Vector values = numerics::singular_values(covariance).values;
   return values[values.size() - 1] > 1e-12 * values[0];
 }
 
@@ -184,7 +184,7 @@ double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Ex
   return by_nodes + by_steps;
 }
 
-// With its risks, and their errors.
+// The flow at one length, with its risks and their errors.
 TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double L,
                        const Execution& execution) {
   TrainingRun run = followed(plan, attention, L, Average::best, execution);
@@ -243,4 +243,4 @@ TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L
   return run;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

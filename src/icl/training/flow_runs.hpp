@@ -5,9 +5,9 @@
 
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo {
+namespace largo::icl {
 
-/// Of the coordinates of a flow's path to (U, v): on the invariant set those of flow_parameters().
+/// The map from the coordinates of a flow's path to (U, v); on the invariant set, those of flow_parameters().
 std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan);
 
 /// The flow of the infinite prompt, exact, and as an average over the nodes that flows of finite prompts
@@ -22,10 +22,8 @@ LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
                      const Execution& execution);
 
-// What is known of the risk along the path of a flow, and at its end.
-
 /// Fills in final_risk and record_error of a flow, and where the flow was over nodes the risks and gradients
 /// of its records: see TrainingRun.
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::icl

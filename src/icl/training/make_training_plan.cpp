@@ -90,7 +90,9 @@ class PlanMaker {
     for (const double L : plan().lengths) {
       if (std::isinf(L)) warn("sgd draws prompts: L = inf is trained by flow alone");
       if (std::isfinite(L) && (L != std::floor(L) || L >= kLongestDescent)) {
-        refuse("L", L, fmt::format("whole and below {:g} for sgd, which draws the tokens", kLongestDescent));
+        refuse("L", L,
+               fmt::format("whole and below 1e{:g} for sgd, which draws the tokens",
+                           std::log10(kLongestDescent)));
       }
     }
   }

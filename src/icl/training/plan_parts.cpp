@@ -6,7 +6,7 @@
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
 
-namespace largo {
+namespace largo::icl {
 namespace {
 
 constexpr std::int64_t kLateNodes = 4;  // times early ones
@@ -49,4 +49,4 @@ TaskNodes final_nodes(const TrainingPlan& plan) {
   return {std::min(kFinalNodes * plan.nodes.count, kMostNodes), plan.nodes.seed};
 }
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -5,9 +5,9 @@
 
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo {
+namespace largo::icl {
 
-/// Of what is trained to (U, v).
+/// The map from the trained parameters to (U, v).
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan);
 
 /// A point of a run's path as what is trained: flows on the invariant set have coordinates of their own.
@@ -22,4 +22,4 @@ TaskNodes early_nodes(const TrainingPlan& plan, double L);
 TaskNodes late_nodes(const TrainingPlan& plan, double L);
 TaskNodes final_nodes(const TrainingPlan& plan);
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -42,7 +42,7 @@ void make_folder(const std::filesystem::path& folder) {
 void check(const TrainingPlan& plan) {
   check(plan.problem);
   if (plan.lengths.empty()) fail(kName, "there are no lengths");
-  check_size(kName, "start", plan.start.size(), map_of(plan)->size());
+  check_size(kName, "start", plan.start.size(), icl::map_of(plan)->size());
   const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
   if (plan.seeds < 1 || plan.seeds > kMostSeeds ||
       static_cast<std::uint64_t>(plan.seeds - 1) > last - plan.batches.seed) {
@@ -54,7 +54,8 @@ void check(const TrainingPlan& plan) {
   for (const double L : plan.lengths) {
     if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L >= kLongestDescent)) {
       fail(kName, "length", L,
-           fmt::format("a whole number from 1 to below {:g} for descents, or inf", kLongestDescent));
+           fmt::format("a whole number from 1 to below 1e{:g} for descents, or inf",
+                       std::log10(kLongestDescent)));
     }
   }
 }
@@ -72,16 +73,16 @@ std::vector<TrainingPlan> plans_of_seeds(const TrainingPlan& plan) {
 }
 
 // The flows of the infinite prompt for each seed that `states` have, with which their runs are compared.
-using Limits = std::vector<std::shared_ptr<const LimitFlows>>;
-Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<TrainingState>& states,
+using Limits = std::vector<std::shared_ptr<const icl::LimitFlows>>;
+Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<icl::TrainingState>& states,
                  const Execution& execution) {
   Limits limits(plans.size());
-  std::shared_ptr<const LimitFlows> latest;
-  for (const TrainingState& state : states) {
+  std::shared_ptr<const icl::LimitFlows> latest;
+  for (const icl::TrainingState& state : states) {
     if (limits[state.seed] != nullptr) continue;
     const TrainingPlan& plan = plans[state.seed];
-    if (latest == nullptr || flows_have_seeds(plan)) {
-      latest = std::make_shared<const LimitFlows>(limit_flows(plan, without_device(execution)));
+    if (latest == nullptr || icl::flows_have_seeds(plan)) {
+      latest = std::make_shared<const icl::LimitFlows>(icl::limit_flows(plan, without_device(execution)));
     }
     limits[state.seed] = latest;
   }
@@ -90,7 +91,7 @@ Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<Train
 
 // make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
 // others, which save what they have, and its error is the one to report: of several, that of the first run.
-void make_all(const std::vector<std::size_t>& order, const Execution& execution, LinkedStop& stop,
+void make_all(const std::vector<std::size_t>& order, const Execution& execution, runtime::LinkedStop& stop,
               const std::function<void(std::size_t i, const Execution& inner)>& make) {
   Execution inner = without_device(execution);
   inner.threads = 1;
@@ -98,11 +99,11 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   std::vector<std::exception_ptr> errors(order.size());
   std::atomic<std::size_t> next = 0;
   std::atomic<bool> stopped = false;
-  parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
+  runtime::parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
     const std::size_t i = order[next++];
     try {
       stop.look();  // a run that has not begun leaves nothing
-      check_stop(inner);
+      runtime::check_stop(inner);
       make(i, inner);
     } catch (const Stopped&) {
       stopped = true;
@@ -120,16 +121,17 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
 // The share of all descents that is done, from the shares of each.
 class DescentProgress {
  public:
-  DescentProgress(const std::vector<TrainingState>& states, const std::function<void(double share)>& show)
+  DescentProgress(const std::vector<icl::TrainingState>& states,
+                  const std::function<void(double share)>& show)
       : show_(show) {
-    for (const TrainingState& state : states) {
+    for (const icl::TrainingState& state : states) {
       work_ += cost_of(state);
       if (state.method == TrainingMethod::descent) ++left_;
     }
   }
 
   /// `before` is the share of this descent that was shown last.
-  void add(const TrainingState& state, double share, double& before) {
+  void add(const icl::TrainingState& state, double share, double& before) {
     if (!show_) return;
     const std::lock_guard lock(mutex_);
     done_ += cost_of(state) * (share - std::exchange(before, share));
@@ -144,32 +146,33 @@ class DescentProgress {
   std::mutex mutex_;
 };
 
-std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans, std::vector<TrainingState>& states,
+std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
+                                   std::vector<icl::TrainingState>& states,
                                    const std::function<void(double share)>& show,
                                    const Execution& execution) {
   const Limits limits = limits_of(plans, states, execution);
-  std::vector<TrainingState*> descents;
-  for (TrainingState& state : states) {
+  std::vector<icl::TrainingState*> descents;
+  for (icl::TrainingState& state : states) {
     if (state.method != TrainingMethod::descent) continue;
-    begin_descent(plans[state.seed], state);
+    icl::begin_descent(plans[state.seed], state);
     descents.push_back(&state);
   }
   const bool on_device = execution.device != nullptr;
-  if (on_device) descend_on_device(plans.front(), descents, show, execution);
+  if (on_device) icl::descend_on_device(plans.front(), descents, show, execution);
   DescentProgress progress(states, show);
   std::vector<TrainingRun> runs(states.size());
-  LinkedStop stop(execution.stop);
-  make_all(order_of(states), execution, stop, [&](std::size_t i, const Execution& inner) {
-    TrainingState& state = states[i];
+  runtime::LinkedStop stop(execution.stop);
+  make_all(icl::order_of(states), execution, stop, [&](std::size_t i, const Execution& inner) {
+    icl::TrainingState& state = states[i];
     const TrainingPlan& plan = plans[state.seed];
-    const LimitFlows& limit = *limits[state.seed];
+    const icl::LimitFlows& limit = *limits[state.seed];
     if (state.method == TrainingMethod::flow) {
-      runs[i] = flow_run(plan, state.attention, state.L, limit, inner);
+      runs[i] = icl::flow_run(plan, state.attention, state.L, limit, inner);
       return;
     }
     if (!on_device) {
       double shown = 0;
-      descend_here(
+      icl::descend_here(
           plan, state,
           [&](double share) {
             progress.add(state, share, shown);
@@ -177,18 +180,19 @@ std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans, std::
           },
           inner);
     }
-    runs[i] = descent_run(plan, state);
-    if (is_comparable(plan)) runs[i].to_limit_flow = path_distance(plan.problem, runs[i], limit.exact);
+    runs[i] = icl::descent_run(plan, state);
+    if (icl::is_comparable(plan))
+      runs[i].to_limit_flow = icl::path_distance(plan.problem, runs[i], limit.exact);
   });
   return runs;
 }
 
-// Those of `mine`.
-void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<TrainingState>& states,
+// Compares the descents among `mine` with the flows at their lengths.
+void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vector<icl::TrainingState>& states,
                         const std::vector<std::size_t>& mine, std::vector<TrainingRun>& runs,
                         const Execution& execution) {
-  const bool have_seeds = flows_have_seeds(plans.front());
-  const auto setting_of = [&](const TrainingState& state) {
+  const bool have_seeds = icl::flows_have_seeds(plans.front());
+  const auto setting_of = [&](const icl::TrainingState& state) {
     return std::tuple(state.attention, state.L, have_seeds ? state.seed : 0);
   };
   std::map<std::tuple<AttentionKind, double, std::size_t>, std::size_t> flows;
@@ -197,22 +201,22 @@ void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vecto
   }
   Execution inner = without_device(execution);
   inner.threads = 1;
-  parallel_for(std::ssize(mine), execution, [&](std::ptrdiff_t at) {
+  runtime::parallel_for(std::ssize(mine), execution, [&](std::ptrdiff_t at) {
     const std::size_t i = mine[static_cast<std::size_t>(at)];
     const TrainingPlan& plan = plans[states[i].seed];
-    if (states[i].method != TrainingMethod::descent || !is_comparable(plan)) return;
+    if (states[i].method != TrainingMethod::descent || !icl::is_comparable(plan)) return;
     const auto flow = flows.find(setting_of(states[i]));
-    if (flow != flows.end()) compare_with_flow(plan, runs[i], runs[flow->second], inner);
+    if (flow != flows.end()) icl::compare_with_flow(plan, runs[i], runs[flow->second], inner);
   });
 }
 
 // What a run of another process has in common with those of this one.
-void describe(const TrainingPlan& plan, const TrainingState& state, TrainingRun& run) {
+void describe(const TrainingPlan& plan, const icl::TrainingState& state, TrainingRun& run) {
   run.L = state.L;
   run.attention = state.attention;
   run.seed = plan.batches.seed;
   run.method = state.method;
-  run.map = state.method == TrainingMethod::flow ? map_of_flow(plan) : map_of(plan);
+  run.map = state.method == TrainingMethod::flow ? icl::map_of_flow(plan) : icl::map_of(plan);
 }
 
 }  // namespace
@@ -233,12 +237,12 @@ TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {
 
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution) {
   check(plan);
-  check_same_on_all(plan, execution);
-  const std::vector<TrainingState> states = states_of(plan);
-  const std::vector<int> owners = owners_of(states, execution);
+  icl::check_same_on_all(plan, execution);
+  const std::vector<icl::TrainingState> states = icl::states_of(plan);
+  const std::vector<int> owners = icl::owners_of(states, execution);
   const int self = execution.ranks == nullptr ? 0 : execution.ranks->rank();
   std::vector<std::size_t> mine;
-  std::vector<TrainingState> my_states;
+  std::vector<icl::TrainingState> my_states;
   double cost = 0;
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (owners[i] != self) continue;
@@ -248,21 +252,23 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
   }
   const std::vector<TrainingPlan> plans = plans_of_seeds(plan);
   std::vector<TrainingRun> runs(states.size());
-  watch_work(execution, cost, plan.progress, [&](const Execution& own, const ShowShare& show) {
-    make_folder(plan.checkpoints);
-    std::vector<TrainingPlan> stoppable = plans;
-    for (TrainingPlan& one : stoppable) one.batches.execution.stop = own.stop;  // within a long batch, too
-    std::vector<TrainingRun> made = make_runs(stoppable, my_states, show, own);
-    for (std::size_t k = 0; k < mine.size(); ++k) runs[mine[k]] = std::move(made[k]);
-  });
+  runtime::watch_work(execution, cost, plan.progress,
+                      [&](const Execution& own, const runtime::ShowShare& show) {
+                        make_folder(plan.checkpoints);
+                        std::vector<TrainingPlan> stoppable = plans;
+                        for (TrainingPlan& one : stoppable)
+                          one.batches.execution.stop = own.stop;  // within a long batch, too
+                        std::vector<TrainingRun> made = make_runs(stoppable, my_states, show, own);
+                        for (std::size_t k = 0; k < mine.size(); ++k) runs[mine[k]] = std::move(made[k]);
+                      });
   for (std::size_t i = 0; i < states.size(); ++i) {
     if (owners[i] != self) describe(plans[states[i].seed], states[i], runs[i]);
   }
-  exchange_runs(runs, owners, RunPart::course, execution);
-  watch_work(execution, cost, {}, [&](const Execution& own, const ShowShare&) {
+  icl::exchange_runs(runs, owners, icl::RunPart::course, execution);
+  runtime::watch_work(execution, cost, {}, [&](const Execution& own, const runtime::ShowShare&) {
     compare_with_flows(plans, states, mine, runs, own);
   });
-  exchange_runs(runs, owners, RunPart::beside_flow, execution);
+  icl::exchange_runs(runs, owners, icl::RunPart::beside_flow, execution);
   return runs;
 }
 

@@ -6,7 +6,7 @@
 
 #include "runtime/distribute.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 bool flows_have_seeds(const TrainingPlan& plan) { return plan.parameters != Parametrisation::invariant; }
 
@@ -61,7 +61,7 @@ std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execu
       which.push_back(i);
       costs.push_back(flows ? 1 : cost_of(states[i]));
     }
-    const std::vector<int> dealt = deal(costs, processes);
+    const std::vector<int> dealt = runtime::deal(costs, processes);
     // The first processes have the dearest descents: flows begin with the last ones.
     for (std::size_t k = 0; k < which.size(); ++k) {
       owners[which[k]] = flows ? processes - 1 - dealt[k] : dealt[k];
@@ -70,4 +70,4 @@ std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execu
   return owners;
 }
 
-}  // namespace largo
+}  // namespace largo::icl

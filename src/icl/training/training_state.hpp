@@ -8,7 +8,7 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/execution.hpp"
 
-namespace largo {
+namespace largo::icl {
 
 struct TrainingState {
   TrainingMethod method = TrainingMethod::flow;
@@ -34,4 +34,4 @@ std::vector<std::size_t> order_of(const std::vector<TrainingState>& states);
 /// costs beside a descent is different on every device.
 std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execution& execution);
 
-}  // namespace largo
+}  // namespace largo::icl

@@ -12,7 +12,7 @@
 #include "largo/runtime/check.hpp"
 #include "studies/quantity.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 constexpr const char* kName = "concentration";
@@ -74,7 +74,7 @@ class Concentration final : public Quantity {
 
   void check(const UnitInputs& inputs) const override {
     const AttentionLayer layer = layer_of(inputs);
-    if (draws_prompts(inputs, layer)) check_sampled_length(kName, inputs.number("L"));
+    if (draws_prompts(inputs, layer)) concentration::check_sampled_length(kName, inputs.number("L"));
   }
 
   bool draws_prompts(const UnitInputs& inputs) const override {
@@ -113,4 +113,4 @@ const Quantity& concentration_quantity() {
   return quantity;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

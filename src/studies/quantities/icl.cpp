@@ -13,7 +13,7 @@
 #include "largo/runtime/check.hpp"
 #include "studies/quantity.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 // preset, d, cov, query-cov, prior, noise, score-scale, then `more`.
@@ -188,7 +188,7 @@ class IclThreshold final : public Quantity {
                  with_training({{.name = "epsilon",
                                  .kind = ParameterKind::positive,
                                  .required = true,
-                                 .spacing = Spacing::kLog}}),
+                                 .spacing = io::Spacing::kLog}}),
                  {"L", "risk", "limit"}) {}
 
   void check(const UnitInputs& inputs) const override {
@@ -216,4 +216,4 @@ const Quantity& icl_threshold_quantity() {
   return quantity;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

@@ -2,7 +2,7 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "studies/quantity.hpp"
 
-namespace largo {
+namespace largo::studies {
 namespace {
 
 class Moments final : public Quantity {
@@ -38,4 +38,4 @@ const Quantity& moments_quantity() {
   return quantity;
 }
 
-}  // namespace largo
+}  // namespace largo::studies

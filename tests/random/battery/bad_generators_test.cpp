@@ -168,7 +168,7 @@ std::vector<std::string> normal_failures(const Spoil& spoil) {
   alignas(64) static std::array<float, 1024> x, y;
   NormalTests tests;
   for (std::uint64_t n = 0; n < 2000; ++n) {
-    token_normals({3, n, 0}, x.size() / kTokensAtOnce, x.data(), y.data());
+    random::token_normals({3, n, 0}, x.size() / random::kTokensAtOnce, x.data(), y.data());
     for (std::size_t i = 0; i < x.size(); ++i) spoil(x[i], y[i], i);
     tests.add(x, y);
   }
@@ -197,7 +197,7 @@ TEST(BadNormals, EqualPromptsAreCaught) {
   alignas(64) static std::array<float, 1024> x, y;
   NormalTests tests;
   for (std::uint64_t n = 0; n < 2000; ++n) {
-    token_normals({3, n / 2, 0}, x.size() / kTokensAtOnce, x.data(), y.data());
+    random::token_normals({3, n / 2, 0}, x.size() / random::kTokensAtOnce, x.data(), y.data());
     tests.add(x, y);
   }
   std::vector<Result> results;

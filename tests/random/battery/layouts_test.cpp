@@ -46,7 +46,7 @@ TEST(Layouts, TokenWordsAreThoseOfTheKernels) {
   for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40, ~std::uint64_t{0} - 11}) {
     constexpr std::size_t kGroups = 33;
     alignas(64) std::uint32_t low[kGroups * 8], high[kGroups * 8];
-    largo::token_words({5, 6, first}, kGroups, low, high);
+    random::token_words({5, 6, first}, kGroups, low, high);
     std::vector<std::uint64_t> words(kGroups * 8);
     token_words(5, 6, first, 0, words);
     for (std::size_t i = 0; i < words.size(); ++i) {
@@ -80,7 +80,7 @@ TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
     for (const std::uint64_t first : {std::uint64_t{0}, std::uint64_t{7} << 40}) {
       constexpr std::size_t kBlocks = 9;
       alignas(64) float x[kBlocks * 32], y[kBlocks * 32];
-      token_normals({seed, stream, first}, kBlocks * 4, x, y);
+      random::token_normals({seed, stream, first}, kBlocks * 4, x, y);
       std::vector<std::uint64_t> words(kBlocks * 24);
       normal_words(seed, stream, first, words);
       for (std::size_t block = 0; block < kBlocks; ++block) {

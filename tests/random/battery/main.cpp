@@ -47,9 +47,9 @@ std::vector<Result> test_normals(std::uint64_t seed, bool coordinates, double to
   alignas(64) static float first[kTokens], second[kTokens];
   NormalTests tests;
   for (std::uint64_t n = 0; tests.tokens() < tokens; ++n) {
-    const DrawAddress prompt{seed, n, 0};
-    const DrawAddress pair{seed, n / 8, (n % 8) << 40};
-    token_normals(coordinates ? pair : prompt, kTokens / kTokensAtOnce, first, second);
+    const random::DrawAddress prompt{seed, n, 0};
+    const random::DrawAddress pair{seed, n / 8, (n % 8) << 40};
+    random::token_normals(coordinates ? pair : prompt, kTokens / random::kTokensAtOnce, first, second);
     tests.add(first, second);
   }
   std::vector<Result> results;

@@ -1,4 +1,5 @@
-// What to train, and the results of a run.
+// Training of in-context regression by flows and stochastic descents, from one start, at many lengths: the
+// plan, train(), and its runs.
 #pragma once
 
 #include <cstdint>
@@ -119,8 +120,6 @@ struct TrainingRun {
 /// The plan of one seed. The seeds of prompts and nodes are larger by `number`, and a random start is that of
 /// the seed.
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
-
-// Training of in-context regression by flows and stochastic descents, from one start, at many lengths.
 
 /// Makes one run for each method, kind of attention, length and seed (for flows on the invariant set, one for
 /// all seeds). Descents run at finite whole lengths only. Runs are independent of each other and share the

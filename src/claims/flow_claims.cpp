@@ -14,7 +14,7 @@
 #include "largo/random/streams.hpp"
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -29,7 +29,7 @@ Matrix random_covariance(Eigen::Index d, double condition, const Stream& stream)
   stream.normals(0, {normals.data(), static_cast<std::size_t>(normals.size())});
   Matrix S = Matrix::Zero(d, d);
   Matrix basis = normals;
-  for (Eigen::Index j = 0; j < d; ++j) {  // Gram and Schmidt
+  for (Eigen::Index j = 0; j < d; ++j) {  // Gram–Schmidt
     for (Eigen::Index k = 0; k < j; ++k) basis.col(j) -= basis.col(k).dot(basis.col(j)) * basis.col(k);
     basis.col(j).normalize();
     S +=
@@ -71,17 +71,16 @@ double trained_constant() {
 
 }  // namespace
 
-ReportSection infinite_limit_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "infinite-limit",
       .title = "Training on infinite prompts",
       .source = "Theorem 5.1",
       .statement =
           "From A = αΘΘᵀ, b = α with ‖ΘΘᵀ‖ = 1 and 0 < α < √2/(d^{1/4}‖Σ‖), the flow of the infinite prompt "
-          "ends "
-          "at "
-          "the global minimum of the risk below, where the risk is that of Bayes, zero; on its way it keeps "
-          "‖A‖² − b².",
+          "ends at the global minimum of the risk below, where the risk is that of Bayes, zero; on its way "
+          "it "
+          "keeps ‖A‖² − b².",
       .formula =
           R"(A_\infty = \operatorname{tr}(\Sigma^{-2})^{-1/4}\,\Sigma^{-1},\qquad b_\infty = \operatorname{tr}(\Sigma^{-2})^{1/4})",
       .computed =
@@ -133,14 +132,14 @@ ReportSection infinite_limit_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection transfer_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection transfer_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "transfer",
       .title = "From infinite to finite prompts",
       .source = "Theorems 4.3 and 5.2",
       .statement =
-          "On a finite horizon the training trajectories of long prompts are uniformly close to that of "
-          "the infinite prompt, and the trained risk falls to its limit as L grows.",
+          "On a finite horizon the training trajectories of long prompts are uniformly close to that of the "
+          "infinite prompt, and the trained risk falls to its limit as L grows.",
       .formula =
           R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0,\qquad \lim_{t\to\infty} R_L(\theta_L(t)) \le \lim_{t\to\infty} R_\infty(\theta_\infty(t)) + \varepsilon \;\text{ for } L\ge L(\varepsilon))",
       .computed =
@@ -150,8 +149,9 @@ ReportSection transfer_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const RegressionFlow limit = regression_flow(problem, AttentionKind::softmax, kInfinity, start);
-  ReportTable table{"Risk at the end of training, and largest distances from the limit flow up to t = 5.",
-                    {"L", "trained risk", "parameters", "predictions", "gradients"}};
+  report::ReportTable table{
+      "Risk at the end of training, and largest distances from the limit flow up to t = 5.",
+      {"L", "trained risk", "parameters", "predictions", "gradients"}};
   Curve curves[3] = {
       {.label = "parameters"}, {.label = "predictions", .color = 1}, {.label = "gradients", .color = 2}};
   Panel training{.title = "training", .x_label = "time t", .y_label = "risk"};
@@ -171,7 +171,7 @@ ReportSection transfer_claim(const ClaimOptions& options) {
     falls = falls && values[0] < before && flow.flow.last.value < risk_before;
     before = values[0];
     risk_before = flow.flow.last.value;
-    training.curves.push_back(path_curve(fmt::format("L = {}", shown(L)),
+    training.curves.push_back(path_curve(fmt::format("L = {}", report::shown(L)),
                                          static_cast<int>(training.curves.size()), flow.flow.trajectory, 0.1,
                                          [](const TrajectoryPoint& point) { return point.risk; }));
   }
@@ -195,8 +195,8 @@ ReportSection transfer_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection threshold_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection threshold_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "threshold",
       .title = "How long must a prompt be: L(ε)",
       .source = "Theorem 5.2, as a number",
@@ -211,7 +211,7 @@ ReportSection threshold_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double constant = trained_constant();
-  ReportTable table{
+  report::ReportTable table{
       "L(ε), the risk after training at that length, and what is left to ε there and with a token less: "
       "positive where the prompt is long enough, negative where it is not.",
       {"ε", "L(ε)", "risk there", "ε − risk", "ε − risk with a token less", "ε L(ε)"}};
@@ -227,7 +227,7 @@ ReportSection threshold_claim(const ClaimOptions& options) {
     holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
     // As differences: of the risks themselves no table has the digits in which they differ.
     const double most = at.limit + epsilon;
-    std::vector<ReportCell>& row = table.rows.emplace_back();
+    std::vector<report::ReportCell>& row = table.rows.emplace_back();
     row = {epsilon, at.L, at.risk, most - at.risk, most - at.before.risk, epsilon * at.L};
     if (at.L == 1) row[4] = {};  // there is no token less
     last = epsilon * at.L;
@@ -246,8 +246,8 @@ ReportSection threshold_claim(const ClaimOptions& options) {
   return claim;
 }
 
-ReportSection risk_ratio_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "risk-ratio",
       .title = "Trained softmax beside trained linear attention",
       .source = "ours",
@@ -258,12 +258,13 @@ ReportSection risk_ratio_claim(const ClaimOptions& options) {
           R"(\frac{R_L^{\mathrm{softmax}}}{R_L^{\mathrm{linear}}} \longrightarrow \frac{2\,C_d}{d(d+1)})",
       .computed =
           "d = 5, identity covariances, no noise: gradient flow on the exact softmax risk to its end, and "
-          "the exact minimum of the linear one."};
+          "the "
+          "exact minimum of the linear one."};
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double limit = 2 * trained_constant() / (kDimension * (kDimension + 1.0));
-  ReportTable table{"Risks of the trained softmax head and of the best linear one.",
-                    {"L", "softmax", "linear", "ratio"}};
+  report::ReportTable table{"Risks of the trained softmax head and of the best linear one.",
+                            {"L", "softmax", "linear", "ratio"}};
   Curve softmax{.label = "softmax"}, linear{.label = "linear", .color = 1},
       ratio{.label = "ratio", .color = 2},
       asymptote{.label = fmt::format("limit {:.2f}", limit), .style = Curve::Style::dashed, .color = 7};
@@ -304,4 +305,4 @@ ReportSection risk_ratio_claim(const ClaimOptions& options) {
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

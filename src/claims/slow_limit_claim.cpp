@@ -7,11 +7,12 @@
 #include <fmt/core.h>
 
 #include "claims/claims.hpp"
+#include "claims/plain_excess.hpp"
 #include "largo/icl/exact_risk.hpp"
 #include "largo/icl/regression_risk.hpp"
 #include "report/report.hpp"
 
-namespace largo {
+namespace largo::claims {
 namespace {
 
 // Thresholds of the verdict: of R_L - R_∞, by quadrature and by plain rules, which have an error of 1e-7.
@@ -35,35 +36,30 @@ Head head_of(Eigen::Index d) {
 
 }  // namespace
 
-ReportSection slow_limit_claim(const ClaimOptions& options) {
-  ReportSection claim{
+report::ReportSection slow_limit_claim(const ClaimOptions& options) {
+  report::ReportSection claim{
       .id = "slow-limit",
       .title = "Off the invariant set risks approach their limit more and more slowly",
       .source = "ours, beyond Theorem 5.2",
       .statement =
           "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
-          "large "
-          "as their product, and carry the difference between the risk of L tokens and its limit. The "
-          "exponent "
-          "with which it falls becomes smaller and smaller as L grows. A heuristic says why: it is about "
-          "exp(−c √(ln L)), which falls more slowly than every power of L. Training from the paper's start "
-          "keeps U₂₁ = 0, and is not concerned. The risk itself is known by quadrature at every L.",
+          "large as their product, and carry the difference between the risk of L tokens and its limit. The "
+          "exponent with which it falls becomes smaller and smaller as L grows. A heuristic says why: it is "
+          "about exp(−c √(ln L)), which falls more slowly than every power of L. Training from the paper's "
+          "start keeps U₂₁ = 0, and is not concerned. The risk itself is known by quadrature at every L.",
       .formula =
           R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}})",
       .computed = fmt::format(
           "The exact risk of one head in one dimension and in two, covariates, queries and tasks standard "
-          "normal, "
-          "no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and the same "
-          "difference by plain trapezoidal rules over the task, the query, and the prompt, which share the "
-          "formula above with it, but no code. The exponents are those of L between one length and the one "
-          "before. Other dimensions and "
-          "heads were "
-          "not computed here.",
-          shown(kAlpha), shown(kBeta))};
+          "normal, no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and "
+          "the same difference by plain trapezoidal rules over the task, the query, and the prompt, which "
+          "share the formula above with it, but no code. The exponents are those of L between one length and "
+          "the one before. Other dimensions and heads were not computed here.",
+          report::shown(kAlpha), report::shown(kBeta))};
   std::vector<double> lengths = {1e2, 1e4, 1e8, 1e16, 1e32};
   if (!options.quick) lengths = {1e2, 1e3, 1e4, 1e6, 1e8, 1e12, 1e16, 1e24, 1e32};
-  ReportTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
-                    {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
+  report::ReportTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
+                            {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
   Panel panel{.x_label = "prompt length L", .y_label = "limit − risk of L tokens"};
   double worst = 0, worst_error = 0;
   bool falls = true;
@@ -86,7 +82,7 @@ ReportSection slow_limit_claim(const ClaimOptions& options) {
       const double excess = here.value - limit, other = plain[i][static_cast<std::size_t>(d) - 1];
       worst = std::max(worst, std::abs(other / excess - 1));
       worst_error = std::max(worst_error, here.error / std::abs(excess));
-      ReportCell exponent;
+      report::ReportCell exponent;
       if (i > 0) {
         const double found = std::log(exact.y.back() / -excess) / std::log(L / lengths[i - 1]);
         if (lengths[i - 1] >= kFirstFalling) falls = falls && found > 0 && found < before;
@@ -110,8 +106,8 @@ ReportSection slow_limit_claim(const ClaimOptions& options) {
        {{panel},
         "How far the risk of L tokens is below its limit; a power of L would be a straight line. Lines are "
         "quadrature, filled marks plain rules."}}};
-  decide(claim, falls, fmt::format("exponents fall from L = {} on", shown(kFirstFalling)));
+  decide(claim, falls, fmt::format("exponents fall from L = {} on", report::shown(kFirstFalling)));
   return claim;
 }
 
-}  // namespace largo
+}  // namespace largo::claims

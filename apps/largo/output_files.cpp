@@ -1,4 +1,4 @@
-#include "files.hpp"
+#include "output_files.hpp"
 
 #include <filesystem>
 #include <system_error>
@@ -6,9 +6,9 @@
 
 #include <fmt/core.h>
 
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 #include "largo/runtime/check.hpp"
-#include "measures/mixture_file.hpp"
+#include "measures/named_files.hpp"
 #include "pdf.hpp"
 #include "processes.hpp"
 
@@ -19,10 +19,10 @@ namespace {
 std::vector<std::string> files_of(const InputNames& inputs) {
   std::vector<std::string> files;
   for (const std::string& law : inputs.laws) {
-    for (std::string& file : files_of_law(law)) files.push_back(std::move(file));
+    for (std::string& file : measures::files_of_law(law)) files.push_back(std::move(file));
   }
   for (const std::string& matrix : inputs.matrices) {
-    if (auto file = file_of_matrix(matrix)) files.push_back(std::move(*file));
+    if (auto file = measures::file_of_matrix(matrix)) files.push_back(std::move(*file));
   }
   return files;
 }
@@ -67,12 +67,12 @@ void check_output_files(const char* command, const std::string& csv, const std::
   }
   if (!first_process()) return;
   for (const std::string& file : {csv, plot}) {
-    if (!file.empty()) AtomicFile(command, file);  // checks that it can be written
+    if (!file.empty()) io::AtomicFile(command, file);  // checks that it can be written
   }
 }
 
 void write_text(const char* command, const std::string& file, const std::string& text) {
-  AtomicFile target(command, file);
+  io::AtomicFile target(command, file);
   target.write(text);
   target.commit();
 }

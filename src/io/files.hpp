@@ -1,8 +1,4 @@
-// A file that appears complete or not at all: the bytes go to a temporary file in the same directory,
-// commit() flushes it to the disk and renames it over the target. Destroyed without commit (an exception,
-// say), it leaves nothing behind and the old file, if any, as it was. A symbolic link is written through,
-// also one whose target is yet to be made; a file that is there keeps its permissions and, where we may, its
-// owner.
+// Files written whole or not at all, and files read in place.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +7,13 @@
 #include <string>
 #include <string_view>
 
-namespace largo {
+namespace largo::io {
 
+/// A file that appears complete or not at all: the bytes go to a temporary file in the same directory,
+/// commit() flushes it to the disk and renames it over the target. Destroyed without commit (an exception,
+/// say), it leaves nothing behind and the old file, if any, as it was. A symbolic link is written through,
+/// also one whose target is yet to be made; a file that is there keeps its permissions and, where we may, its
+/// owner.
 class AtomicFile {
  public:
   /// `function` is the caller's name in messages. Refuses, with InputError, a target that exists and is not a
@@ -67,4 +68,4 @@ class MappedFile {
   std::span<const std::byte> bytes_;
 };
 
-}  // namespace largo
+}  // namespace largo::io

@@ -1,4 +1,4 @@
-#include "io/atomic_file.hpp"
+#include "io/files.hpp"
 
 #include <atomic>
 #include <cerrno>
@@ -14,7 +14,7 @@
 #include "io/text.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::io {
 namespace {
 
 constexpr std::size_t kBufferSize = 1 << 16;
@@ -177,4 +177,4 @@ MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-}  // namespace largo
+}  // namespace largo::io

@@ -1,0 +1,91 @@
+#include "icl/training/fingerprint.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace largo::icl {
+
+namespace {
+
+// FNV-1a over the bytes of numbers.
+class Hash {
+ public:
+  void add(std::uint64_t bits) {
+    for (int i = 0; i < 8; ++i, bits >>= 8U) value_ = (value_ ^ (bits & 0xffU)) * 0x100000001b3U;
+  }
+  void add(double number) { add(std::bit_cast<std::uint64_t>(number)); }
+  void add(const Matrix& values) {
+    for (const double x : values.reshaped()) add(x);
+  }
+  std::uint64_t value() const { return value_; }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+void add_setting(Hash& hash, const TrainingPlan& plan) {
+  const RegressionProblem& problem = plan.problem;
+  for (const Matrix* matrix : {&problem.covariance, &problem.query_covariance, &problem.prior_covariance}) {
+    hash.add(*matrix);
+  }
+  hash.add(plan.start);
+  hash.add(problem.noise_variance);
+  hash.add(problem.score_scale);
+}
+
+void add_descent(Hash& hash, const TrainingPlan& plan) {
+  const DescentOptions& descent = plan.descent;
+  for (const double x :
+       {static_cast<double>(plan.parameters), static_cast<double>(descent.optimizer), descent.momentum,
+        descent.squares, descent.epsilon, static_cast<double>(descent.steps),
+        static_cast<double>(descent.record_every), static_cast<double>(plan.batches.prompts),
+        static_cast<double>(plan.batches.kernel), plan.batches.loss_factor}) {
+    hash.add(x);
+  }
+  hash.add(plan.batches.seed);
+  for (std::int64_t k = 0; k < 16; ++k) hash.add(descent.step_size(k * descent.steps / 16));
+}
+
+// How many there are, too: no two lists have the same numbers.
+template <typename Value>
+void add_list(Hash& hash, const std::vector<Value>& values) {
+  hash.add(std::uint64_t{values.size()});
+  for (const Value value : values) hash.add(static_cast<double>(value));
+}
+
+}  // namespace
+
+std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attention, double L) {
+  Hash hash;
+  add_setting(hash, plan);
+  hash.add(L);
+  hash.add(attention == AttentionKind::softmax ? 1.0 : 0.0);
+  add_descent(hash, plan);
+  return hash.value();
+}
+
+std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
+  Hash hash;
+  hash.add(static_cast<double>(plan.problem.dimension()));
+  add_setting(hash, plan);
+  add_list(hash, plan.methods);
+  add_list(hash, plan.attention);
+  add_list(hash, plan.lengths);
+  const FlowPlan& flow = plan.flow;
+  for (const double x :
+       {static_cast<double>(plan.parameters), static_cast<double>(flow.method), flow.end,
+        flow.relative_tolerance, flow.absolute_tolerance, flow.stationary_tolerance, flow.risk_scale,
+        plan.node_tolerance, static_cast<double>(flow.most_steps), static_cast<double>(plan.nodes.count),
+        static_cast<double>(plan.seeds), plan.descent.divergence_factor}) {
+    hash.add(x);
+  }
+  hash.add(plan.nodes.seed);
+  hash.add(plan.batches.seed);
+  if (plan.seeds > 1 && plan.random_start) {
+    hash.add(plan.random_start(plan.batches.seed + static_cast<std::uint64_t>(plan.seeds - 1)));
+  }
+  if (has(plan, TrainingMethod::descent)) add_descent(hash, plan);
+  return hash.value();
+}
+
+}  // namespace largo::icl
