@@ -151,7 +151,7 @@ std::vector<std::string> lengths_text(const std::vector<double>& lengths) {
 std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
   const bool flow = has(report.plan, TrainingMethod::flow);
   const bool descent = has(report.plan, TrainingMethod::descent);
-  std::string text = !descent ? ". Open marks show the computed points."
+  std::string text = !descent ? ". Open marks stand on computed points."
                      : flow   ? ", and filled marks are stochastic gradient descent."
                               : ": marks are stochastic gradient descent.";
   if (descent && lengths_shown) text += " Bars are two standard deviations.";

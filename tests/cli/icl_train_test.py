@@ -163,7 +163,7 @@ class Train(IclTest):
         titles, caption = self.titles_and_caption("both.svg")
         self.assertEqual(titles, ["training, softmax", "training, linear", "risk after training", "phase portrait, softmax",
                                   "phase portrait, linear"])
-        self.assertIn("Open marks show the computed points.", caption)
+        self.assertIn("Open marks stand on computed points.", caption)
         self.assertIn("Risks below", caption)  # those of the infinite prompt fall for ever
         self.assertIn("L = ∞ cannot be shown", caption)
         # What is left out is said.
