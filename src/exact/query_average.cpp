@@ -295,14 +295,14 @@ AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_cova
 
 AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                         const ConstMatrixRef& V, const ConstVectorRef& query, double L) {
-  constexpr const char* kName = "gaussian_attention_error";
-  check_prompt_length(kName, L);
-  const Matrix R = numerics::covariance_root(kName, "token_covariance", token_covariance).root;
-  check_shape(kName, "U", U.rows(), U.cols(), R.rows(), query.size());
-  check_size(kName, "columns of V", V.cols(), R.rows());
-  check_finite(kName, "U", U);
-  check_finite(kName, "V", V);
-  check_finite(kName, "query", query);
+  constexpr const char* kFunction = "gaussian_attention_error";
+  check_prompt_length(kFunction, L);
+  const Matrix R = numerics::covariance_root(kFunction, "token_covariance", token_covariance).root;
+  check_shape(kFunction, "U", U.rows(), U.cols(), R.rows(), query.size());
+  check_size(kFunction, "columns of V", V.cols(), R.rows());
+  check_finite(kFunction, "U", U);
+  check_finite(kFunction, "V", V);
+  check_finite(kFunction, "query", query);
 
   AttentionError error;
   const Vector along = R.transpose() * (U * query);
@@ -324,10 +324,10 @@ AttentionError gaussian_attention_error(const ConstMatrixRef& token_covariance, 
   error.gradient_U = exact::covariance_combination(forms, at).of(m);
   error.gradient_U.value *= query.squaredNorm();
   error.gradient_U.error *= query.squaredNorm();
-  check_finite(kName, "output error", error.output.value);
-  check_finite(kName, "gradient error in V", error.gradient_V.value);
-  check_finite(kName, "gradient error in U", error.gradient_U.value);
-  check_finite(kName, "bias", error.bias);
+  check_finite(kFunction, "output error", error.output.value);
+  check_finite(kFunction, "gradient error in V", error.gradient_V.value);
+  check_finite(kFunction, "gradient error in U", error.gradient_U.value);
+  check_finite(kFunction, "bias", error.bias);
   return error;
 }
 
