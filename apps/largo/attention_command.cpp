@@ -29,7 +29,7 @@ struct AttentionOptions : CommonOptions {
   std::string law;
   std::optional<std::ptrdiff_t> dimension;
   std::string U, V, K, Q;
-  std::string scale = "1";
+  std::string score_scale = "1";
   std::string query;
   std::string length = "inf";
   std::string out;
@@ -38,9 +38,9 @@ struct AttentionOptions : CommonOptions {
 
 using Weights = std::variant<MergedWeights, FactoredWeights>;
 
-double read_scale(const std::string& text, std::ptrdiff_t key_dimension) {
+double read_score_scale(const std::string& text, std::ptrdiff_t key_dimension) {
   return text == "auto" ? 1 / std::sqrt(static_cast<double>(key_dimension))
-                        : io::parse_number("--scale", text);
+                        : io::parse_number("--score-scale", text);
 }
 
 Weights read_weights(const AttentionOptions& options, std::ptrdiff_t d) {
@@ -48,12 +48,12 @@ Weights read_weights(const AttentionOptions& options, std::ptrdiff_t d) {
   if (options.K.empty() != options.Q.empty()) fail("attention", "--K and --Q must be given together");
   if (options.K.empty()) {
     const Matrix U = named_matrix("--U", options.U.empty() ? "identity" : options.U, d);
-    return MergedWeights{U, V, read_scale(options.scale, d)};
+    return MergedWeights{U, V, read_score_scale(options.score_scale, d)};
   }
   if (!options.U.empty()) fail("attention", "give either --U, or --K and --Q");
   const Matrix K = named_matrix("--K", options.K, std::nullopt, d);
   const Matrix Q = named_matrix("--Q", options.Q, K.rows());
-  return FactoredWeights{K, Q, V, read_scale(options.scale, K.rows())};
+  return FactoredWeights{K, Q, V, read_score_scale(options.score_scale, K.rows())};
 }
 
 std::ptrdiff_t query_dimension(const Weights& weights) {
@@ -201,7 +201,9 @@ void add_attention_command(CLI::App& app) {
       ->check(check_given, "");
   command->add_option("--Q", options->Q, "Query matrix, r x e; needs --K")->check(check_given, "");
   command->add_option("--V", options->V, "Value matrix, o x d (default: identity)")->check(check_given, "");
-  command->add_option("--scale", options->scale, "Factor of the scores; auto means 1/sqrt(key dimension)")
+  command
+      ->add_option("--score-scale", options->score_scale,
+                   "Factor of the scores; auto means 1/sqrt(key dimension)")
       ->capture_default_str();
   command
       ->add_option("--query", options->query,
@@ -225,7 +227,8 @@ void add_attention_command(CLI::App& app) {
       "Examples:\n"
       "  largo attention --law gaussian:cov=toeplitz:0.5 --d 3 --U 0.5*identity --query 1,0,-1\n"
       "  largo attention --law rademacher --d 4 --query random:7 --L 1000 --gradients --json\n"
-      "  largo attention --law tokens:prompt.npy --K K.npy --Q Q.npy --V V.npy --scale auto --query q.npy");
+      "  largo attention --law tokens:prompt.npy --K K.npy --Q Q.npy --V V.npy --score-scale auto --query "
+      "q.npy");
   command->callback([options] { run_attention(*options); });
 }
 

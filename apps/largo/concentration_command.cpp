@@ -81,7 +81,7 @@ AttentionLayer read_layer(const ConcentrationOptions& options) {
 void choose_methods(const ConcentrationOptions& options, const AttentionLayer& layer, ConcentrationPlan& plan,
                     std::vector<std::string>& notes) {
   std::optional<std::string> missing;
-  for (const double sigma : plan.scales) {
+  for (const double sigma : plan.sigmas) {
     if (!missing) missing = missing_formula(layer, sigma);
   }
   if (options.method == "auto") {
@@ -98,8 +98,8 @@ void choose_methods(const ConcentrationOptions& options, const AttentionLayer& l
 ConcentrationPlan read_plan(const ConcentrationOptions& options, const AttentionLayer& layer,
                             std::vector<std::string>& notes) {
   ConcentrationPlan plan;
-  plan.scales = without_repeats(read_values(kName, "--sigma", options.sigma));
-  for (const double sigma : plan.scales) check_positive(kName, "--sigma", sigma);
+  plan.sigmas = without_repeats(read_values(kName, "--sigma", options.sigma));
+  for (const double sigma : plan.sigmas) check_positive(kName, "--sigma", sigma);
   choose_methods(options, layer, plan, notes);
   const io::LengthKind kind = plan.sampled ? io::LengthKind::kWhole : io::LengthKind::kReal;
   plan.lengths = without_repeats(io::parse_lengths("--L", options.L, kind));
@@ -133,8 +133,8 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
     tokens += L * static_cast<double>(plan.sampling.samples);
     ++lengths;
   }
-  tokens *= static_cast<double>(plan.scales.size());
-  const std::size_t points = plan.scales.size() * plan.lengths.size();
+  tokens *= static_cast<double>(plan.sigmas.size());
+  const std::size_t points = plan.sigmas.size() * plan.lengths.size();
   io::Json json;
   if (plan.exact) json["exact"] = {{"points", points}, {"seconds", 0.05 * 5 * lengths}};  // with exponents
   if (plan.sampled) {
@@ -194,8 +194,8 @@ void run_concentration(const ConcentrationOptions& options) {
   }
   if (options.tolerance) {
     report.tolerance = *options.tolerance;
-    const auto lengths = lengths_for_tolerance(layer, *options.tolerance, plan.scales, options.execution());
-    for (std::size_t i = 0; i < lengths.size(); ++i) report.tolerated.push_back({plan.scales[i], lengths[i]});
+    const auto lengths = lengths_for_tolerance(layer, *options.tolerance, plan.sigmas, options.execution());
+    for (std::size_t i = 0; i < lengths.size(); ++i) report.tolerated.push_back({plan.sigmas[i], lengths[i]});
   }
   const io::Json json = to_json(report);
   io::check_numbers(json);

@@ -12,17 +12,17 @@
 namespace largo {
 namespace {
 
-constexpr std::size_t kMostScales = 6;
+constexpr std::size_t kMostSigmas = 6;
 
-// At most kMostScales scales, evenly chosen: more curves cannot be told apart.
-std::vector<double> shown_scales(const ConcentrationReport& report) {
+// At most kMostSigmas values of σ, evenly chosen: more curves cannot be told apart.
+std::vector<double> shown_sigmas(const ConcentrationReport& report) {
   std::vector<double> all;
-  for (const ScaleSummary& s : report.summary.scales) {
-    if (std::find(all.begin(), all.end(), s.scale) == all.end()) all.push_back(s.scale);
+  for (const SigmaSummary& s : report.summary.sigmas) {
+    if (std::find(all.begin(), all.end(), s.sigma) == all.end()) all.push_back(s.sigma);
   }
-  if (all.size() <= kMostScales) return all;
+  if (all.size() <= kMostSigmas) return all;
   std::vector<double> some;
-  for (std::size_t i = 0; i < kMostScales; ++i) some.push_back(all[i * (all.size() - 1) / (kMostScales - 1)]);
+  for (std::size_t i = 0; i < kMostSigmas; ++i) some.push_back(all[i * (all.size() - 1) / (kMostSigmas - 1)]);
   return some;
 }
 
@@ -43,13 +43,13 @@ bool is_thin(const Curve& curve) {
 struct Quantity {
   const char* title;
   std::optional<ErrorBar> (*of)(const ConcentrationRow& row);
-  std::optional<Estimate> ScaleSummary::*slope;
+  std::optional<Estimate> SigmaSummary::*slope;
   const std::optional<BoundReport>& bound;
   BoundShape shape;
 };
 
 // The bound between the shortest and the longest prompt of at least two tokens.
-Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, double scale) {
+Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, double sigma) {
   constexpr int kPoints = 60;
   double first = std::numeric_limits<double>::infinity(), last = 0;
   for (const ConcentrationRow& row : report.rows) {
@@ -64,18 +64,18 @@ Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, d
     const double L = first * std::pow(last / first, static_cast<double>(i) / kPoints);
     curve.x.push_back(L);
     curve.y.push_back(bound_value(quantity.shape, quantity.bound->constants,
-                                  report.summary.sub_gaussian * scale, std::max(L, 2.0)));
+                                  report.summary.sub_gaussian * sigma, std::max(L, 2.0)));
   }
   return curve;
 }
 
-// The errors at one scale by one method, against the length.
-Curve error_curve(const ConcentrationReport& report, const Quantity& quantity, double scale,
+// The errors at one sigma by one method, against the length.
+Curve error_curve(const ConcentrationReport& report, const Quantity& quantity, double sigma,
                   ErrorMethod method) {
   std::map<double, ErrorBar> bars;
   for (const ConcentrationRow& row : report.rows) {
     const auto error = quantity.of(row);
-    if (row.scale == scale && row.method == method && error && !std::isinf(row.L)) bars[row.L] = *error;
+    if (row.sigma == sigma && row.method == method && error && !std::isinf(row.L)) bars[row.L] = *error;
   }
   Curve curve;
   for (const auto& [L, bar] : bars) {
@@ -90,23 +90,23 @@ Curve error_curve(const ConcentrationReport& report, const Quantity& quantity, d
 }
 
 Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
-               const std::vector<double>& scales) {
+               const std::vector<double>& sigmas) {
   Panel panel;
   panel.title = quantity.title;
   panel.x_label = "prompt length L";
   panel.y_label = "mean squared error";
   const bool only_sampled = report.summary.method == ErrorMethod::sampled;
-  for (std::size_t k = 0; k < scales.size(); ++k) {
-    const std::string name = fmt::format("σ = {:.3g}", scales[k]);
-    Curve bound = bound_curve(report, quantity, scales[k]);
-    Curve exact = error_curve(report, quantity, scales[k], ErrorMethod::exact);
-    Curve sampled = error_curve(report, quantity, scales[k], ErrorMethod::sampled);
+  for (std::size_t k = 0; k < sigmas.size(); ++k) {
+    const std::string name = fmt::format("σ = {:.3g}", sigmas[k]);
+    Curve bound = bound_curve(report, quantity, sigmas[k]);
+    Curve exact = error_curve(report, quantity, sigmas[k], ErrorMethod::exact);
+    Curve sampled = error_curve(report, quantity, sigmas[k], ErrorMethod::sampled);
     if (k == 0) bound.label = "bound";
     exact.label = name;
     sampled.label = only_sampled ? name : fmt::format("{}, sampled", name);
-    for (const ScaleSummary& s : report.summary.scales) {
+    for (const SigmaSummary& s : report.summary.sigmas) {
       const auto& slope = s.*quantity.slope;
-      if (s.scale != scales[k] || s.method != report.summary.method || !slope) continue;
+      if (s.sigma != sigmas[k] || s.method != report.summary.method || !slope) continue;
       (only_sampled ? sampled : exact).note = minus(fmt::format("{:.2f}", slope->value));
     }
     for (Curve* curve : {&bound, &exact, &sampled}) {
@@ -143,19 +143,19 @@ std::string warned_of(const ConcentrationReport& report) {
 std::string to_svg(const ConcentrationReport& report) {
   const Quantity quantities[] = {
       {"output", [](const ConcentrationRow& row) -> std::optional<ErrorBar> { return row.output; },
-       &ScaleSummary::output, report.summary.output, kOutputBound},
+       &SigmaSummary::output, report.summary.output, kOutputBound},
       {"gradient in V", [](const ConcentrationRow& row) -> std::optional<ErrorBar> { return row.gradient_V; },
-       &ScaleSummary::gradient_V, report.summary.gradient_V, kGradientVBound},
-      {"gradient in U", [](const ConcentrationRow& row) { return row.gradient_U; }, &ScaleSummary::gradient_U,
+       &SigmaSummary::gradient_V, report.summary.gradient_V, kGradientVBound},
+      {"gradient in U", [](const ConcentrationRow& row) { return row.gradient_U; }, &SigmaSummary::gradient_U,
        report.summary.gradient_U, kGradientUBound}};
-  const std::vector<double> scales = shown_scales(report);
+  const std::vector<double> sigmas = shown_sigmas(report);
   Figure figure;
   for (const Quantity& quantity : quantities) {
-    Panel panel = panel_of(report, quantity, scales);
+    Panel panel = panel_of(report, quantity, sigmas);
     if (!panel.curves.empty()) figure.panels.push_back(std::move(panel));
   }
   std::size_t all = 0;
-  for (const ScaleSummary& s : report.summary.scales) all += s.method == report.summary.method ? 1 : 0;
+  for (const SigmaSummary& s : report.summary.sigmas) all += s.method == report.summary.method ? 1 : 0;
   figure.caption =
       fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
                   report.law, report.dimension, report.queries);
@@ -166,7 +166,8 @@ std::string to_svg(const ConcentrationReport& report) {
   });
   if (slopes) figure.caption += " The numbers beside the curves are their slopes.";
   figure.caption += warned_of(report);
-  if (scales.size() < all) figure.caption += fmt::format(" {} of {} scales are shown.", scales.size(), all);
+  if (sigmas.size() < all)
+    figure.caption += fmt::format(" {} of {} values of σ are shown.", sigmas.size(), all);
   return to_svg(figure);
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 const char* name_of(ErrorMethod method) { return method == ErrorMethod::exact ? "exact" : "sampled"; }
 
-bool several_scales(const ConcentrationReport& report) {
-  const auto differs = [&](const ConcentrationRow& row) { return row.scale != report.rows.front().scale; };
+bool several_sigmas(const ConcentrationReport& report) {
+  const auto differs = [&](const ConcentrationRow& row) { return row.sigma != report.rows.front().sigma; };
   return std::any_of(report.rows.begin(), report.rows.end(), differs);
 }
 
@@ -34,7 +34,7 @@ io::Json slopes_json(const Three& slopes) {
 }
 
 io::Json to_json(const ConcentrationRow& row) {
-  io::Json json{{"sigma", row.scale}, {"L", io::number_json(row.L)}, {"method", name_of(row.method)}};
+  io::Json json{{"sigma", row.sigma}, {"L", io::number_json(row.L)}, {"method", name_of(row.method)}};
   json["output"] = to_json(row.output, row.method);
   json["gradient_V"] = to_json(row.gradient_V, row.method);
   if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
@@ -72,12 +72,12 @@ std::array<NamedBound, 3> bounds_of(const ConcentrationSummary& summary) {
 std::string short_number(double value) { return fmt::format("{:.4e}", value); }
 
 void print_rows(const ConcentrationReport& report) {
-  const bool scales = several_scales(report);
-  if (scales) fmt::print("{:>7} ", "sigma");
+  const bool sigmas = several_sigmas(report);
+  if (sigmas) fmt::print("{:>7} ", "sigma");
   fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>8} {:>11} {:>8} {:>9} {:>11}\n", "L", "method", "output",
              "± error", "gradient V", "± error", "gradient U", "± error", "exponent", "to linear");
   for (const ConcentrationRow& row : report.rows) {
-    if (scales) fmt::print("{:>7.4g} ", row.scale);
+    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
     fmt::print("{:>9.4g} {:<8} {:>11.4e} {:>8.0e} {:>11.4e} {:>8.0e}", row.L, name_of(row.method),
                row.output.value, row.output.error, row.gradient_V.value, row.gradient_V.error);
     if (row.gradient_U) {
@@ -98,8 +98,8 @@ void print_summary(const ConcentrationReport& report) {
   fmt::print("\nslopes of ln error against ln L over all lengths, and for L -> inf\n");
   fmt::print("{:>7} {:<8} {:>16} {:>16} {:>16} {:>8}\n", "sigma", "method", "output", "gradient V",
              "gradient U", "limit");
-  for (const ScaleSummary& s : report.summary.scales) {
-    fmt::print("{:>7.4g} {:<8} {:>16} {:>16} {:>16} {:>8}\n", s.scale, name_of(s.method), slope(s.output),
+  for (const SigmaSummary& s : report.summary.sigmas) {
+    fmt::print("{:>7.4g} {:<8} {:>16} {:>16} {:>16} {:>8}\n", s.sigma, name_of(s.method), slope(s.output),
                slope(s.gradient_V), slope(s.gradient_U),
                s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
   }
@@ -123,7 +123,7 @@ void print_summary(const ConcentrationReport& report) {
   }
   for (const TolerancePoint& point : report.tolerated) {
     fmt::print("{}sigma = {:.4g}: E|softmax - linear|^2 <= {} ",
-               &point == report.tolerated.data() ? "\n" : "", point.scale, report.tolerance);
+               &point == report.tolerated.data() ? "\n" : "", point.sigma, report.tolerance);
     if (point.length) {
       fmt::print("from L = {:.10g} on ({:.4e} there)\n", point.length->L, point.length->value);
     } else {
@@ -145,8 +145,8 @@ io::Json to_json(const ConcentrationReport& report) {
     if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
   fit["slopes"] = io::Json::array();
-  for (const ScaleSummary& s : report.summary.scales) {
-    io::Json slopes{{"sigma", s.scale}, {"method", name_of(s.method)}};
+  for (const SigmaSummary& s : report.summary.sigmas) {
+    io::Json slopes{{"sigma", s.sigma}, {"method", name_of(s.method)}};
     slopes.update(slopes_json(s));
     if (s.asymptotic) {
       slopes["asymptotic_exponent"] = s.asymptotic->value;
@@ -156,7 +156,7 @@ io::Json to_json(const ConcentrationReport& report) {
   }
   json["fit"] = std::move(fit);
   for (const TolerancePoint& point : report.tolerated) {
-    io::Json answer{{"sigma", point.scale}, {"tolerance", report.tolerance}};
+    io::Json answer{{"sigma", point.sigma}, {"tolerance", report.tolerance}};
     answer["L"] = point.length ? io::number_json(point.length->L) : io::Json(nullptr);
     if (point.length) answer["value"] = point.length->value;
     json["tolerance"].push_back(std::move(answer));
@@ -172,7 +172,7 @@ void print_report(const ConcentrationReport& report) {
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
   for (const ConcentrationRow& row : report.rows) {
     for (const std::string& warning : row.warnings) {
-      fmt::print("warning: sigma = {:.4g}, L = {:.4g}: {}\n", row.scale, row.L, warning);
+      fmt::print("warning: sigma = {:.4g}, L = {:.4g}: {}\n", row.sigma, row.L, warning);
     }
   }
 }
@@ -187,7 +187,7 @@ std::string to_csv(const ConcentrationReport& report) {
   };
   const auto value = [&](const auto& x) { text += x ? fmt::format("{},", x->value) : ","; };
   for (const ConcentrationRow& row : report.rows) {
-    text += fmt::format("{},{},{},", row.scale, row.L, name_of(row.method));
+    text += fmt::format("{},{},{},", row.sigma, row.L, name_of(row.method));
     bar(row.output);
     bar(row.gradient_V);
     bar(row.gradient_U);

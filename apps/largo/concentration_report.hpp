@@ -12,7 +12,7 @@
 namespace largo {
 
 struct TolerancePoint {
-  double scale = 1;
+  double sigma = 1;
   std::optional<ToleratedLength> length;  ///< none if it needs more than 1e300 tokens
 };
 

@@ -29,7 +29,7 @@ struct RiskOptions : ProblemOptions {
   std::string A, U, V;
   std::optional<double> b;
   std::string covariates;
-  std::int64_t nodes = 65536, draws = 2000;
+  std::int64_t nodes = 65536, prompts = 2000;
 };
 
 // Reads the parameters. If none are given, `note` says which ones are used.
@@ -95,7 +95,7 @@ io::Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, cons
   io::Json row{{"L", io::number_json(L)}};
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, options.seed};
-    const RiskPoint point = PromptRisk(setting, options.draws, options.execution()).at(parameters);
+    const RiskPoint point = PromptRisk(setting, options.prompts, options.execution()).at(parameters);
     row[kind == AttentionKind::softmax ? "softmax" : "linear"] = {{"value", point.value},
                                                                   {"error", point.error}};
   }
@@ -146,7 +146,7 @@ void run_risk(const RiskOptions& options) {
     const Matrix moment = law->covariance() + law->mean() * law->mean().transpose();
     json["null"] = {{"value", (problem.prior_covariance * moment).trace() / 2}};
     json["covariates"] = options.covariates;
-    json["draws"] = options.draws;
+    json["prompts"] = options.prompts;
   } else {
     for (const double L : lengths) add_row(exact_row(options, problem, parameters, L));
     json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinity, parameters));
@@ -182,7 +182,7 @@ void add_icl_risk_command(CLI::App& icl) {
           "--covariates", options->covariates,
           "Another law of the covariates and queries (rademacher, uniform, sphere, …); risks are sampled")
       ->check(check_given, "");
-  command->add_option("--draws", options->draws, "Number of prompts to sample with --covariates")
+  command->add_option("--prompts", options->prompts, "Number of prompts to sample with --covariates")
       ->transform(whole_number(2, std::uint64_t{1} << 30))
       ->capture_default_str();
   command
@@ -191,7 +191,7 @@ void add_icl_risk_command(CLI::App& icl) {
                    "power of two, at least 512")
       ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
-  command->get_option("--draws")->needs("--covariates");
+  command->get_option("--prompts")->needs("--covariates");
   command->get_option("--nodes")->needs("--U");
   command->footer(
       "The risk is half the mean squared error. The column ridge is the Bayes risk: no predictor does\n"

@@ -87,7 +87,7 @@ def main():
         right = Panel(440, "L = ∞, four laws of variance one")
         for row, (law, style, label) in enumerate([
                 ("gaussian", "a", "Gaussian"), ("rademacher", "b", "Rademacher: tanh z"),
-                ("uniform:width=1.7320508075688772", "c", "uniform"),
+                ("uniform:half-width=1.7320508075688772", "c", "uniform"),
                 (f"mixture:{folder / 'mixture.toml'}", "d", "mixture of two Gaussians")]):
             right.curve(outputs(folder, law), style, label, row)
     body = "\n".join(left.parts + right.parts)

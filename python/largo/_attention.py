@@ -17,18 +17,18 @@ def attention(
     V: Optional[MatrixInput] = None,
     K: Optional[MatrixInput] = None,
     Q: Optional[MatrixInput] = None,
-    kind: str = "softmax",
-    scale: Union[float, str] = 1.0,
+    attention: str = "softmax",
+    score_scale: Union[float, str] = 1.0,
     threads: int = 0,
 ) -> Array:
     """Softmax or linear attention over a prompt, finite or infinite.
 
-        softmax   T[μ](z)     = V ∫ e^<z',a> z' dμ(z') / ∫ e^<z',a> dμ(z'),     a = scale · U z
+        softmax   T[μ](z)     = V ∫ e^<z',a> z' dμ(z') / ∫ e^<z',a> dμ(z'),     a = score_scale · U z
         linear    T_lin[μ](z) = V ∫ <z',a> z' dμ(z')
 
     `prompt` is a law (an infinite prompt) or a matrix with a token in each row (a finite one); C-contiguous float64 and
     float32 are read in place. `queries` are (e,) or (n, e), and the outputs are (o,) or (n, o). U is d x e and V is o x d;
-    both default to the identity. K (r x d) and Q (r x e) stand for U = KᵀQ; scale="auto" is 1/√r.
+    both default to the identity. K (r x d) and Q (r x e) stand for U = KᵀQ; score_scale="auto" is 1/√r.
 
     Over Gaussian tokens N(m, Γ) the infinite prompt is an affine map, z -> V m + V Γ U z:
 
@@ -40,7 +40,7 @@ def attention(
     >>> largo.attention(prompt, [1, 0, -1], U="0.5*identity").round(6)
     array([ 0.391212,  0.020004, -0.350799])
     """
-    return _largo.attention(prompt, queries, U, V, K, Q, kind, scale, threads)
+    return _largo.attention(prompt, queries, U, V, K, Q, attention, score_scale, threads)
 
 
 def attention_vjp(
@@ -52,8 +52,8 @@ def attention_vjp(
     V: Optional[MatrixInput] = None,
     K: Optional[MatrixInput] = None,
     Q: Optional[MatrixInput] = None,
-    kind: str = "softmax",
-    scale: Union[float, str] = 1.0,
+    attention: str = "softmax",
+    score_scale: Union[float, str] = 1.0,
     threads: int = 0,
 ) -> Dict[str, Array]:
     """The gradient of Σ_q <cotangent_q, T(z_q)> in U and V, or in K, Q and V.
@@ -66,7 +66,7 @@ def attention_vjp(
     array([[1., 2.],
            [0., 0.]])
     """
-    return _largo.attention_vjp(prompt, queries, cotangents, U, V, K, Q, kind, scale, threads)
+    return _largo.attention_vjp(prompt, queries, cotangents, U, V, K, Q, attention, score_scale, threads)
 
 
 def attention_jacobian(
@@ -77,8 +77,8 @@ def attention_jacobian(
     V: Optional[MatrixInput] = None,
     K: Optional[MatrixInput] = None,
     Q: Optional[MatrixInput] = None,
-    kind: str = "softmax",
-    scale: Union[float, str] = 1.0,
+    attention: str = "softmax",
+    score_scale: Union[float, str] = 1.0,
     threads: int = 0,
 ) -> Dict[str, Array]:
     """All derivatives of the outputs: entry [k, i, j] (or [q, k, i, j]) of "U" is ∂T_k(z_q)/∂U_ij.
@@ -88,4 +88,4 @@ def attention_jacobian(
     >>> jacobian["U"].shape, jacobian["V"].shape
     ((2, 3, 3, 3), (2, 3, 3, 3))
     """
-    return _largo.attention_jacobian(prompt, queries, U, V, K, Q, kind, scale, threads)
+    return _largo.attention_jacobian(prompt, queries, U, V, K, Q, attention, score_scale, threads)

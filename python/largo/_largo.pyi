@@ -161,15 +161,15 @@ def whole(name: str, value: object) -> int: ...
 def numbers(name: str, value: ArrayInput) -> Array: ...
 def attention(
     prompt: LawInput, queries: ArrayInput, U: Optional[MatrixInput], V: Optional[MatrixInput], K: Optional[MatrixInput],
-    Q: Optional[MatrixInput], kind: str, scale: Union[float, str], threads: int,
+    Q: Optional[MatrixInput], attention: str, score_scale: Union[float, str], threads: int,
 ) -> Array: ...
 def attention_vjp(
     prompt: LawInput, queries: ArrayInput, cotangents: ArrayInput, U: Optional[MatrixInput], V: Optional[MatrixInput],
-    K: Optional[MatrixInput], Q: Optional[MatrixInput], kind: str, scale: Union[float, str], threads: int,
+    K: Optional[MatrixInput], Q: Optional[MatrixInput], attention: str, score_scale: Union[float, str], threads: int,
 ) -> Dict[str, Array]: ...
 def attention_jacobian(
     prompt: LawInput, queries: ArrayInput, U: Optional[MatrixInput], V: Optional[MatrixInput], K: Optional[MatrixInput],
-    Q: Optional[MatrixInput], kind: str, scale: Union[float, str], threads: int,
+    Q: Optional[MatrixInput], attention: str, score_scale: Union[float, str], threads: int,
 ) -> Dict[str, Array]: ...
 def check_lemma(cases: int, lengths: Sequence[int], prompts: int, seed: int, threads: int) -> Dict[str, Any]: ...
 
@@ -243,14 +243,14 @@ def icl_risk(
 ) -> Tuple[Array, Array]: ...
 def icl_sampled_risk(
     problem: Problem, covariates: LawInput, lengths: Sequence[float], point: object, U: Optional[MatrixInput],
-    v: Optional[ArrayInput], attention: str, draws: int, seed: int, threads: int, progress: _Report,
+    v: Optional[ArrayInput], attention: str, prompts: int, seed: int, threads: int, progress: _Report,
 ) -> Tuple[Array, Array]: ...
 def icl_prompt_risk(
     task: Task, lengths: Sequence[float], point: object, U: Optional[MatrixInput], v: Optional[ArrayInput], loss: object,
-    attention: str, score_scale: float, draws: int, seed: int, threads: int, progress: _Report,
+    attention: str, score_scale: float, prompts: int, seed: int, threads: int, progress: _Report,
 ) -> Tuple[Array, Array, Array, Array]: ...
 def icl_floor(
-    problem: Problem, lengths: Sequence[float], samples: int, seed: int, threads: int
+    problem: Problem, lengths: Sequence[float], prompts: int, seed: int, threads: int
 ) -> Tuple[Array, Array]: ...
 def icl_gradient(
     problem: Problem, lengths: Sequence[float], point: object, attention: str

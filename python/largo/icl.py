@@ -221,8 +221,8 @@ def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None,
 
 def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point: Optional[PointInput] = None,
                  U: Optional[MatrixInput] = None, v: Optional[ArrayInput] = None, attention: str = "softmax",
-                 draws: int = 2000, seed: int = 1, threads: int = 0, progress: Progress = None) -> Estimate:
-    """R_L for covariates and queries of any law, by sampling `draws` prompts; at L = ∞ the law itself takes their place.
+                 prompts: int = 2000, seed: int = 1, threads: int = 0, progress: Progress = None) -> Estimate:
+    """R_L for covariates and queries of any law, by sampling `prompts` prompts; at L = ∞ the law itself takes their place.
 
     >>> import largo
     >>> coins = largo.law("rademacher", d=3)
@@ -231,10 +231,10 @@ def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point
     """
     lengths, shape = as_lengths(L)
     return _estimate(_largo.icl_sampled_risk(_checked(problem, "icl.sampled_risk"), covariates, lengths, point, U, v, attention,
-                                             draws, seed, threads, as_progress(progress, "icl.sampled_risk")), shape)
+                                             prompts, seed, threads, as_progress(progress, "icl.sampled_risk")), shape)
 
 
-def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
+def floor(problem: Problem, L: ArrayInput, *, prompts: int = 20000, seed: int = 1, threads: int = 0) -> Estimate:
     """The Bayes risk over L tokens, which is that of ridge regression: no predictor does better. The error is 0 if it is
     exact.
 
@@ -243,7 +243,7 @@ def floor(problem: Problem, L: ArrayInput, *, samples: int = 20000, seed: int = 
     1.0
     """
     lengths, shape = as_lengths(L)
-    return _estimate(_largo.icl_floor(_checked(problem, "icl.floor"), lengths, samples, seed, threads), shape)
+    return _estimate(_largo.icl_floor(_checked(problem, "icl.floor"), lengths, prompts, seed, threads), shape)
 
 
 def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
@@ -262,9 +262,9 @@ def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: s
 
 def prompt_risk(task: Task, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
                 v: Optional[ArrayInput] = None, loss: LossInput = "squared", attention: str = "softmax",
-                score_scale: float = 1.0, draws: int = 2000, seed: int = 1, threads: int = 0,
+                score_scale: float = 1.0, prompts: int = 2000, seed: int = 1, threads: int = 0,
                 progress: Progress = None) -> PromptRisk:
-    """E ℓ(<v, T(z_q)>, y) of a head on any task, and its gradient, averaged over `draws` of tasks, prompts and queries.
+    """E ℓ(<v, T(z_q)>, y) of a head on any task, and its gradient, averaged over `prompts` draws of task, prompt and query.
 
     The head is (U, v), or U = [[A, 0], [0, 0]] and v = (0, b) at a `point` (A, b). `loss` is "squared", ½(o - y)²,
     "logistic", log(1 + e^{-yo}), or a function (o, y) -> (ℓ, ∂ℓ/∂o). With the same seed, every L, finite or ∞, has the same
@@ -272,12 +272,12 @@ def prompt_risk(task: Task, L: ArrayInput, *, point: Optional[PointInput] = None
 
     >>> import largo
     >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
-    >>> risk = largo.icl.prompt_risk(task, [20, 200], point=("identity", 2.0), loss="logistic", draws=200)
+    >>> risk = largo.icl.prompt_risk(task, [20, 200], point=("identity", 2.0), loss="logistic", prompts=200)
     >>> risk.value.shape, risk.U.shape, risk.v.shape
     ((2,), (2, 3, 3), (2, 3))
     """
     lengths, shape = as_lengths(L)
-    value, error, slope_U, slope_v = _largo.icl_prompt_risk(task, lengths, point, U, v, loss, attention, score_scale, draws,
+    value, error, slope_U, slope_v = _largo.icl_prompt_risk(task, lengths, point, U, v, loss, attention, score_scale, prompts,
                                                             seed, threads, as_progress(progress, "icl.prompt_risk"))
     return PromptRisk(shaped(value, shape), shaped(error, shape), slope_U.reshape(*shape, *slope_U.shape[1:]),
                       slope_v.reshape(*shape, *slope_v.shape[1:]))

@@ -23,17 +23,11 @@ namespace {
 
 using Weights = std::variant<MergedWeights, FactoredWeights>;
 
-AttentionKind kind_of(const std::string& kind) {
-  if (kind == "softmax") return AttentionKind::softmax;
-  if (kind == "linear") return AttentionKind::linear;
-  fail("attention", "kind", fmt::format("'{}'", kind), "softmax or linear");
-}
-
-double scale_of(py::handle scale, std::ptrdiff_t keys) {
-  if (!py::isinstance<py::str>(scale)) return read_real("scale", scale);
+double score_scale_of(py::handle scale, std::ptrdiff_t keys) {
+  if (!py::isinstance<py::str>(scale)) return read_real("score_scale", scale);
   const auto text = py::cast<std::string>(scale);
   if (text != "auto") {
-    fail("attention", "scale", fmt::format("'{}'", text), "a number or 'auto' (1/√(key dimension))");
+    fail("attention", "score_scale", fmt::format("'{}'", text), "a number or 'auto' (1/√(key dimension))");
   }
   return 1 / std::sqrt(static_cast<double>(keys));
 }
@@ -46,13 +40,13 @@ Weights weights_of(std::ptrdiff_t d, const py::object& U, const py::object& V, c
   if (K.is_none() != Q.is_none()) fail("attention", "K and Q go together");
   if (K.is_none()) {
     Matrix scores = to_matrix({"attention", "U"}, U.is_none() ? identity : U, d);
-    return MergedWeights{std::move(scores), std::move(values), scale_of(scale, d)};
+    return MergedWeights{std::move(scores), std::move(values), score_scale_of(scale, d)};
   }
   if (!U.is_none()) fail("attention", "give either U, or K and Q");
   Matrix keys = to_matrix({"attention", "K"}, K, std::nullopt, d);
   const std::ptrdiff_t rank = keys.rows();
   Matrix queries = to_matrix({"attention", "Q"}, Q, rank);
-  return FactoredWeights{std::move(keys), std::move(queries), std::move(values), scale_of(scale, rank)};
+  return FactoredWeights{std::move(keys), std::move(queries), std::move(values), score_scale_of(scale, rank)};
 }
 
 // What all calls share: a prompt, queries, weights.
@@ -63,11 +57,11 @@ struct Layer {
   AttentionKind kind;
 
   Layer(const py::object& prompt_, const py::object& queries_, const py::object& U, const py::object& V,
-        const py::object& K, const py::object& Q, const std::string& kind_, const py::object& scale)
+        const py::object& K, const py::object& Q, const std::string& attention, const py::object& scale)
       : prompt(to_law({"attention", "prompt"}, prompt_)),
         queries(to_rows({"attention", "queries"}, queries_)),
         weights(weights_of(prompt->dimension(), U, V, K, Q, scale)),
-        kind(kind_of(kind_)) {}
+        kind(kind_of("attention", attention)) {}
 
   // Of all queries, in multiply-adds. A law may be one of Python's, or have parts that are: a query is a
   // millisecond.
@@ -188,18 +182,19 @@ double time_attention(const Layer& layer, int threads, int repeats) {
 
 void bind_attention(py::module_& module) {
   using Object = const py::object&;
-  using Kind = const Text<"kind">&;
-  module.def("attention", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q, Kind kind,
-                             Object scale, Threads threads) {
-    return attend_({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
+  using KindName = const Text<"attention">&;
+  module.def("attention", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
+                             KindName attention, Object score_scale, Threads threads) {
+    return attend_({prompt, queries, U, V, K, Q, attention.value, score_scale}, threads.value);
   });
-  module.def("attention_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V,
-                                 Object K, Object Q, Kind kind, Object scale, Threads threads) {
-    return vjp({prompt, queries, U, V, K, Q, kind.value, scale}, cotangents, threads.value);
-  });
+  module.def(
+      "attention_vjp", [](Object prompt, Object queries, Object cotangents, Object U, Object V, Object K,
+                          Object Q, KindName attention, Object score_scale, Threads threads) {
+        return vjp({prompt, queries, U, V, K, Q, attention.value, score_scale}, cotangents, threads.value);
+      });
   module.def("attention_jacobian", [](Object prompt, Object queries, Object U, Object V, Object K, Object Q,
-                                      Kind kind, Object scale, Threads threads) {
-    return jacobian({prompt, queries, U, V, K, Q, kind.value, scale}, threads.value);
+                                      KindName attention, Object score_scale, Threads threads) {
+    return jacobian({prompt, queries, U, V, K, Q, attention.value, score_scale}, threads.value);
   });
   module.def("_time_attention", [](Object prompt, Object queries, Threads threads, int repeats) {
     const py::none identity;

@@ -46,7 +46,7 @@ py::dict slopes(const Three& three) {
 }
 
 py::dict to_dict(const ConcentrationRow& row) {
-  py::dict dict("sigma"_a = row.scale, "L"_a = row.L, "method"_a = name_of(row.method));
+  py::dict dict("sigma"_a = row.sigma, "L"_a = row.L, "method"_a = name_of(row.method));
   dict["output"] = to_dict(row.output, row.method);
   dict["gradient_V"] = to_dict(row.gradient_V, row.method);
   if (row.gradient_U) dict["gradient_U"] = to_dict(*row.gradient_U, row.method);
@@ -76,17 +76,17 @@ py::dict to_dict(const ConcentrationSummary& summary) {
   if (summary.output) fit["output"] = to_dict(*summary.output, summary.sub_gaussian);
   if (summary.gradient_V) fit["gradient_V"] = to_dict(*summary.gradient_V, summary.sub_gaussian);
   if (summary.gradient_U) fit["gradient_U"] = to_dict(*summary.gradient_U, summary.sub_gaussian);
-  py::list scales;
-  for (const ScaleSummary& scale : summary.scales) {
-    py::dict one("sigma"_a = scale.scale, "method"_a = name_of(scale.method));
-    one.attr("update")(slopes(scale));
-    if (scale.asymptotic) {
-      one["asymptotic_exponent"] = scale.asymptotic->value;
-      if (scale.asymptotic->spread) one["score_spread"] = *scale.asymptotic->spread;
+  py::list curves;
+  for (const SigmaSummary& curve : summary.sigmas) {
+    py::dict one("sigma"_a = curve.sigma, "method"_a = name_of(curve.method));
+    one.attr("update")(slopes(curve));
+    if (curve.asymptotic) {
+      one["asymptotic_exponent"] = curve.asymptotic->value;
+      if (curve.asymptotic->spread) one["score_spread"] = *curve.asymptotic->spread;
     }
-    scales.append(one);
+    curves.append(one);
   }
-  fit["slopes"] = scales;
+  fit["slopes"] = curves;
   return fit;
 }
 
@@ -142,7 +142,7 @@ struct SamplingArguments {
 
 py::dict concentration(const py::object& law, const py::object& U, const py::object& V,
                        const py::object& queries, const std::vector<double>& lengths,
-                       const std::vector<double>& scales, const Text<"method">& method,
+                       const std::vector<double>& sigmas, const Text<"method">& method,
                        Whole<"prompts"> prompts, Real<"relative_error"> relative_error,
                        const Text<"precision">& precision, Seed seed, bool exponents,
                        std::optional<std::pair<double, double>> constants, Threads threads,
@@ -150,7 +150,7 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   const AttentionLayer layer = layer_of(law, U, V, queries);
   ConcentrationPlan plan;
   unlocked([&] { choose_methods(method.value, layer, plan); });
-  plan.scales = scales;
+  plan.sigmas = sigmas;
   plan.lengths = lengths;
   plan.exponents = exponents;
   SamplingArguments{prompts, relative_error, precision, seed}.read(plan);

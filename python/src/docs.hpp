@@ -169,7 +169,7 @@ To define one of your own, derive, call super().__init__(token_dimension, query_
 ...     def draw(self, uniforms):
 ...         side = 1.0 if uniforms[0] < 0.5 else -1.0
 ...         return largo.Gaussian([side], [[1.0]]), [1.0], side
->>> round(largo.icl.prompt_risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], draws=200).value, 2)
+>>> round(largo.icl.prompt_risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], prompts=200).value, 2)
 0.01)";
 
 inline constexpr const char* kClassification =
@@ -180,7 +180,7 @@ the head U = [[A, 0], [0, 0]], v = (0, b) says b tanh <m, A x>.
 
 >>> import math, largo
 >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
->>> risk = largo.icl.prompt_risk(task, [20, math.inf], point=("identity", 2.0), loss="logistic", draws=500)
+>>> risk = largo.icl.prompt_risk(task, [20, math.inf], point=("identity", 2.0), loss="logistic", prompts=500)
 >>> risk.value[0] > risk.value[1]
 True)";
 

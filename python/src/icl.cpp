@@ -100,22 +100,22 @@ py::tuple risk(const RegressionProblem& problem, const std::vector<double>& leng
 
 py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covariates,
                        const std::vector<double>& lengths, const py::object& point, const py::object& U,
-                       const py::object& v, const Text<"attention">& attention, Whole<"draws"> draws,
+                       const py::object& v, const Text<"attention">& attention, Whole<"prompts"> prompts,
                        Seed seed, Threads threads, const py::object& progress) {
   const PromptTaskPtr task = with_covariates(problem, to_law({"icl.sampled_risk", "covariates"}, covariates));
   const Vector parameters = largo::to_vector(parameters_of(problem.dimension(), point, U, v));
   const AttentionKind kind = kind_of("icl.sampled_risk", attention.value);
   return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) -> Estimate {
     const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, seed.value};
-    const RiskPoint one = PromptRisk(setting, draws.value, execution).at(parameters);
+    const RiskPoint one = PromptRisk(setting, prompts.value, execution).at(parameters);
     return {one.value, one.error};
   });
 }
 
 py::tuple floor_(const RegressionProblem& problem, const std::vector<double>& lengths,
-                 Whole<"samples"> samples, Seed seed, Threads threads) {
+                 Whole<"prompts"> prompts, Seed seed, Threads threads) {
   return at_lengths(lengths, threads, py::none(), [&](double L, const Execution& execution) -> Estimate {
-    const RidgeFloor one = ridge_floor(problem, L, {.samples = samples.value}, seed.value, execution);
+    const RidgeFloor one = ridge_floor(problem, L, {.samples = prompts.value}, seed.value, execution);
     return {one.value, one.standard_error};
   });
 }
@@ -167,12 +167,6 @@ py::dict find_threshold(const RegressionProblem& problem, Real<"epsilon"> epsilo
 }
 
 }  // namespace
-
-AttentionKind kind_of(const char* function, const std::string& kind) {
-  if (kind == "softmax") return AttentionKind::softmax;
-  if (kind == "linear") return AttentionKind::linear;
-  fail(function, "attention", fmt::format("'{}'", kind), "softmax or linear");
-}
 
 InvariantPoint point_of(Eigen::Index d, const py::object& point) {
   if (!py::isinstance<py::sequence>(point) || py::len(point) != 2) {

@@ -12,8 +12,6 @@
 
 namespace largo::python {
 
-AttentionKind kind_of(const char* function, const std::string& kind);
-
 /// A pair (A, b), A d x d or a name; finite.
 InvariantPoint point_of(Eigen::Index d, const pybind11::object& point);
 

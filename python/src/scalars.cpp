@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include "largo/runtime/check.hpp"
+
 namespace largo::python {
 namespace {
 
@@ -69,6 +71,12 @@ double read_real(const char* name, py::handle value) {
 std::string read_text(const char* name, py::handle value) {
   if (!py::isinstance<py::str>(value)) refuse(name, value, "a str");
   return py::cast<std::string>(value);
+}
+
+AttentionKind kind_of(const char* function, const std::string& attention) {
+  if (attention == "softmax") return AttentionKind::softmax;
+  if (attention == "linear") return AttentionKind::linear;
+  fail(function, "attention", fmt::format("'{}'", attention), "softmax or linear");
 }
 
 int read_threads(py::handle value) {

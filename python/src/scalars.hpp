@@ -10,6 +10,8 @@
 
 #include <pybind11/pybind11.h>
 
+#include "largo/attention/attention_kind.hpp"
+
 namespace largo::python {
 
 /// A text as an argument of a template.
@@ -45,6 +47,8 @@ std::optional<std::int64_t> read_optional(const char* name,
                                           pybind11::handle value);  ///< a whole number, or None
 double read_real(const char* name, pybind11::handle value);
 std::string read_text(const char* name, pybind11::handle value);
+/// "softmax" or "linear", the argument `attention` of the function.
+AttentionKind kind_of(const char* function, const std::string& attention);
 int read_threads(pybind11::handle value);
 std::uint64_t read_seed(pybind11::handle value);
 

@@ -50,9 +50,9 @@ Vector head_of(const PromptTask& task, const py::object& point, const py::object
 py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths, const py::object& point,
                       const py::object& U, const py::object& v, const py::object& loss,
                       const Text<"attention">& attention, Real<"score_scale"> score_scale,
-                      Whole<"draws"> draws, Seed seed, Threads threads, const py::object& progress) {
+                      Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
   PromptSetting setting{task_of(task), to_loss(loss)};
-  setting.kind = kind_of(kName, attention.value);
+  setting.attention = kind_of(kName, attention.value);
   setting.score_scale = score_scale.value;
   setting.seed = seed.value;
   const Eigen::Index d = setting.task->token_dimension(), e = setting.task->query_dimension();
@@ -64,7 +64,7 @@ py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths
     for (Eigen::Index i = 0; i < n; ++i) {
       setting.length = lengths[static_cast<std::size_t>(i)];
       // Prompts are used once here: nothing is gained by holding them.
-      const RiskPoint one = PromptRisk(setting, draws.value, call.execution(), 0).at(head);
+      const RiskPoint one = PromptRisk(setting, prompts.value, call.execution(), 0).at(head);
       values[i] = one.value;
       errors[i] = one.error;
       slopes_U.middleRows(i * d, d) = one.gradient.head(d * e).reshaped(d, e);

@@ -10,7 +10,7 @@ MergedWeights FactoredWeights::merged() const {
   check_shape("attention", "Q", Q.rows(), Q.cols(), K.rows(), Q.cols());
   check_finite("attention", "K", K);
   check_finite("attention", "Q", Q);
-  return {K.transpose() * Q, V, scale};
+  return {K.transpose() * Q, V, score_scale};
 }
 
 RowMatrix attend(AttentionKind kind, const Measure& prompt, const MergedWeights& weights,
@@ -42,7 +42,7 @@ MergedJacobian jacobian_at(const attention::Response& response, const MergedWeig
   const std::ptrdiff_t outputs = weights.V.rows();
   const std::ptrdiff_t d = weights.V.cols();
   const std::ptrdiff_t e = query.size();
-  const Matrix sensitivity = weights.scale * (weights.V * response.derivative);  // ∂T/∂(U z)
+  const Matrix sensitivity = weights.score_scale * (weights.V * response.derivative);  // ∂T/∂(U z)
   MergedJacobian jacobian{Matrix(outputs, d * e), Matrix::Zero(outputs, outputs * d)};
   for (std::ptrdiff_t k = 0; k < outputs; ++k) {
     for (std::ptrdiff_t i = 0; i < d; ++i) {
@@ -86,7 +86,8 @@ MergedGradient attention_vjp(AttentionKind kind, const Measure& prompt, const Me
   const Matrix means = attention::mean_responses(kind, *call, directions, execution);
   const Matrix pulled = weights.V.transpose() * cotangents.transpose();
   const Matrix products = attention::derivative_products(kind, *call, directions, pulled, execution);
-  MergedGradient gradient{weights.scale * (products * queries), cotangents.transpose() * means.transpose()};
+  MergedGradient gradient{weights.score_scale * (products * queries),
+                          cotangents.transpose() * means.transpose()};
   attention::check_result(gradient.U);
   attention::check_result(gradient.V);
   return gradient;

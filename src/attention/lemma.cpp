@@ -66,7 +66,7 @@ double tilted_normal_mean(double s) {
 // Attention from its definition. Given the score, a Gaussian token has mean m + Γa g/s, with g = (score -
 // <m,a>)/s standard normal, which leaves integrals over g alone.
 Vector attention_by_definition(const Case& c) {
-  const Vector a = c.weights.scale * (c.weights.U * c.query.row(0).transpose());
+  const Vector a = c.weights.score_scale * (c.weights.U * c.query.row(0).transpose());
   const Vector shifted = c.covariance * a;
   const double s = std::sqrt(std::max(0.0, a.dot(shifted)));
   const Vector mean = s > 0 ? Vector(c.mean + shifted / s * tilted_normal_mean(s)) : c.mean;
@@ -143,7 +143,8 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   Case convergence = draw_case(prompts, 4, 4);
   // Scores of moderate spread, whatever the draw: for large ones the rate 1/L sets in beyond any prompt.
   const Vector a = convergence.weights.U * convergence.query.row(0).transpose();
-  convergence.weights.scale = std::min(0.5, kLargestSpread / std::sqrt(a.dot(convergence.covariance * a)));
+  convergence.weights.score_scale =
+      std::min(0.5, kLargestSpread / std::sqrt(a.dot(convergence.covariance * a)));
   for (std::size_t k = 0; k < settings.lengths.size(); ++k) {
     report.distances.push_back(
         distance_at(convergence, prompts.substream(1 + k), settings.lengths[k], settings.prompts, execution));

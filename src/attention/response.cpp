@@ -59,10 +59,10 @@ Matrix score_directions(const Measure& prompt, const MergedWeights& weights, con
   check_finite("attention", "U", weights.U);
   check_finite("attention", "V", weights.V);
   check_finite("attention", "queries", Matrix(queries));
-  check_finite("attention", "scale", weights.scale);
+  check_finite("attention", "score_scale", weights.score_scale);
   Matrix directions(prompt.dimension(), queries.rows());
   for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
-    directions.col(q) = weights.scale * (weights.U * queries.row(q).transpose());
+    directions.col(q) = weights.score_scale * (weights.U * queries.row(q).transpose());
   }
   check_finite("attention", "scale * U * query", directions);
   return directions;

@@ -32,9 +32,9 @@ Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::op
 std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
                                      std::optional<ErrorBar> (*which)(const ConcentrationRow&)) {
   std::vector<BoundPoint> points;
-  for (const ConcentrationRow& row : rows) {  // standard tokens: σ is the scale
+  for (const ConcentrationRow& row : rows) {  // standard tokens: σ of the bounds is sigma
     const ErrorBar error = *which(row);
-    points.push_back({row.scale, row.L, error.value, error.error});
+    points.push_back({row.sigma, row.L, error.value, error.error});
   }
   return points;
 }
@@ -75,7 +75,7 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
     plan.lengths = {16, 32, 64, 128, 256, 512, 1024};
     plan.exponents = false;
     const auto rows = concentration_grid(layer, plan, options.execution);
-    const ScaleSummary slopes = summarise(layer, rows).scales.front();
+    const SigmaSummary slopes = summarise(layer, rows).sigmas.front();
     Curve curves[3];
     for (Curve& curve : curves) curve = {.label = name, .color = color};
     ++color;
@@ -134,9 +134,9 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer layer{gaussian(identity), identity, identity, gaussian(identity)};
   ConcentrationPlan fit, check;
-  fit.scales = {1, 2, 4};
+  fit.sigmas = {1, 2, 4};
   fit.lengths = log_spaced_lengths(2, 1e12, 9);
-  check.scales = {1.2, 1.5, 1.7, 2.5, 3};
+  check.sigmas = {1.2, 1.5, 1.7, 2.5, 3};
   check.lengths = log_spaced_lengths(3, 5e11, 8);
   for (const double L : {1e60, 1e150, 1e300}) check.lengths.push_back(L);
   fit.exponents = check.exponents = false;
@@ -188,15 +188,15 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
     }
     figure.panels.push_back(std::move(panel));
   }
-  report::ReportTable scales_table{
+  report::ReportTable sigmas_table{
       "The output error: its slope, and the largest c₂ that a bound can have at each σ.",
       {"σ", "slope over the lengths", "exponent c(σ), L → ∞", "σ² c(σ)"}};
   const ConcentrationSummary summary = summarise(layer, checked);
-  for (const ScaleSummary& s : summary.scales) {
-    scales_table.rows.push_back(
-        {s.scale, s.output->value, s.asymptotic->value, s.scale * s.scale * s.asymptotic->value});
+  for (const SigmaSummary& s : summary.sigmas) {
+    sigmas_table.rows.push_back(
+        {s.sigma, s.output->value, s.asymptotic->value, s.sigma * s.sigma * s.asymptotic->value});
   }
-  claim.tables = {constants_table, scales_table};
+  claim.tables = {constants_table, sigmas_table};
   claim.figures = {{"bounds", figure}};
   decide(claim, too_large_fails, too_large_fails ? "c₂ = 1 fails, as it must" : "c₂ = 1 does not fail");
   return claim;

@@ -73,12 +73,12 @@ std::vector<double> averaged_errors(const std::vector<double>& sigmas, const std
   const Matrix one = Matrix::Identity(1, 1);
   const auto normal = std::make_shared<GaussianMeasure>(Vector::Zero(1), one);
   ConcentrationPlan plan;
-  plan.scales = sigmas;
+  plan.sigmas = sigmas;
   plan.lengths = lengths;
   plan.exponents = false;
   std::vector<double> errors;
   for (const ConcentrationRow& row : concentration_grid({normal, one, one, normal}, plan, execution)) {
-    errors.push_back(row.output.value / (row.scale * row.scale));  // values are scaled with the tokens
+    errors.push_back(row.output.value / (row.sigma * row.sigma));  // values are scaled with the tokens
   }
   return errors;
 }

@@ -221,7 +221,7 @@ report::ReportSection other_covariates_claim(const ClaimOptions& options) {
   report::ReportTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
                             {"law", "L", "distance", "standard error"}};
   Panel panel{.x_label = "prompt length L", .y_label = "largest distance from the limit flow"};
-  for (const char* name : {"rademacher", "uniform:width=1.7320508", "sphere:radius=1.41421356"}) {
+  for (const char* name : {"rademacher", "uniform:half-width=1.7320508", "sphere:radius=1.41421356"}) {
     const auto task = std::make_shared<RegressionTaskSampler>(
         RegressionLaws{named_law(name, 2), nullptr, Matrix::Identity(2, 2), nullptr});
     std::vector<FlowResult> limits;

@@ -44,9 +44,9 @@ double spread(const TokenLeaf& leaf, const Matrix& scores) {
 
 }  // namespace
 
-std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double scale) {
+std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double sigma) {
   check_layer(kName, layer);
-  check_positive(kName, "scale", scale);
+  check_positive(kName, "sigma", sigma);
   AsymptoticExponent smallest;
   const auto* queries = std::get_if<MeasurePtr>(&layer.queries);
   if (queries == nullptr) return smallest;
@@ -55,10 +55,9 @@ std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& laye
     if (leaf.probability == 0 || bounded(leaf)) continue;
     if (tokens == nullptr || !std::holds_alternative<NormalTokens>(leaf.base)) return std::nullopt;
     const Matrix R = numerics::covariance_root(kName, "token covariance", tokens->covariance()).root;
-    const double sigma = scale * spread(leaf, R.transpose() * layer.U);
-    const double exponent = sigma > 0 ? averaged_exponent(sigma) : 1;
-    if (smallest.spread && sigma <= *smallest.spread) continue;
-    smallest = {exponent, sigma};
+    const double spread_of_scores = sigma * spread(leaf, R.transpose() * layer.U);
+    if (smallest.spread && spread_of_scores <= *smallest.spread) continue;
+    smallest = {spread_of_scores > 0 ? averaged_exponent(spread_of_scores) : 1, spread_of_scores};
   }
   return smallest;
 }

@@ -86,11 +86,11 @@ class Progress {
 
 void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
   check_layer(kName, layer);
-  if (plan.lengths.empty() || plan.scales.empty()) fail(kName, "no lengths or no scales are given");
+  if (plan.lengths.empty() || plan.sigmas.empty()) fail(kName, "no lengths or no values of sigma are given");
   if (!plan.exact && !plan.sampled) fail(kName, "ask for exact errors, sampled ones, or both");
-  const double points = static_cast<double>(plan.lengths.size()) * static_cast<double>(plan.scales.size());
+  const double points = static_cast<double>(plan.lengths.size()) * static_cast<double>(plan.sigmas.size());
   if (points > kMostPoints) fail(kName, "number of points", points, "at most 1e6");
-  for (const double scale : plan.scales) check_positive(kName, "scale", scale);
+  for (const double sigma : plan.sigmas) check_positive(kName, "sigma", sigma);
   for (const double L : plan.lengths) {
     if (std::isnan(L) || L < 1) fail(kName, "length", L, "at least 1");
     if (plan.sampled) concentration::check_sampled_length(kName, L);
@@ -114,33 +114,33 @@ std::vector<double> exact_lengths(const ConcentrationPlan& plan) {
   return lengths;
 }
 
-// Exact errors for all scales at each of the lengths, in units of one length: its SoftmaxTable serves all.
+// Exact errors for every sigma at each of the lengths, in units of one length: its SoftmaxTable serves all.
 std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const ConcentrationPlan& plan,
                                          const std::vector<double>& lengths, const Execution& execution,
                                          Progress& progress) {
   const ExactErrors errors(layer);
-  const std::size_t width = plan.scales.size() * concentration::kErrorNumbers;
+  const std::size_t width = plan.sigmas.size() * concentration::kErrorNumbers;
   const runtime::AlignedVector<double> table = runtime::distribute_rows(
       std::ssize(lengths), width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
         const double L = lengths[static_cast<std::size_t>(i)];
-        for (std::size_t k = 0; k < plan.scales.size(); ++k) {
+        for (std::size_t k = 0; k < plan.sigmas.size(); ++k) {
           runtime::check_stop(execution);
-          concentration::pack_errors(errors(L, plan.scales[k], execution),
+          concentration::pack_errors(errors(L, plan.sigmas[k], execution),
                                      row.data() + k * concentration::kErrorNumbers);
         }
         progress.add(Progress::kExactLength);
       });
-  const auto at = [&](double L, std::size_t scale) {
+  const auto at = [&](double L, std::size_t index) {
     const auto i = std::lower_bound(lengths.begin(), lengths.end(), L, std::greater<>()) - lengths.begin();
     return concentration::unpack_errors(table.data() + static_cast<std::size_t>(i) * width +
-                                        scale * concentration::kErrorNumbers);
+                                        index * concentration::kErrorNumbers);
   };
 
   std::vector<ConcentrationRow> rows;
-  for (std::size_t k = 0; k < plan.scales.size(); ++k) {
+  for (std::size_t k = 0; k < plan.sigmas.size(); ++k) {
     for (const double L : plan.lengths) {
       const LayerErrors here = at(L, k);
-      ConcentrationRow& row = rows.emplace_back(concentration::exact_row(layer, here, L, plan.scales[k]));
+      ConcentrationRow& row = rows.emplace_back(concentration::exact_row(layer, here, L, plan.sigmas[k]));
       if (!plan.exponents || std::isinf(L)) continue;
       const Stencil stencil(L);
       std::array<Estimate, kStencil> output, gradient_V, gradient_U;
@@ -162,14 +162,14 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
                                                  const Execution& execution) {
   check(layer, plan);
   const std::vector<double> lengths = plan.exact ? exact_lengths(plan) : std::vector<double>();
-  const std::size_t points = plan.scales.size() * plan.lengths.size();
+  const std::size_t points = plan.sigmas.size() * plan.lengths.size();
   double total =
       Progress::kExactLength * static_cast<double>(runtime::share_of(std::ssize(lengths), execution).count);
   for (const double L : plan.lengths) {
     if (!plan.sampled || std::isinf(L)) continue;
     const int processes = execution.ranks != nullptr ? execution.ranks->size() : 1;
     total +=
-        L * static_cast<double>(plan.sampling.samples) * static_cast<double>(plan.scales.size()) / processes;
+        L * static_cast<double>(plan.sampling.samples) * static_cast<double>(plan.sigmas.size()) / processes;
   }
   Progress progress(plan, total);
   std::vector<ConcentrationRow> exact;
@@ -178,11 +178,11 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
   for (std::size_t point = 0; point < points; ++point) {
     if (plan.exact) rows.push_back(exact[point]);
     if (!plan.sampled) continue;
-    const double scale = plan.scales[point / plan.lengths.size()];
+    const double sigma = plan.sigmas[point / plan.lengths.size()];
     const double L = plan.lengths[point % plan.lengths.size()];
     ConcentrationPlan here = plan;
     here.sampling.drawn = [&](std::int64_t prompts) { progress.add(L * static_cast<double>(prompts)); };
-    rows.push_back(concentration::sampled_row(layer, here, L, scale, point, execution));
+    rows.push_back(concentration::sampled_row(layer, here, L, sigma, point, execution));
   }
   return rows;
 }
@@ -197,11 +197,11 @@ std::optional<ErrorBar> output_of(const ConcentrationRow& row) { return row.outp
 std::optional<ErrorBar> gradient_V_of(const ConcentrationRow& row) { return row.gradient_V; }
 std::optional<ErrorBar> gradient_U_of(const ConcentrationRow& row) { return row.gradient_U; }
 
-std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which) {
+std::optional<Estimate> slope(Rows rows, const SigmaSummary& curve, Which which) {
   std::vector<concentration::CurvePoint> points;
   for (const ConcentrationRow& row : rows) {
     const auto error = which(row);
-    if (row.scale != curve.scale || row.method != curve.method || !error) continue;
+    if (row.sigma != curve.sigma || row.method != curve.method || !error) continue;
     points.push_back({row.L, error->value, error->error});
   }
   return concentration::log_slope(points);
@@ -210,9 +210,9 @@ std::optional<Estimate> slope(Rows rows, const ScaleSummary& curve, Which which)
 // With more a bound would fall faster than the errors of long prompts.
 double largest_c2(const ConcentrationSummary& summary) {
   double largest = std::numeric_limits<double>::infinity();
-  for (const ScaleSummary& curve : summary.scales) {
+  for (const SigmaSummary& curve : summary.sigmas) {
     if (!curve.asymptotic) continue;
-    const double sigma = summary.sub_gaussian * curve.scale;
+    const double sigma = summary.sub_gaussian * curve.sigma;
     largest = std::min(largest, sigma * sigma * curve.asymptotic->value);
   }
   return largest;
@@ -224,7 +224,7 @@ std::optional<BoundReport> bound(const ConcentrationSummary& summary, Rows rows,
   for (const ConcentrationRow& row : rows) {
     const auto error = which(row);
     if (row.method != summary.method || !error) continue;
-    points.push_back({summary.sub_gaussian * row.scale, row.L, error->value, error->value - error->low});
+    points.push_back({summary.sub_gaussian * row.sigma, row.L, error->value, error->value - error->low});
   }
   const auto constants = given ? given : fit_bound(shape, points, largest_c2(summary));
   if (!constants || points.empty()) return std::nullopt;
@@ -243,15 +243,15 @@ ConcentrationSummary summarise(const AttentionLayer& layer, Rows rows,
       rows.begin(), rows.end(), [](const ConcentrationRow& row) { return row.method == ErrorMethod::exact; });
   summary.method = any_exact ? ErrorMethod::exact : ErrorMethod::sampled;
   for (const ConcentrationRow& row : rows) {
-    const auto same = [&](const ScaleSummary& s) { return s.scale == row.scale && s.method == row.method; };
-    if (std::any_of(summary.scales.begin(), summary.scales.end(), same)) continue;
-    ScaleSummary& curve = summary.scales.emplace_back();
-    curve.scale = row.scale;
+    const auto same = [&](const SigmaSummary& s) { return s.sigma == row.sigma && s.method == row.method; };
+    if (std::any_of(summary.sigmas.begin(), summary.sigmas.end(), same)) continue;
+    SigmaSummary& curve = summary.sigmas.emplace_back();
+    curve.sigma = row.sigma;
     curve.method = row.method;
     curve.output = slope(rows, curve, output_of);
     curve.gradient_V = slope(rows, curve, gradient_V_of);
     curve.gradient_U = slope(rows, curve, gradient_U_of);
-    curve.asymptotic = asymptotic_exponent(layer, row.scale);
+    curve.asymptotic = asymptotic_exponent(layer, row.sigma);
   }
   summary.output = bound(summary, rows, kOutputBound, output_of, given);
   summary.gradient_V = bound(summary, rows, kGradientVBound, gradient_V_of, given);

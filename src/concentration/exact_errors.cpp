@@ -38,7 +38,7 @@ QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& l
 class ExactErrors::Formula {
  public:
   virtual ~Formula() = default;
-  virtual LayerErrors operator()(double L, double scale, const Execution& execution) const = 0;
+  virtual LayerErrors operator()(double L, double sigma, const Execution& execution) const = 0;
 };
 
 class ExactErrors::GaussianTokens final : public Formula {
@@ -46,8 +46,8 @@ class ExactErrors::GaussianTokens final : public Formula {
   GaussianTokens(const GaussianMeasure& tokens, const AttentionLayer& layer)
       : average_(average_over(tokens, layer)), centred_(tokens.mean().isZero(0)) {}
 
-  LayerErrors operator()(double L, double scale, const Execution& execution) const override {
-    const AveragedAttentionError e = average_(L, scale, execution);
+  LayerErrors operator()(double L, double sigma, const Execution& execution) const override {
+    const AveragedAttentionError e = average_(L, sigma, execution);
     LayerErrors errors{e.output, e.gradient_V, e.gradient_U, std::nullopt};
     if (centred_) errors.softmax_linear = e.softmax_linear;
     return errors;
@@ -67,7 +67,7 @@ class ExactErrors::ScoreLawTokens final : public Formula {
         queries_(finite_queries(layer.queries)),
         directions_(layer.U * queries_.rows.transpose()) {}
 
-  LayerErrors operator()(double L, double scale, const Execution& execution) const override {
+  LayerErrors operator()(double L, double sigma, const Execution& execution) const override {
     LayerErrors sum;
     const auto add = [&](Estimate& to, double factor, const OutputError& error) {
       to.value += factor * error.mse;
@@ -77,9 +77,9 @@ class ExactErrors::ScoreLawTokens final : public Formula {
     for (Eigen::Index i = 0; i < directions_.cols(); ++i) {
       runtime::check_stop(execution);
       const double weight = queries_.probabilities[i];
-      const ScoreLaw law = tokens_->score_law(scale * directions_.col(i));
-      add(sum.output, weight, score_law_error(law, scale * V_, L));
-      add(sum.gradient_V, weight * rows, score_law_error(law, scale * identity_, L));
+      const ScoreLaw law = tokens_->score_law(sigma * directions_.col(i));
+      add(sum.output, weight, score_law_error(law, sigma * V_, L));
+      add(sum.gradient_V, weight * rows, score_law_error(law, sigma * identity_, L));
     }
     return sum;
   }
@@ -97,16 +97,16 @@ bool has_gaussian_tokens(const AttentionLayer& layer) {
   return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
 }
 
-// body(score law) for each query, tokens being `scale` times those of the law.
+// body(score law) for each query, tokens being `sigma` times those of the law.
 template <typename Body>
-void for_each_score_law(const AttentionLayer& layer, double scale, const Body& body) {
+void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& body) {
   const FiniteQueries queries = finite_queries(layer.queries);
   for (Eigen::Index i = 0; i < queries.rows.rows(); ++i) {
-    body(layer.tokens->score_law(scale * (layer.U * queries.rows.row(i).transpose())));
+    body(layer.tokens->score_law(sigma * (layer.U * queries.rows.row(i).transpose())));
   }
 }
 
-// Of a layer at any scale of the tokens.
+// The errors of one layer, for any sigma.
 std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
   check_layer(kName, layer);
   const Measure* const law = law_of(layer.queries);
@@ -129,10 +129,10 @@ std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
 
 }  // namespace
 
-std::optional<std::string> missing_formula(const AttentionLayer& layer, double scale) {
+std::optional<std::string> missing_formula(const AttentionLayer& layer, double sigma) {
   std::optional<std::string> missing = unknown_formula(layer);
   if (missing || has_gaussian_tokens(layer)) return missing;
-  for_each_score_law(layer, scale, [&](const ScoreLaw& law) {
+  for_each_score_law(layer, sigma, [&](const ScoreLaw& law) {
     const auto beyond = beyond_limits(law);
     if (beyond) missing = fmt::format("the exact formula does not reach these scores: {}", *beyond);
   });
@@ -149,11 +149,11 @@ ExactErrors::ExactErrors(const AttentionLayer& layer) {
 }
 ExactErrors::~ExactErrors() = default;
 
-LayerErrors ExactErrors::operator()(double L, double scale, const Execution& execution) const {
+LayerErrors ExactErrors::operator()(double L, double sigma, const Execution& execution) const {
   // Fourth powers of it are to be numbers.
-  if (!(scale == 0 || (scale >= 1e-50 && scale <= 1e50)))
-    fail(kName, "scale", scale, "0, or between 1e-50 and 1e50");
-  return (*formula_)(L, scale, execution);
+  if (!(sigma == 0 || (sigma >= 1e-50 && sigma <= 1e50)))
+    fail(kName, "sigma", sigma, "0, or between 1e-50 and 1e50");
+  return (*formula_)(L, sigma, execution);
 }
 
 }  // namespace largo

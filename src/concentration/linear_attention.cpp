@@ -27,7 +27,7 @@ const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLaye
 
 }  // namespace
 
-double linear_attention_error(const AttentionLayer& layer, double L, double scale) {
+double linear_attention_error(const AttentionLayer& layer, double L, double sigma) {
   const GaussianMeasure& tokens = gaussian_tokens("linear_attention_error", layer);
   if (!(L >= 1)) fail("linear_attention_error", "L", L, "at least 1");
   const Matrix Gamma = tokens.covariance();
@@ -40,7 +40,7 @@ double linear_attention_error(const AttentionLayer& layer, double L, double scal
   const double sum = (t + Vm.squaredNorm()) * (Gamma * A).trace() +
                      (VGamma * A * VGamma.transpose()).trace() + t * tokens.mean().dot(Am) +
                      2 * Vm.dot(VGamma * Am);
-  return std::pow(scale, 4) * sum / L;
+  return std::pow(sigma, 4) * sum / L;
 }
 
 void check_tolerance(const AttentionLayer& layer, double tolerance) {
@@ -53,12 +53,12 @@ void check_tolerance(const AttentionLayer& layer, double tolerance) {
 }
 
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
-                                                    double scale, const Execution& execution) {
+                                                    double sigma, const Execution& execution) {
   check_tolerance(layer, tolerance);
   const ExactErrors errors(layer);
   const auto difference = [&](double L) {
     runtime::check_stop(execution);
-    return errors(L, scale, execution).softmax_linear->value;
+    return errors(L, sigma, execution).softmax_linear->value;
   };
   const auto excess = [&](double log_L) {
     const double value = difference(std::min(std::exp(log_L), kLargestL));
@@ -89,18 +89,18 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
 
 std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
                                                                   double tolerance,
-                                                                  std::span<const double> scales,
+                                                                  std::span<const double> sigmas,
                                                                   const Execution& execution) {
   check_tolerance(layer, tolerance);
   constexpr std::size_t kNumbers = 2;  // L, or zero for none, and the value
   const runtime::AlignedVector<double> found = runtime::distribute_rows(
-      std::ssize(scales), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
+      std::ssize(sigmas), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
         const auto length =
-            length_for_tolerance(layer, tolerance, scales[static_cast<std::size_t>(i)], execution);
+            length_for_tolerance(layer, tolerance, sigmas[static_cast<std::size_t>(i)], execution);
         if (length) row[0] = length->L, row[1] = length->value;
       });
-  std::vector<std::optional<ToleratedLength>> lengths(scales.size());
-  for (std::size_t i = 0; i < scales.size(); ++i) {
+  std::vector<std::optional<ToleratedLength>> lengths(sigmas.size());
+  for (std::size_t i = 0; i < sigmas.size(); ++i) {
     const double* const row = found.data() + i * kNumbers;
     if (row[0] > 0) lengths[i] = ToleratedLength{row[0], row[1]};
   }

@@ -53,15 +53,15 @@ LayerErrors unpack_errors(const double* from) {
   return {{from[0], from[1]}, {from[2], from[3]}, get(from + 4), get(from + 7)};
 }
 
-ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double scale) {
+ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double sigma) {
   ConcentrationRow row;
-  row.scale = scale;
+  row.sigma = sigma;
   row.L = L;
   row.output = bar(errors.output);
   row.gradient_V = bar(errors.gradient_V);
   if (errors.gradient_U) row.gradient_U = bar(*errors.gradient_U);
   if (errors.softmax_linear) row.softmax_linear = bar(*errors.softmax_linear);
-  if (has_gaussian_tokens(layer)) row.linear = linear_attention_error(layer, L, scale);
+  if (has_gaussian_tokens(layer)) row.linear = linear_attention_error(layer, L, sigma);
   return row;
 }
 
@@ -73,9 +73,9 @@ void check_sampled_length(std::string_view function, double L) {
 }
 
 ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
-                             double scale, std::size_t point, const Execution& execution) {
+                             double sigma, std::size_t point, const Execution& execution) {
   ConcentrationRow row;
-  row.scale = scale;
+  row.sigma = sigma;
   row.L = L;
   row.method = ErrorMethod::sampled;
   row.gradient_U = ErrorBar{};
@@ -90,15 +90,15 @@ ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPla
   const bool collapsed = has_gaussian_tokens(layer) && plan.precision == TokenPrecision::float32;
   sampling.kernel = collapsed ? PromptKernel::collapsed : PromptKernel::full;
   const auto sample = [&](const auto& queries) {
-    return sample_attention_errors(*layer.tokens, scale * layer.U, scale * layer.V, queries, sampling,
+    return sample_attention_errors(*layer.tokens, sigma * layer.U, sigma * layer.V, queries, sampling,
                                    execution);
   };
   const auto* query = std::get_if<Vector>(&layer.queries);
   const SampledErrors errors =
       query != nullptr ? sample(*query) : sample(*std::get<MeasurePtr>(layer.queries));
   row.output = bar(errors.output, 1);
-  row.gradient_V = bar(errors.gradient_V, scale * scale);
-  row.gradient_U = bar(errors.gradient_U, scale * scale);
+  row.gradient_V = bar(errors.gradient_V, sigma * sigma);
+  row.gradient_U = bar(errors.gradient_U, sigma * sigma);
   row.prompts = errors.output.samples;
   row.warnings = errors.warnings;
   return row;

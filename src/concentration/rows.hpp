@@ -19,13 +19,13 @@ void pack_errors(const LayerErrors& errors, double* to);
 LayerErrors unpack_errors(const double* from);
 
 /// Without exponents.
-ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double scale);
+ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double sigma);
 
 /// Throws InputError unless prompts of L tokens can be drawn.
 void check_sampled_length(std::string_view function, double L);
 
 /// Points with different numbers draw different prompts. plan.sampling.drawn is called as they are drawn.
 ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPlan& plan, double L,
-                             double scale, std::size_t point, const Execution& execution);
+                             double sigma, std::size_t point, const Execution& execution);
 
 }  // namespace largo::concentration

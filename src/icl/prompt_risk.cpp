@@ -52,25 +52,25 @@ Eigen::Index parameter_count(const PromptSetting& setting) {
   return d * setting.task->query_dimension() + d;
 }
 
-bool fits(const PromptSetting& setting, std::int64_t draws, std::int64_t held_bytes) {
+bool fits(const PromptSetting& setting, std::int64_t prompts, std::int64_t held_bytes) {
   const auto d = static_cast<double>(setting.task->token_dimension());
   const double numbers = std::isfinite(setting.length) ? setting.length * d : kLawMatrices * d * d;
   const double query = static_cast<double>(setting.task->query_dimension());
   const double bytes = kLawBytes + static_cast<double>(sizeof(double)) * (numbers + query);
-  return static_cast<double>(draws) * bytes <= static_cast<double>(held_bytes);
+  return static_cast<double>(prompts) * bytes <= static_cast<double>(held_bytes);
 }
 
 // One head: its output and the output's gradient, packed as the parameters are.
 class Head {
  public:
-  Head(const PromptSetting& setting, const ConstVectorRef& parameters) : kind_(setting.kind) {
+  Head(const PromptSetting& setting, const ConstVectorRef& parameters) : kind_(setting.attention) {
     const Eigen::Index d = setting.task->token_dimension();
     const Eigen::Index e = setting.task->query_dimension();
     check_size(kName, "parameters", parameters.size(), d * e + d);
     check_finite(kName, "parameters", parameters);
     weights_.U = parameters.head(d * e).reshaped(d, e);
     weights_.V = parameters.tail(d).transpose();
-    weights_.scale = setting.score_scale;
+    weights_.score_scale = setting.score_scale;
   }
 
   /// `gradient` is filled; returns o. One vector-Jacobian product with cotangent 1: its part in V is the
@@ -164,14 +164,14 @@ PromptDraw draw_prompt(const PromptSetting& setting, std::int64_t index) {
   return draw;
 }
 
-PromptRisk::PromptRisk(PromptSetting setting, std::int64_t draws, const Execution& execution,
+PromptRisk::PromptRisk(PromptSetting setting, std::int64_t prompts, const Execution& execution,
                        std::int64_t held_bytes)
-    : setting_(std::move(setting)), draws_(draws), execution_(execution) {
+    : setting_(std::move(setting)), prompts_(prompts), execution_(execution) {
   check(setting_);
-  if (draws < 2) fail(kName, "draws", static_cast<double>(draws), "at least 2");
-  if (!fits(setting_, draws, held_bytes)) return;
-  held_.resize(static_cast<std::size_t>(draws));
-  runtime::parallel_for(draws, execution_, [&](std::ptrdiff_t i) {
+  if (prompts < 2) fail(kName, "prompts", static_cast<double>(prompts), "at least 2");
+  if (!fits(setting_, prompts, held_bytes)) return;
+  held_.resize(static_cast<std::size_t>(prompts));
+  runtime::parallel_for(prompts, execution_, [&](std::ptrdiff_t i) {
     runtime::check_stop(execution_);
     held_[static_cast<std::size_t>(i)] = draw_prompt(setting_, i);
   });
@@ -182,11 +182,11 @@ Eigen::Index PromptRisk::size() const { return parameter_count(setting_); }
 RiskPoint PromptRisk::at(const ConstVectorRef& parameters) const {
   if (!holds_prompts()) {
     return average(
-        setting_, parameters, 0, draws_, [&](std::int64_t i) { return draw_prompt(setting_, i); },
+        setting_, parameters, 0, prompts_, [&](std::int64_t i) { return draw_prompt(setting_, i); },
         execution_);
   }
   const auto held = [&](std::int64_t i) -> const PromptDraw& { return held_[static_cast<std::size_t>(i)]; };
-  return average(setting_, parameters, 0, draws_, held, execution_);
+  return average(setting_, parameters, 0, prompts_, held, execution_);
 }
 
 PromptBatches::PromptBatches(PromptSetting setting, std::int64_t batch_size, const Execution& execution)

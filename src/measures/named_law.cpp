@@ -207,10 +207,10 @@ Maker product_of(MakeCoordinate make) {
 const std::map<std::string, Maker, std::less<>>& makers() {
   static const std::map<std::string, Maker, std::less<>> all = {
       {"rademacher", product_of([](Options& o) { return rademacher(o.number("scale", 1)); })},
-      {"uniform", product_of([](Options& o) { return uniform(o.number("width", 1)); })},
+      {"uniform", product_of([](Options& o) { return uniform(o.number("half-width", 1)); })},
       {"three-point",
        product_of([](Options& o) { return three_point(o.number("scale", 1), o.number("mass", 0.5)); })},
-      {"bernoulli", product_of([](Options& o) { return centred_bernoulli(o.number("p", 0.5)); })},
+      {"bernoulli", product_of([](Options& o) { return centred_bernoulli(o.number("probability", 0.5)); })},
       {"laplace",
        product_of([](Options& o) { return truncated_laplace(o.number("scale", 1), o.number("bound", 3)); })},
       {"sphere", [](Options& o,

@@ -28,7 +28,7 @@ const char* wanted(const Parameter& parameter) {
       return "a number of at least 1, or inf";
     case ParameterKind::whole:
       return "a whole number from 0 to 2^53 - 1";
-    case ParameterKind::draws:
+    case ParameterKind::sample_size:
       return "a whole number from 2 to 2^53 - 1";
     case ParameterKind::text:
     case ParameterKind::law:
@@ -55,8 +55,8 @@ double checked(const Parameter& parameter, double value, const Place& where) {
       good = value >= 1;
       break;
     case ParameterKind::whole:  // from 2^53 on other numbers round to it
-    case ParameterKind::draws:
-      good = value >= (parameter.kind == ParameterKind::draws ? 2 : 0) && value == std::floor(value) &&
+    case ParameterKind::sample_size:
+      good = value >= (parameter.kind == ParameterKind::sample_size ? 2 : 0) && value == std::floor(value) &&
              value < 0x1p53;
       break;
     case ParameterKind::text:

@@ -17,11 +17,11 @@
 namespace largo::studies {
 
 enum class ParameterKind : std::uint8_t {
-  number,    ///< finite
-  positive,  ///< and finite
-  length,    ///< at least 1, or infinite
-  whole,     ///< 0, 1, … 2^53 - 1: what a double tells apart
-  draws,     ///< a whole number, at least 2: a spread needs as many
+  number,       ///< finite
+  positive,     ///< and finite
+  length,       ///< at least 1, or infinite
+  whole,        ///< 0, 1, … 2^53 - 1: what a double tells apart
+  sample_size,  ///< a whole number, at least 2: a spread needs as many
   text,
   law,     ///< a text that named_law() knows
   matrix,  ///< a text that named_matrix() or named_queries() knows

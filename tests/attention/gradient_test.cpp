@@ -62,10 +62,10 @@ TEST(AttentionGradient, MergedJacobianMatchesAHundredDigits) {
         const WideVector V = flat(weights.V);
         const auto& jacobian = jacobians[static_cast<std::size_t>(q)];
         const auto of_u = [&](const WideVector& x) {
-          return wide_attention(kind, known.log_partition, x, V, weights.scale, z);
+          return wide_attention(kind, known.log_partition, x, V, weights.score_scale, z);
         };
         const auto of_v = [&](const WideVector& x) {
-          return wide_attention(kind, known.log_partition, U, x, weights.scale, z);
+          return wide_attention(kind, known.log_partition, U, x, weights.score_scale, z);
         };
         ASSERT_EQ(jacobian.V.cols(), static_cast<std::ptrdiff_t>(V.size()));
         if (has_no_covariance(kind, known)) {
@@ -97,8 +97,8 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
       const WideVector Q = flat(weights.Q);
       const WideVector V = flat(weights.V);
       const auto output = [&](const WideVector& k, const WideVector& q, const WideVector& v) {
-        return wide_attention(kind, known.log_partition, test::wide_product(k, q, kRank), v, weights.scale,
-                              z);
+        return wide_attention(kind, known.log_partition, test::wide_product(k, q, kRank), v,
+                              weights.score_scale, z);
       };
       const double errors[] = {
           relative_error(jacobian.K, differences([&](const WideVector& x) { return output(x, Q, V); }, K)),

@@ -88,7 +88,7 @@ TEST_F(AttentionInput, NotFinite) {
   queries_(4, 3) = -kInf;
   expect_refused("attention: queries(4,3) is -inf, must be finite");
   queries_(4, 3) = 1;
-  weights_.scale = kNaN;
+  weights_.score_scale = kNaN;
   expect_refused("attention: scale is nan, must be finite");
 }
 
@@ -104,7 +104,7 @@ TEST_F(AttentionInput, ResultsThatOverflow) {
   for (const AttentionKind kind : kKinds) {
     expect_message([&] { attend(kind, law, weights_, queries_); }, message);
     MergedWeights large = weights_;
-    large.scale = 100;
+    large.score_scale = 100;
     expect_message([&] { attention_jacobian(kind, law, large, queries_); }, message);
   }
 }

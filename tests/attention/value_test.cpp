@@ -63,7 +63,7 @@ TEST(AttentionValue, PromptsOfEveryShape) {
           const MergedWeights merged{2 * random_matrix(d, e, ++seed), random_matrix(outputs, d, ++seed), 0.5};
           const RowMatrix queries = random_matrix(count, e, ++seed);
           const auto expected = [&](const Vector& p) {
-            return naive_attention(kind, tokens, p, merged.U, merged.V, merged.scale, queries);
+            return naive_attention(kind, tokens, p, merged.U, merged.V, merged.score_scale, queries);
           };
           const auto name = ::testing::Message() << "L " << length << " d " << d << " n " << count;
           EXPECT_LE(relative_distance(attend(kind, EmpiricalMeasure(tokens), merged, queries),
@@ -89,8 +89,8 @@ TEST(AttentionValue, EveryLawMatchesAHundredDigits) {
       const RowMatrix outputs = attend(kind, *known.law, weights, queries);
       for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
         const WideVector exact =
-            test::wide_attention(kind, known.log_partition, flat(weights.U), flat(weights.V), weights.scale,
-                                 wide(queries.row(q).transpose()));
+            test::wide_attention(kind, known.log_partition, flat(weights.U), flat(weights.V),
+                                 weights.score_scale, wide(queries.row(q).transpose()));
         const double error = test::relative_error(outputs.row(q).transpose(), {exact});
         EXPECT_LE(error, kLawTolerance) << known.name << (kind == AttentionKind::linear ? ", linear" : "");
         worst = std::max(worst, error);
@@ -140,7 +140,7 @@ TEST(AttentionValue, FactoredWeightsAreTheirProduct) {
         const FactoredWeights weights{random_matrix(rank, 3, 1), random_matrix(rank, 5, 2),
                                       random_matrix(2, 3, 3), 1 / std::sqrt(static_cast<double>(rank))};
         const RowMatrix queries = random_matrix(4, 5, 4);
-        const MergedWeights merged{weights.K.transpose() * weights.Q, weights.V, weights.scale};
+        const MergedWeights merged{weights.K.transpose() * weights.Q, weights.V, weights.score_scale};
         EXPECT_EQ(attend(kind, *known.law, weights, queries), attend(kind, *known.law, merged, queries));
       }
     }

@@ -101,7 +101,7 @@ class Laws(CliTest):
             self.assert_close(got["softmax"], [expected], ROUNDING)
 
     def test_every_law_has_an_answer(self):
-        for law in ("gaussian", "rademacher", "uniform:width=2", "three-point:scale=2,mass=0.3", "bernoulli:p=0.2",
+        for law in ("gaussian", "rademacher", "uniform:half-width=2", "three-point:scale=2,mass=0.3", "bernoulli:probability=0.2",
                     "laplace:scale=0.5,bound=2", "sphere:radius=2", "ball", "elliptical:base=sphere,low=0.5,high=2",
                     "elliptical:values=1,2,weights=1,3,cov=toeplitz:0.5"):
             with self.subTest(law=law):
@@ -185,7 +185,7 @@ class Prompts(CliTest):
         K, Q, queries = gauss(2, 3), gauss(2, 5), gauss(3, 5)
         for name, matrix in (("K", K), ("Q", Q), ("tokens", self.tokens)):
             self.write(f"{name}.npy", npy(matrix))
-        for option, scale in (([], 1.0), (["--scale", "auto"], 1 / math.sqrt(2)), (["--scale", "-0.5"], -0.5)):
+        for option, scale in (([], 1.0), (["--score-scale", "auto"], 1 / math.sqrt(2)), (["--score-scale", "-0.5"], -0.5)):
             U = [[scale * value for value in row] for row in product(transpose(K), Q)]
             softmax, linear = naive_attention(self.tokens, U, self.V, queries)
             got = self.json("attention", "--law", "tokens:tokens.npy", "--K", "K.npy", "--Q", "Q.npy", "--V", "V.csv",
@@ -197,7 +197,7 @@ class Prompts(CliTest):
         self.write("tokens.npy", npy(self.tokens))
         U = [[value / math.sqrt(3) for value in row] for row in self.U]
         softmax, _ = naive_attention(self.tokens, U, self.V, self.queries)
-        got = self.json("attention", "--law", "tokens:tokens.npy", *self.common, "--scale", "auto")
+        got = self.json("attention", "--law", "tokens:tokens.npy", *self.common, "--score-scale", "auto")
         self.assert_close(got["softmax"], softmax, ROUNDING)
 
 
@@ -236,13 +236,13 @@ class Gradients(CliTest):
         matrices = {"U": gauss(3, 2, 0.5), "V": gauss(2, 3)}
         queries = gauss(2, 2)
         self.write("tokens.npy", npy(gauss(11, 3)))
-        self.check(["--law", "tokens:tokens.npy", "--scale", "0.7"], matrices, queries)
+        self.check(["--law", "tokens:tokens.npy", "--score-scale", "0.7"], matrices, queries)
         self.check(["--law", "gaussian:mean=1,0,-1,cov=toeplitz:0.5"], matrices, queries)
 
     def test_factored(self):
         matrices = {"K": gauss(2, 3, 0.5), "Q": gauss(2, 2), "V": gauss(1, 3)}
         self.write("tokens.npy", npy(gauss(11, 3)))
-        self.check(["--law", "tokens:tokens.npy", "--scale", "auto"], matrices, gauss(2, 2))
+        self.check(["--law", "tokens:tokens.npy", "--score-scale", "auto"], matrices, gauss(2, 2))
         self.check(["--law", "rademacher", "--d", "3"], matrices, gauss(2, 2))
 
     def test_the_table_says_where_they_are(self):

@@ -238,8 +238,8 @@ class BadLaw(BadInput):
             self.refused(["--law", f"gaussian:{keys}", "--d", "3", *QUERY])
 
     def test_parameters(self):
-        for law in ("rademacher:scale=nan", "rademacher:scale=x", "rademacher:scale=", "uniform:width=-1",
-                    "three-point:mass=2", "three-point:mass=-0.5", "bernoulli:p=1.5", "laplace:scale=0",
+        for law in ("rademacher:scale=nan", "rademacher:scale=x", "rademacher:scale=", "uniform:half-width=-1",
+                    "three-point:mass=2", "three-point:mass=-0.5", "bernoulli:probability=1.5", "laplace:scale=0",
                     "laplace:bound=-1", "sphere:radius=-1", "ball:radius=inf", "elliptical:base=cube",
                     "elliptical:values=1,2,weights=1", "elliptical:values=1,2,weights=1,-1",
                     "elliptical:low=2,high=1"):
@@ -294,7 +294,7 @@ class BadOptions(BadInput):
 
     def test_empty_texts(self):
         """From a shell variable that is not set: never taken for the default."""
-        for option in ("--U", "--V", "--K", "--Q", "--out", "--scale", "--L", "--threads", "--seed", "--precision"):
+        for option in ("--U", "--V", "--K", "--Q", "--out", "--score-scale", "--L", "--threads", "--seed", "--precision"):
             self.refused([*GOOD, option, ""], option)
         self.refused([*QUERY, "--law", "gaussian:mean=1,2,3", "--d", ""], "--d")
         self.refused([*GAUSSIAN, "--query", ""], "--query")
@@ -305,7 +305,7 @@ class BadOptions(BadInput):
                       "1e5e5,1,1", "0x1,2,3", "1.2.3,1,1", "--1,1,1"):
             self.refused([*GAUSSIAN, f"--query={query}"])
         for scale in ("nan", "inf", "1e999", "x", "1,2"):
-            self.refused([*GOOD, f"--scale={scale}"])
+            self.refused([*GOOD, f"--score-scale={scale}"])
 
     def test_length(self):
         for length in ("0", "-5", "1.5e400", "10,100", "1e1:1e3:3", "1:2", "nan", "-inf", "x", "0.4", "1e13"):

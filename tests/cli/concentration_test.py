@@ -168,7 +168,7 @@ class ConcentrationTest(largo_cli.CliTest):
     def test_too_many_scales_for_a_figure(self):
         self.succeed("concentration", *LAYER, *QUERY, "--sigma", "0.2:2:10", "--L", "10,100", "--plot", "ten.svg")
         with open(self.path("ten.svg"), encoding="utf-8") as file:
-            self.assertIn("6 of 10 scales are shown", file.read())
+            self.assertIn("6 of 10 values of σ are shown", file.read())
 
     def test_same_for_threads(self):
         arguments = ["concentration", *LAYER, "--query-law", "gaussian", "--L", "5,50", "--method", "exact,sampled",

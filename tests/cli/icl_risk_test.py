@@ -92,7 +92,7 @@ class Risk(IclTest):
             self.assertLess(row["softmax"]["error"], 1e-8)
 
     def test_other_covariates(self):
-        arguments = ["--d", "3", "--A", "0.5*identity", "--b", "1", "--L", "5,inf", "--draws", "4000"]
+        arguments = ["--d", "3", "--A", "0.5*identity", "--b", "1", "--L", "5,inf", "--prompts", "4000"]
         exact = self.icl("risk", *arguments[:-2])
         gaussian = self.icl("risk", *arguments, "--covariates", "gaussian")
         for one, other in zip(gaussian["rows"], exact["rows"]):
@@ -136,7 +136,7 @@ class Risk(IclTest):
             (["--prior", "diag:1,2,3"], "--prior"), (["--prior", "random:1"], "symmetric"), (["--cov", "-1*identity"], "covariance"),
             (["--cov", "nothing"], "--cov"), (["--cov", "missing.csv"], "missing.csv"), (["--cov", ""], "--cov"),
             (["--covariates", "gausian"], "is not a law"), (["--covariates", "gaussian:mean=1,2,3"], ""),
-            (["--covariates", "rademacher", "--draws", "1"], "--draws"), (["--preset", "papers"], "--preset"), (["--bogus"], "--bogus"),
+            (["--covariates", "rademacher", "--prompts", "1"], "--prompts"), (["--preset", "papers"], "--preset"), (["--bogus"], "--bogus"),
         ):
             self.refuse("icl", "risk", *good, *arguments, fragment=fragment)
         for length in ("0", "0.5", "-1", "nan", "-inf", "x", "10,,20", "1:2", ""):

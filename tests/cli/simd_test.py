@@ -20,7 +20,7 @@ class SimdLevels(CliTest):
                     ["concentration", "--law", "tokens:tokens.npy", "--query", "1,0.5,-1", *lengths],
                     ["concentration", "--law", "uniform", "--d", "2", "--query", "1,0.5", "--L", "10", "--prompts", "200"],
                     ["icl", "risk", "--d", "2", "--covariates", "rademacher", "--A", "identity", "--b", "1", "--L", "10,100",
-                     "--draws", "50"],
+                     "--prompts", "50"],
                     ["icl", "risk", "--d", "2", "--U", "random:1", "--V", "random:2", "--L", "10", "--nodes", "1024"],
                     ["icl", "train", "--d", "2", "--L", "10", "--method", "flow,sgd", "--steps", "20", "--batch", "8"]]
         commands += [["attention", "--law", f"tokens:{name}", "--query", "1,0.5,-1;0,1,2", "--gradients"]

@@ -103,7 +103,7 @@ class Options(CliTest):
         for more in (["--steps", "10"], ["--step-size", "0.1"], ["--batch", "2"], ["--optimizer", "adam"], ["--kernel", "full"],
                      ["--schedule", "cosine"], ["--checkpoints", "c"], ["--quick"]):
             self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add sgd to --method")
-        self.refuse("icl", "risk", "--d", "2", "--draws", "10", fragment="--draws requires --covariates")
+        self.refuse("icl", "risk", "--d", "2", "--prompts", "10", fragment="--prompts requires --covariates")
         self.refuse("icl", "risk", "--d", "2", "--nodes", "10", fragment="--nodes requires --U")
         for more in (["--prompts", "10"], ["--relative-error", "0.1"]):
             self.refuse("concentration", *GAUSSIAN, "--L", "10", *more, fragment=f"{more[0]} is for sampled errors")
@@ -139,7 +139,7 @@ class Numbers(CliTest):
                     self.refuse(*command, f"{option}={value}", fragment=f"{option}: '{value}' is not a ")
                 self.refuse(*command, option, "", fragment=f"{option}: '' is not a ")
         self.assertLessEqual({"--d", "--steps", "--seed", "--threads", "--noise", "--alpha", "--relative-error", "--c1", "--epsilon",
-                              "--b", "--time", "--step-size", "--prompts", "--draws", "--nodes", "--batch", "--seeds"}, seen)
+                              "--b", "--time", "--step-size", "--prompts", "--prompts", "--nodes", "--batch", "--seeds"}, seen)
 
     def test_signs(self):
         for command, option, sign in ((["icl", "risk"], "--noise", "non-negative"), (["icl", "train"], "--alpha", "positive"),
@@ -157,7 +157,7 @@ class Numbers(CliTest):
             self.refuse("moments", f"--s={text}", "--L", "10", fragment=f"--s is '{text}', must be a finite number")
             self.refuse("moments", "--s", "1", f"--L={text}", fragment=f"--L is '{text}', must be a length")
             self.refuse("icl", "risk", f"--b={text}", fragment=f"--b: '{text}' is not a finite number")
-            self.refuse("attention", *GAUSSIAN, f"--scale={text}", fragment=f"--scale is '{text}', must be a finite number")
+            self.refuse("attention", *GAUSSIAN, f"--score-scale={text}", fragment=f"--score-scale is '{text}', must be a finite number")
         self.refuse("moments", "--threads=+-0", fragment="--threads: '+-0' is not a whole number")
         self.assertEqual(self.succeed("moments", "--s", "+1", "--L", "+10"), self.succeed("moments", "--s", "1", "--L", "10"))
 

@@ -78,7 +78,7 @@ TEST(Agreement, OfExactAndSampledErrors) {
     const AttentionLayer layer = random_layer(id);
     ASSERT_FALSE(missing_formula(layer)) << id;
     ConcentrationPlan plan;
-    plan.scales = {id % 4 == 0 ? 1.3 : 1.0};
+    plan.sigmas = {id % 4 == 0 ? 1.3 : 1.0};
     plan.lengths = {kLengths[id % 4]};
     plan.sampled = true;
     plan.exponents = false;

@@ -31,7 +31,7 @@ AttentionLayer layer_at(const Queries& queries) {
 
 TEST(ConcentrationGrid, IsInOrder) {
   ConcentrationPlan plan;
-  plan.scales = {0.5, 2};
+  plan.sigmas = {0.5, 2};
   plan.lengths = {3, 10, kInfinity};
   plan.sampled = true;
   plan.sampling.samples = 100;
@@ -40,7 +40,7 @@ TEST(ConcentrationGrid, IsInOrder) {
   const auto rows = concentration_grid(layer_at(Vector(random_vector(3, 4))), plan);
   ASSERT_EQ(rows.size(), 12U);
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    EXPECT_EQ(rows[i].scale, plan.scales[i / 6]);
+    EXPECT_EQ(rows[i].sigma, plan.sigmas[i / 6]);
     EXPECT_EQ(rows[i].L, plan.lengths[i / 2 % 3]);
     EXPECT_EQ(rows[i].method, i % 2 == 0 ? ErrorMethod::exact : ErrorMethod::sampled);
     if (!std::isinf(rows[i].L)) continue;
@@ -137,7 +137,7 @@ TEST(LocalExponent, AgainstWiderDifferences) {
 TEST(ConcentrationGrid, SameBitsForThreadsAndRanks) {
   const AttentionLayer layer = layer_at(standard_gaussian(3));
   ConcentrationPlan plan;
-  plan.scales = {0.7, 1.4};
+  plan.sigmas = {0.7, 1.4};
   plan.lengths = {2, 30, 500};
   plan.sampled = true;
   plan.sampling.samples = 200;
@@ -176,9 +176,9 @@ TEST(ConcentrationGrid, RefusesBadInput) {
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.lengths = {}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.lengths = {0.5}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.lengths = {std::nan("")}; }), InputError);
-  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {0}; }), InputError);
-  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {1e-200}; }), InputError);
-  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.scales = {1e200}; }), InputError);
+  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.sigmas = {0}; }), InputError);
+  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.sigmas = {1e-200}; }), InputError);
+  EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.sigmas = {1e200}; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.exact = false; }), InputError);
   EXPECT_THROW(run([](AttentionLayer&, ConcentrationPlan& p) { p.sampled = true, p.lengths = {2.5}; }),
                InputError);

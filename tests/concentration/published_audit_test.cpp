@@ -33,7 +33,7 @@ TEST(PublishedAudit, SlopesAndSizes) {
       const auto rows = concentration_grid(layer, plan);
       const ConcentrationSummary summary = summarise(layer, rows);
       for (const auto& slope :
-           {summary.scales[0].output, summary.scales[0].gradient_V, summary.scales[0].gradient_U}) {
+           {summary.sigmas[0].output, summary.sigmas[0].gradient_V, summary.sigmas[0].gradient_U}) {
         ASSERT_TRUE(slope.has_value());
         EXPECT_GE(slope->value, -1.15);
         EXPECT_LE(slope->value, -0.8);

@@ -134,7 +134,7 @@ TEST(NastyCoverage, WarnsBeforehand) {
   const std::vector<Nasty> settings = nasty_settings();
   for (const char* name :
        {"gaussian, d = 1, queries gaussian:cov=0.3*identity, U = 1.00", "three-point:mass=1e-7, queries 1",
-        "bernoulli:p=1e-6, queries 1", "gaussian, queries three-point:mass=1e-5,scale=3",
+        "bernoulli:probability=1e-6, queries 1", "gaussian, queries three-point:mass=1e-5,scale=3",
         "gaussian, queries laplace:scale=0.3,bound=6", "rare queries off the axis of largest scores",
         "rare atoms in the last of five coordinates"}) {
     EXPECT_EQ(coverage(named(settings, name), {}, 5).unwarned, 0) << name;
@@ -147,8 +147,8 @@ TEST(NastyCoverage, KeepsItsLevelWithoutAWarning) {
   for (const char* name :
        {"gaussian, d = 1, queries gaussian:cov=identity, U = 1.00",
         "gaussian, d = 4, queries gaussian:cov=0.3*identity, U = 1.00", "three-point:mass=1e-4, queries 1",
-        "gaussian:cov=toeplitz:0.8, d = 6, few prompts", "bernoulli:p=1e-3, queries 2",
-        "bernoulli:p=0.01, queries gaussian:cov=4*identity"}) {
+        "gaussian:cov=toeplitz:0.8, d = 6, few prompts", "bernoulli:probability=1e-3, queries 2",
+        "bernoulli:probability=0.01, queries gaussian:cov=4*identity"}) {
     const Nasty& nasty = named(settings, name);
     EXPECT_GE(coverage(nasty, {}, 20).unwarned, 15) << name;
     expect_level(nasty, 100);

@@ -69,7 +69,7 @@ TEST(PromptInput, Setting) {
   expect_error("2^29", with([](PromptSetting& s) { s.length = 1e12; }));
   expect_error("score_scale", with([](PromptSetting& s) { s.score_scale = kInfinity; }));
   expect_error("token dimension", with([](PromptSetting& s) { s.task = std::make_shared<SizedTask>(); }));
-  expect_error("draws is 1", [] { PromptRisk(good(), 1); });
+  expect_error("prompts is 1", [] { PromptRisk(good(), 1); });
   expect_error("batch_size is 0", [] { PromptBatches(good(), 0); });
   expect_error("index is -1", [] { draw_prompt(good(), -1); });
 }

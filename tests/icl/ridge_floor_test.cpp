@@ -101,7 +101,7 @@ TEST(RidgeFloor, HasItsClosedForms) {
   for (int L = 1; L < 8; ++L) {
     const RidgeFloor floor = ridge_floor(problem, L);
     EXPECT_NEAR(floor.value, std::max(0, 5 - L) / 2.0, 1e-14);
-    EXPECT_EQ(floor.samples, 0);
+    EXPECT_EQ(floor.prompts, 0);
   }
   problem.noise_variance = 0.3;
   EXPECT_EQ(ridge_floor(problem, INFINITY).value, 0);
@@ -116,7 +116,7 @@ TEST(RidgeFloor, HasItsClosedForms) {
   }
   const RidgeFloor floor = ridge_floor(problem, 1);
   EXPECT_NEAR(floor.value, expected, 1e-11);
-  EXPECT_EQ(floor.samples, 0);
+  EXPECT_EQ(floor.prompts, 0);
 }
 
 // At large L the floor is ½ (τ² tr(Σ⁻¹Σ_q)/(L - d - 1) - τ⁴ tr(Σ⁻¹Σ_qΣ⁻¹Ω⁻¹)/L²), up to factors 1 + O(L⁻²);

@@ -134,9 +134,9 @@ TEST(NamedLaw, MomentsOfEachName) {
   const auto variance = [](const char* name) { return named_law(name, 2)->covariance()(0, 0); };
   EXPECT_DOUBLE_EQ(variance("gaussian:cov=diag:3,1"), 3);
   EXPECT_DOUBLE_EQ(variance("rademacher:scale=2"), 4);
-  EXPECT_DOUBLE_EQ(variance("uniform:width=3"), 3);
+  EXPECT_DOUBLE_EQ(variance("uniform:half-width=3"), 3);
   EXPECT_DOUBLE_EQ(variance("three-point:scale=2,mass=0.25"), 1);
-  EXPECT_DOUBLE_EQ(variance("bernoulli:p=0.25"), 0.1875);
+  EXPECT_DOUBLE_EQ(variance("bernoulli:probability=0.25"), 0.1875);
   EXPECT_DOUBLE_EQ(variance("sphere:radius=2"), 2);
   EXPECT_DOUBLE_EQ(variance("ball:radius=2"), 1);
   EXPECT_NEAR(variance("elliptical:low=1,high=3"), 2, 1e-14);
@@ -159,7 +159,7 @@ TEST(NamedLaw, MixtureFile) {
 TEST(NamedLaw, Refuses) {
   for (const char* bad :
        {"gauss", "gaussian:covariance=identity", "rademacher:2", "rademacher:scale=1,scale=2",
-        "sphere:radius=0", "bernoulli:p=1", "mixture:nofile.toml", "tokens:nofile.npy", ""}) {
+        "sphere:radius=0", "bernoulli:probability=1", "mixture:nofile.toml", "tokens:nofile.npy", ""}) {
     EXPECT_THROW(named_law(bad, 2), InputError) << bad;
   }
   EXPECT_THROW(named_law("sphere"), InputError);

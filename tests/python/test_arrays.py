@@ -94,7 +94,7 @@ def test_dlpack_everywhere():
     """Weights, directions, s, L and the matrices of a law, as arrays of JAX give them: a protocol and a shape."""
     eye, lengths, vector = Exported(np.eye(2)), Exported(np.array([10.0, 100.0])), Exported(np.array(QUERY))
     law = largo.Gaussian(Exported(np.zeros(2)), eye)
-    assert np.array_equal(largo.attention(law, vector, K=eye, Q=eye, V=eye, scale="auto"), np.array(QUERY) / np.sqrt(2))
+    assert np.array_equal(largo.attention(law, vector, K=eye, Q=eye, V=eye, score_scale="auto"), np.array(QUERY) / np.sqrt(2))
     assert np.array_equal(largo.moments(vector.values[0], lengths).mse, largo.moments(QUERY[0], [10, 100]).mse)
     assert largo.concentration(law, L=lengths, query=vector, U=eye).column("L").tolist() == [10, 100]
     assert largo.icl.risk(largo.icl.Problem(covariance=eye), lengths, point=(eye, 1.0)).value.shape == (2,)

@@ -16,7 +16,7 @@ LONG = {
     "concentration": "largo.concentration(largo.law('gaussian', 8), query_law=largo.law('gaussian', 8), L=[10**6], method='sampled', prompts=10**7)",
     "train": "largo.icl.train(largo.icl.Problem(5), [1000], method='sgd', steps=10**7)",
     "moments": "largo.moments(np.linspace(0.1, 20, 10**6), 1e9)",
-    "sampled risk": "largo.icl.sampled_risk(largo.icl.Problem(5), 10**5, largo.rademacher(5), point=('identity', 1.0), draws=10**6)",
+    "sampled risk": "largo.icl.sampled_risk(largo.icl.Problem(5), 10**5, largo.rademacher(5), point=('identity', 1.0), prompts=10**6)",
     "one pass over a prompt": "largo.attention(np.broadcast_to(np.ones(16), (10**8, 16)), np.ones((64, 16)))",
     "a law of Python": "largo.attention(Slow(3), np.ones((200, 3)))",
 }

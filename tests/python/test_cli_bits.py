@@ -39,7 +39,7 @@ def test_attention(cli, law, length, threads):
     weights = {"U": "0.7*toeplitz:0.3", "V": "random:3", "threads": threads}
     queries = largo.matrix("random:7", 1, 4)
     for kind in ("softmax", "linear"):
-        assert largo.attention(prompt, queries, kind=kind, **weights).tolist() == seen[kind]
+        assert largo.attention(prompt, queries, attention=kind, **weights).tolist() == seen[kind]
     if gradients:
         jacobian = largo.attention_jacobian(prompt, queries, **weights)
         assert jacobian["U"].tolist() == seen["gradient_U"]
@@ -48,7 +48,7 @@ def test_attention(cli, law, length, threads):
 
 @pytest.mark.parametrize("threads", THREADS)
 def test_factored_attention(cli, threads):
-    seen = cli("attention", "--law", "uniform", "--d", 3, "--K", "random:1", "--Q", "random:2", "--scale", "auto", "--L",
+    seen = cli("attention", "--law", "uniform", "--d", 3, "--K", "random:1", "--Q", "random:2", "--score-scale", "auto", "--L",
                50, "--query", "1,0,-1", "--threads", threads, "--gradients")
     prompt = largo.uniform(3).sample(50)
     weights = {"K": "random:1", "Q": "random:2", "scale": "auto", "threads": threads}
@@ -99,8 +99,8 @@ def test_icl_risk(cli, threads):
 
 
 def test_sampled_icl_risk(cli):
-    seen = cli("icl", "risk", "--d", 3, "--covariates", "rademacher", "--A", "identity", "--b", 1, "--L", "10,100", "--draws", 200)
-    risk = largo.icl.sampled_risk(largo.icl.Problem(3), [10, 100], largo.rademacher(3), point=("identity", 1.0), draws=200)
+    seen = cli("icl", "risk", "--d", 3, "--covariates", "rademacher", "--A", "identity", "--b", 1, "--L", "10,100", "--prompts", 200)
+    risk = largo.icl.sampled_risk(largo.icl.Problem(3), [10, 100], largo.rademacher(3), point=("identity", 1.0), prompts=200)
     assert risk.value.tolist() == [row["softmax"]["value"] for row in seen["rows"]]
 
 

@@ -66,13 +66,13 @@ NOT_SCALARS = {
     "expression is str, must be an Expression": lambda: largo.parts.expectation("A", 1.0, 10),
     "set is list, must be a dict": lambda: largo.run_study("file", set=[1]),
     "retry is int, must be True or False": lambda: largo.run_study("file", retry=1),
-    "kind is array([[0., 0., 0., 0., 0., 0., 0., 0., 0.], [0., 0., 0., 0. …, must be a str":
-        lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=np.zeros((9, 9))),
+    "attention is array([[0., 0., 0., 0., 0., 0., 0., 0., 0.], [0., 0., 0., 0. …, must be a str":
+        lambda: largo.attention(GAUSSIAN, [1, 0, 0], attention=np.zeros((9, 9))),
     "d is 2.5, must be a whole number": lambda: largo.rademacher(2.5),
     "d is 0, must be between 1": lambda: largo.uniform(0),
     "d is 1000000000000, must be between 1": lambda: largo.laplace(10**12),
     "scale is 'x', must be a real number": lambda: largo.rademacher(2, "x"),
-    "kind is 3, must be a str": lambda: largo.attention(GAUSSIAN, [1, 0, 0], kind=3),
+    "attention is 3, must be a str": lambda: largo.attention(GAUSSIAN, [1, 0, 0], attention=3),
     "scale is None, must be a real number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], scale=None),
     "dimension is 2.5, must be a whole number": lambda: largo.Sphere(2.5),
     "radius is 'big', must be a real number": lambda: largo.Sphere(2, "big"),
@@ -137,8 +137,8 @@ def test_no_queries_at_all():
 
 @pytest.mark.parametrize("weights", [{"U": np.eye(2)}, {"V": np.eye(2)}, {"U": NAN}, {"V": NAN}, {"K": np.eye(3)}, {"Q": np.eye(3)},
                                      {"K": np.eye(3), "Q": np.eye(2)}, {"U": np.eye(3), "K": np.eye(3), "Q": np.eye(3)},
-                                     {"U": np.zeros(3)}, {"U": "nonsense"}, {"kind": "hard"}, {"scale": "big"},
-                                     {"scale": math.nan}, {"threads": -1}, {"U": np.zeros((0, 0))}])
+                                     {"U": np.zeros(3)}, {"U": "nonsense"}, {"attention": "hard"}, {"score_scale": "big"},
+                                     {"score_scale": math.nan}, {"threads": -1}, {"U": np.zeros((0, 0))}])
 def test_bad_weights(weights):
     for prompt in (GAUSSIAN, TOKENS):
         with pytest.raises(ValueError):

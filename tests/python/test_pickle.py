@@ -87,7 +87,7 @@ def test_results():
 
 def test_tasks():
     for task in (Side(1, 1), largo.icl.Classification(1.0, np.eye(1))):
-        shape = {"U": np.eye(task.token_dimension), "v": np.ones(task.token_dimension), "draws": 10, "loss": "logistic"}
+        shape = {"U": np.eye(task.token_dimension), "v": np.ones(task.token_dimension), "prompts": 10, "loss": "logistic"}
         assert largo.icl.prompt_risk(pickle.loads(pickle.dumps(task)), 10, **shape).value == largo.icl.prompt_risk(task, 10, **shape).value
 
 

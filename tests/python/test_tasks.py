@@ -33,9 +33,9 @@ def test_the_limit_of_classification():
     """Over the infinite prompt the head says b tanh <m, A x>; here m and x = ±m are known: by hand, and by draws."""
     A, b = np.diag([0.7, 0.3]), 2.0
     output = b * math.tanh(np.array([1.0, 0.5]) @ A @ np.array([1.0, 0.5]))
-    risk = largo.icl.prompt_risk(Classes(3, 3), math.inf, point=(A, b), loss="logistic", draws=50)
+    risk = largo.icl.prompt_risk(Classes(3, 3), math.inf, point=(A, b), loss="logistic", prompts=50)
     assert risk.value == pytest.approx(math.log1p(math.exp(-output)), rel=1e-12) and risk.error < 1e-12
-    squared = largo.icl.prompt_risk(Classes(3, 3), math.inf, point=(A, b), draws=50)
+    squared = largo.icl.prompt_risk(Classes(3, 3), math.inf, point=(A, b), prompts=50)
     assert squared.value == pytest.approx((output - 1) ** 2 / 2, rel=1e-12)
 
 
@@ -44,9 +44,9 @@ def test_gradients_of_a_task_by_differences():
     U, v, step = np.diag([0.5, 0.5, 0.1]), np.array([0.1, 0.0, 1.5]), 1e-5
 
     def value(U, v):
-        return largo.icl.prompt_risk(task, [20, math.inf], U=U, v=v, loss="logistic", draws=100).value
+        return largo.icl.prompt_risk(task, [20, math.inf], U=U, v=v, loss="logistic", prompts=100).value
 
-    slopes = largo.icl.prompt_risk(task, [20, math.inf], U=U, v=v, loss="logistic", draws=100)
+    slopes = largo.icl.prompt_risk(task, [20, math.inf], U=U, v=v, loss="logistic", prompts=100)
     assert slopes.U.shape == (2, 3, 3) and slopes.v.shape == (2, 3)
     for i, j in ((0, 1), (2, 0)):
         move = np.zeros((3, 3))
@@ -58,7 +58,7 @@ def test_gradients_of_a_task_by_differences():
 
 def test_losses():
     task = largo.icl.Classification(1.2, np.diag(VARIANCES))
-    head = {"point": ("identity", 2.0), "draws": 300}
+    head = {"point": ("identity", 2.0), "prompts": 300}
     plain = largo.icl.prompt_risk(task, 50, loss="squared", **head)
     own = largo.icl.prompt_risk(task, 50, loss=lambda o, y: ((o - y) ** 2 / 2, o - y), **head)
     assert own.value == pytest.approx(plain.value, rel=1e-14) and np.allclose(own.U, plain.U, rtol=1e-12)
@@ -72,7 +72,7 @@ def test_losses():
                                   lambda o, y: {}["missing"]])
 def test_bad_losses(loss):
     with pytest.raises((ValueError, TypeError, KeyError)):
-        largo.icl.prompt_risk(Classes(3, 3), 10, point=("identity", 1.0), loss=loss, draws=10)
+        largo.icl.prompt_risk(Classes(3, 3), 10, point=("identity", 1.0), loss=loss, prompts=10)
 
 
 @pytest.mark.parametrize("result", [None, (1, 2), (np.zeros((3, 3)), [1, 0, 0], 1.0), (largo.Sphere(2), [1, 0, 0], 1.0),
@@ -84,7 +84,7 @@ def test_bad_tasks(result):
             return result
 
     with pytest.raises((ValueError, TypeError)):
-        largo.icl.prompt_risk(Bad(3, 3), 10, point=("identity", 1.0), draws=10)
+        largo.icl.prompt_risk(Bad(3, 3), 10, point=("identity", 1.0), prompts=10)
 
 
 def test_tasks_that_raise():
@@ -95,11 +95,11 @@ def test_tasks_that_raise():
     class Nothing(largo.icl.Task):
         pass
 
-    head = {"U": np.eye(2), "v": np.ones(2), "draws": 10}
+    head = {"U": np.eye(2), "v": np.ones(2), "prompts": 10}
     for error, kind in ((LookupError, Lost), (NotImplementedError, Nothing)):
         with pytest.raises(error):
             largo.icl.prompt_risk(kind(2, 2), 10, **head)
-    for bad in ({"U": np.eye(3)}, {"v": np.ones(3)}, {"v": None}, {"point": ("identity", 1.0)}, {"draws": 1}, {"draws": 2.5}):
+    for bad in ({"U": np.eye(3)}, {"v": np.ones(3)}, {"v": None}, {"point": ("identity", 1.0)}, {"prompts": 1}, {"prompts": 2.5}):
         with pytest.raises((ValueError, TypeError)):
             largo.icl.prompt_risk(largo.icl.Classification(1.0, np.eye(1)), 10, **{**head, **bad})
     for make in (lambda: largo.icl.Classification(-1.0, np.eye(2)), lambda: largo.icl.Classification(1.0, -np.eye(2)),

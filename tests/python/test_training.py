@@ -37,7 +37,7 @@ def test_flow_of_a_task():
     task = largo.icl.Classification(1.2, np.eye(1))
 
     def risk(x):
-        found = largo.icl.prompt_risk(task, math.inf, U=x[:4].reshape(2, 2), v=x[4:], loss="logistic", draws=50)
+        found = largo.icl.prompt_risk(task, math.inf, U=x[:4].reshape(2, 2), v=x[4:], loss="logistic", prompts=50)
         return found.value, np.concatenate([found.U.ravel(), found.v])
 
     flow = largo.training.flow(risk, [0.5, 0, 0, 0, 0, 0.5], time=5.0, tolerance=1e-4)

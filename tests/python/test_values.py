@@ -34,7 +34,7 @@ def test_attention_is_softmax(layer):
 def test_linear_attention(layer):
     tokens, queries, U, V = (layer[name] for name in ("tokens", "queries", "U", "V"))
     expected = queries @ U.T @ (tokens.T @ tokens / 300) @ V.T
-    np.testing.assert_allclose(largo.attention(tokens, queries, U=U, V=V, kind="linear"), expected, rtol=ROUNDING)
+    np.testing.assert_allclose(largo.attention(tokens, queries, U=U, V=V, attention="linear"), expected, rtol=ROUNDING)
 
 
 def test_gradients_by_differences(layer):

@@ -92,7 +92,7 @@ TEST_F(CheckInputs, NumbersThatNoUnitCanHave) {
                  InputError)
         << wrong;
   }
-  EXPECT_THROW(study("quantity = 'icl-risk'\n[settings]\nd = 2\nsamples = 1\n[grid]\nL = [10]\n"),
+  EXPECT_THROW(study("quantity = 'icl-risk'\n[settings]\nd = 2\nprompts = 1\n[grid]\nL = [10]\n"),
                InputError);
 }
 

@@ -207,7 +207,7 @@ TEST_F(StudyTest, ToleranceBoundsErrorsOfWhateverIsExact) {
   EXPECT_EQ(run_study(study("tolerance = 1e-18\n" + text), path("b.sqlite")).failed, 2);
 }
 
-// A sampled number has the tolerance for its goal, and `samples` for its end: it fails at neither.
+// A sampled number has the tolerance for its goal, and `prompts` for its end: it fails at neither.
 TEST_F(StudyTest, ToleranceStopsSampling) {
   const std::string text = "quantity = 'icl-risk'\n[settings]\nd = 2\nnoise = 0.1\n[grid]\nL = [10]\n";
   const auto error = [&](const std::string& tolerance, const std::string& store) {

@@ -55,7 +55,7 @@ TEST_F(StudyTest, NamesDoNotChange) {
   EXPECT_EQ(hex(study(kMoments).id(0)), "bc54c8c0acb87ba47b18f205eacb7578");
   const Study risk = study("quantity = 'icl-risk'\n[settings]\nd = 3\n[grid]\nL = [10]\n");
   EXPECT_EQ(risk.inputs_json(0),
-            "{\"preset\":\"paper\",\"d\":3,\"L\":10,\"method\":\"exact\",\"samples\":20000,\"seed\":1}");
+            "{\"preset\":\"paper\",\"d\":3,\"L\":10,\"method\":\"exact\",\"prompts\":20000,\"seed\":1}");
 }
 
 TEST_F(StudyTest, NamesDependOnWhatDecidesTheResultsAlone) {

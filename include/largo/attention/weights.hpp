@@ -11,18 +11,18 @@ namespace largo {
 struct MergedWeights {
   Matrix U;
   Matrix V;
-  double scale = 1;  ///< factor of the scores; usually 1/√r for key dimension r
+  double score_scale = 1;  ///< factor of the scores; usually 1/√r for key dimension r
 };
 
 struct FactoredWeights {
   Matrix K;
   Matrix Q;
   Matrix V;
-  double scale;
+  double score_scale;
 
   // All three are required, so that {U, V} means MergedWeights in a call that takes either.
-  FactoredWeights(Matrix keys, Matrix queries, Matrix values, double score_scale = 1)
-      : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), scale(score_scale) {}
+  FactoredWeights(Matrix keys, Matrix queries, Matrix values, double scale = 1)
+      : K(std::move(keys)), Q(std::move(queries)), V(std::move(values)), score_scale(scale) {}
 
   /// The same weights with U = KᵀQ. Throws InputError if the shapes do not fit.
   MergedWeights merged() const;

@@ -14,11 +14,11 @@ struct AsymptoticExponent {
   std::optional<double> spread;
 };
 
-/// The exponent for tokens that are `scale` times those of the law. It is 1 for bounded queries and any
+/// The exponent for tokens that are `sigma` times those of the law. It is 1 for bounded queries and any
 /// tokens. (Bounded queries: one query, a prompt of them, spheres, products of bounded coordinates, and
 /// images and mixtures of these.) It is also known for Gaussian tokens with queries that are Gaussian (any
 /// mean and covariance), elliptical Gaussian, or images and mixtures of these: the component with the largest
 /// σ decides, and an elliptical component counts at its largest radius. For all other layers it is not known.
-std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double scale = 1);
+std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double sigma = 1);
 
 }  // namespace largo

@@ -5,7 +5,8 @@
 //   plan.lengths = {10, 100, 1e6, kInfinitePrompt};
 //   for (const ConcentrationRow& row : concentration_grid(layer, plan)) ...
 //
-// At scale σ the tokens are σ z'. Outputs equal those of U and V scaled by σ; gradients are σ times theirs.
+// At `sigma` = σ the tokens are σ z'. Outputs equal those of U and V scaled by σ; gradients are σ times
+// theirs.
 #pragma once
 
 #include <optional>
@@ -21,8 +22,8 @@
 
 namespace largo {
 
-/// Rows come in this order: all lengths of the first scale, then those of the next; at each point the exact
-/// row before the sampled one. Domain: scales > 0; lengths as in ExactErrors, and for sampled rows whole
+/// Rows come in this order: all lengths of the first σ, then those of the next; at each point the exact
+/// row before the sampled one. Domain: sigmas > 0; lengths as in ExactErrors, and for sampled rows whole
 /// numbers below 2^40, or ∞. Anything else throws InputError, as do exact rows without a formula
 /// (missing_formula). Local exponents are differences of fourth order over 3 % of L; their absolute error is
 /// about 1e-8 and comes with its estimate. Results are bit-identical for any number of threads and ranks.
@@ -38,20 +39,20 @@ struct BoundReport {
   BoundVerdict verdict;
 };
 
-/// The curves of one scale and method.
-struct ScaleSummary {
-  double scale = 1;
+/// The curves of one σ and one method.
+struct SigmaSummary {
+  double sigma = 1;
   ErrorMethod method = ErrorMethod::exact;
   std::optional<Estimate> output, gradient_V, gradient_U;  ///< slopes of ln error against ln L
   std::optional<AsymptoticExponent> asymptotic;
 };
 
 struct ConcentrationSummary {
-  double sub_gaussian = 0;  ///< constant of the tokens at scale 1; σ of the bounds is this times the scale
+  double sub_gaussian = 0;  ///< of the tokens at `sigma` = 1; the bounds use this constant times `sigma`
   SubGaussianKind sub_gaussian_kind = SubGaussianKind::smallest;
   ErrorMethod method = ErrorMethod::exact;  ///< rows used for the bounds: exact ones if there are any
   std::optional<BoundReport> output, gradient_V, gradient_U;  ///< empty if there is nothing to fit
-  std::vector<ScaleSummary> scales;                           ///< in the order of the rows
+  std::vector<SigmaSummary> sigmas;                           ///< in the order of the rows
 };
 
 /// Checks the constants `given`, for all bounds, instead of fitted ones. A fitted c2 is at most σ² times the

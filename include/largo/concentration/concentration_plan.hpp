@@ -1,4 +1,4 @@
-// A grid of scales and lengths, and the errors at one of its points.
+// A grid of token scales σ and lengths, and the errors at one of its points.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct LocalExponents {
 };
 
 struct ConcentrationRow {
-  double scale = 1;
+  double sigma = 1;  ///< factor of the tokens
   double L = 1;
   ErrorMethod method = ErrorMethod::exact;
   ErrorBar output, gradient_V;
@@ -42,8 +42,8 @@ struct ConcentrationRow {
 };
 
 struct ConcentrationPlan {
-  std::vector<double> scales = {1};
-  std::vector<double> lengths;  ///< may include ∞
+  std::vector<double> sigmas = {1};  ///< factors of the tokens
+  std::vector<double> lengths;       ///< may include ∞
   bool exact = true;
   bool sampled = false;
   bool exponents = true;

@@ -24,21 +24,21 @@ struct LayerErrors {
   std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; for centred Gaussian tokens
 };
 
-/// Says why the errors of this layer are not known exactly, for tokens `scale` times those of its law.
+/// Says why the errors of this layer are not known exactly, for tokens `sigma` times those of its law.
 /// Returns nothing if they are known.
-std::optional<std::string> missing_formula(const AttentionLayer& layer, double scale = 1);
+std::optional<std::string> missing_formula(const AttentionLayer& layer, double sigma = 1);
 
 class ExactErrors {
  public:
-  /// Throws InputError if the formula for this layer is missing at every scale.
+  /// Throws InputError if the formula for this layer is missing at every sigma.
   explicit ExactErrors(const AttentionLayer& layer);
   ~ExactErrors();
 
-  /// The errors for tokens that are `scale` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (then
-  /// zeros); scale 0 or between 1e-50 and 1e50; spreads of the scores within the limits of query_average.hpp
+  /// The errors for tokens that are `sigma` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (then
+  /// zeros); sigma 0 or between 1e-50 and 1e50; spreads of the scores within the limits of query_average.hpp
   /// and score_law_error.hpp; otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: as in
   /// those two headers; for a score law, twice that for each query. Thread-safe. Throws Stopped.
-  LayerErrors operator()(double L, double scale = 1, const Execution& execution = {}) const;
+  LayerErrors operator()(double L, double sigma = 1, const Execution& execution = {}) const;
 
  private:
   class Formula;

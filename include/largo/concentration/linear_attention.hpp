@@ -18,9 +18,9 @@
 
 namespace largo {
 
-/// The error of linear attention, averaged over the queries, for tokens `scale` times those of the law.
+/// The error of linear attention, averaged over the queries, for tokens `sigma` times those of the law.
 /// Domain: Gaussian tokens (otherwise InputError), L >= 1 or ∞ (then zero). Exact to rounding.
-double linear_attention_error(const AttentionLayer& layer, double L, double scale = 1);
+double linear_attention_error(const AttentionLayer& layer, double L, double sigma = 1);
 
 struct ToleratedLength {
   double L = 1;      ///< a whole number
@@ -33,12 +33,12 @@ struct ToleratedLength {
 /// length is exact below 1e9 and accurate to 1e-10 beyond. Cost: about 20 lengths of ExactErrors, on the
 /// calling thread. Throws Stopped.
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,
-                                                    double scale = 1, const Execution& execution = {});
+                                                    double sigma = 1, const Execution& execution = {});
 
-/// The same for many scales, in parallel.
+/// The same for many values of sigma, in parallel.
 std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,
                                                                   double tolerance,
-                                                                  std::span<const double> scales,
+                                                                  std::span<const double> sigmas,
                                                                   const Execution& execution = {});
 
 /// Throws the InputError that the two functions above would throw, but does none of their work.

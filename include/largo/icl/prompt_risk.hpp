@@ -28,7 +28,7 @@ struct PromptSetting {
   PromptTaskPtr task;
   LossPtr loss;
   double length = std::numeric_limits<double>::infinity();  ///< L: an integer >= 1, or ∞
-  AttentionKind kind = AttentionKind::softmax;
+  AttentionKind attention = AttentionKind::softmax;
   double score_scale = 1;
   std::uint64_t seed = 1;
 };
@@ -50,7 +50,7 @@ inline constexpr std::int64_t kHeldBytes = std::int64_t{1} << 28;  // 256 MiB
 /// only the noise of the tasks, prompts and queries drawn. If rare draws carry the risk (large scores: pairs
 /// of task and query with a spread near √(2 ln L); losses with long tails), a few draws make up both value
 /// and error, and a sample without them has too low a value and too small an error. No warning is possible,
-/// since the laws of a task are not known well enough here: double the draws and compare. Domain: n >= 2; L
+/// since the laws of a task are not known well enough here: double the prompts and compare. Domain: n >= 2; L
 /// as in PromptSetting, within kLargestPrompt; otherwise InputError. Memory: prompts are drawn once and held
 /// if they fit into `held_bytes`; otherwise they are drawn again in each evaluation, one per thread. The
 /// results are bit-identical either way, and for any Execution. Up to 32 MiB more are used. Cost: a
@@ -58,17 +58,17 @@ inline constexpr std::int64_t kHeldBytes = std::int64_t{1} << 28;  // 256 MiB
 /// prompt, 1.5 µs if L = ∞; drawing the prompts again costs as much once more.
 class PromptRisk final : public Risk {
  public:
-  PromptRisk(PromptSetting setting, std::int64_t draws, const Execution& execution = {},
+  PromptRisk(PromptSetting setting, std::int64_t prompts, const Execution& execution = {},
              std::int64_t held_bytes = kHeldBytes);
 
   Eigen::Index size() const override;
   RiskPoint at(const ConstVectorRef& parameters) const override;
-  std::int64_t draws() const { return draws_; }
+  std::int64_t prompts() const { return prompts_; }
   bool holds_prompts() const { return !held_.empty(); }
 
  private:
   PromptSetting setting_;
-  std::int64_t draws_;
+  std::int64_t prompts_;
   Execution execution_;
   std::vector<PromptDraw> held_;
 };

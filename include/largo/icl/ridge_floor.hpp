@@ -19,7 +19,7 @@ struct RidgeFloor {
   double value = 0;
   double standard_error = 0;
   double low = 0, high = 0;  ///< ends of a 95 % interval
-  std::int64_t samples = 0;  ///< 0: nothing was drawn, and the interval shows the numerical error
+  std::int64_t prompts = 0;  ///< 0: nothing was drawn, and the interval shows the numerical error
 };
 
 /// Domain: L >= 1 a whole number or infinite; any problem that check() accepts, singular covariances

@@ -65,7 +65,7 @@ class Concentration final : public Quantity {
                    .kind = ParameterKind::text,
                    .otherwise = "auto",
                    .choices = {"auto", "exact", "sampled"}},
-                  {.name = "prompts", .kind = ParameterKind::draws, .otherwise = 10000.0},
+                  {.name = "prompts", .kind = ParameterKind::sample_size, .otherwise = 10000.0},
                   {.name = "precision",
                    .kind = ParameterKind::text,
                    .otherwise = "auto",
@@ -85,7 +85,7 @@ class Concentration final : public Quantity {
   std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const override {
     const AttentionLayer layer = layer_of(inputs);
     ConcentrationPlan plan;
-    plan.scales = {inputs.number("sigma")};
+    plan.sigmas = {inputs.number("sigma")};
     plan.lengths = {inputs.number("L")};
     plan.sampled = draws_prompts(inputs, layer);
     plan.exact = !plan.sampled;

@@ -145,7 +145,7 @@ class IclRisk final : public Quantity {
                  {.name = "b"},
                  {.name = "L", .kind = ParameterKind::length, .required = true},
                  {.name = "method", .kind = ParameterKind::text, .otherwise = "exact", .choices = {"exact"}},
-                 {.name = "samples", .kind = ParameterKind::draws, .otherwise = 20000.0}}),
+                 {.name = "prompts", .kind = ParameterKind::sample_size, .otherwise = 20000.0}}),
             {"softmax", "linear", "ridge"}) {}
 
   void check(const UnitInputs& inputs) const override { parameters_of(inputs, problem_of(inputs)); }
@@ -160,11 +160,11 @@ class IclRisk final : public Quantity {
     };
     UnitResult ridge;  // of whole prompts
     if (std::isinf(L) || L == std::floor(L)) {
-      const SamplingPlan plan{.samples = static_cast<std::int64_t>(inputs.number("samples")),
+      const SamplingPlan plan{.samples = static_cast<std::int64_t>(inputs.number("prompts")),
                               .relative_error = inputs.tolerance().value_or(0)};
       const RidgeFloor floor = ridge_floor(problem, L, plan, inputs.seed(), execution);
       ridge = UnitResult(floor.value, floor.standard_error);
-      ridge.sampled = floor.samples > 0;
+      ridge.sampled = floor.prompts > 0;
     }
     return {risk(AttentionKind::softmax), risk(AttentionKind::linear), ridge};
   }
