@@ -28,14 +28,13 @@ class CudaDevice final : public Device {
     if (index < 0 || index >= count) {
       fail("cuda",
            fmt::format("there is no GPU {}, but {} in all, one for each process: start as many processes on "
-                       "this machine, or run with --device cpu",
+                       "this machine, or run on the CPU",
                        index, count));
     }
     cuda::check(cudaGetDeviceProperties(&properties_, index), "properties of the GPU");
     if (properties_.major < kOldestMajor) {
-      fail("cuda",
-           fmt::format("{} has compute capability {}.{}: largo needs {}.0 or later; run with --device cpu",
-                       properties_.name, properties_.major, properties_.minor, kOldestMajor));
+      fail("cuda", fmt::format("{} has compute capability {}.{}: largo needs {}.0 or later; run on the CPU",
+                               properties_.name, properties_.major, properties_.minor, kOldestMajor));
     }
     cuda::check(cudaSetDevice(index), "choice of the GPU");
     cudaMemPool_t pool = nullptr;

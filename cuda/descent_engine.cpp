@@ -47,7 +47,7 @@ class Descents {
     const Residents residents = resident_blocks(stage_->setting());
     if (residents.blocks == 0) {
       fail(kName, "dimension on this GPU", static_cast<double>(problem_.dimension()),
-           "smaller, for its shared memory to hold a run: or train with --device cpu");
+           "smaller, so that a run fits into its shared memory; or train on the CPU");
     }
     groups_ = share_chip(descents_, residents);
     while (streams_.size() < groups_.size()) streams_.emplace_back();
@@ -79,13 +79,12 @@ class Descents {
   void check_possible() const {
     if (problem_.dimension() > kMostDimensions) {
       fail(kName, "dimension on a GPU", static_cast<double>(problem_.dimension()),
-           fmt::format("at most {}: train larger ones with --device cpu", kMostDimensions));
+           fmt::format("at most {}; train larger ones on the CPU", kMostDimensions));
     }
     for (const icl::RegressionDescent& descent : descents_) {
       const RegressionBatches &batches = descent.batches, &first = descents_.front().batches;
       if (batches.kernel != PromptKernel::collapsed) {
-        fail(kName, "kernel on a GPU", "full",
-             "collapsed, which draws the same law: or train with --device cpu");
+        fail(kName, "kernel on a GPU", "full", "collapsed, which draws the same law; or train on the CPU");
       }
       if (batches.prompts != first.prompts || batches.loss_factor != first.loss_factor) {
         fail(kName, "runs that go to a GPU together need batches of the same size and the same loss");

@@ -28,7 +28,7 @@ static_assert(token_row(7, false) == prompts::sum_count(7, prompts::SumOrder::me
               token_row(7, true) == prompts::sum_count(7, prompts::SumOrder::covariance) + 1);
 
 [[noreturn]] void refuse(const std::string& law) {
-  fail(kName, fmt::format("{} not drawn on a GPU: sample with --device cpu", law));
+  fail(kName, fmt::format("{} not drawn on a GPU: sample on the CPU", law));
 }
 
 // What the kernel makes the coordinates of: coins first, 64 a lane, then the others, two a lane.
@@ -239,7 +239,7 @@ void CudaPrompts::sum_tokens(std::span<const prompts::LeafSums> leaves, prompts:
   if (leaves.size() == 1) return sum_leaf(leaves, 0, nullptr, order, range, execution);
   if (leaves.size() > kMostComponents) {
     fail(kName, "components of a mixture on a GPU", static_cast<double>(leaves.size()),
-         fmt::format("at most {}: sample more of them with --device cpu", kMostComponents));
+         fmt::format("at most {}; sample more of them on the CPU", kMostComponents));
   }
   Labels labels(leaves);
   for (std::size_t k = 0; k < leaves.size(); ++k) sum_leaf(leaves, k, &labels, order, range, execution);

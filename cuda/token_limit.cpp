@@ -24,8 +24,8 @@ int most_token_numbers() { return most_token_numbers(shared_bytes()); }
 void check_token_numbers(const char* name, long long numbers) {
   if (numbers <= most_token_numbers()) return;
   fail(name, "dimension of the tokens", static_cast<double>(numbers),
-       fmt::format("between 1 and {} on this GPU, whose blocks have {} KiB of shared memory: or run with "
-                   "--device cpu",
+       fmt::format("between 1 and {} on this GPU, whose blocks have {} KiB of shared memory; or run on "
+                   "the CPU",
                    most_token_numbers(), shared_bytes() / 1024));
 }
 

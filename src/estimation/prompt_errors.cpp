@@ -233,10 +233,10 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
                      prompts::PreparedPrompts& prepared) {
   const KernelKind kind = kind_of(law, sampling);
   if (kind == KernelKind::full_double) {
-    fail(kName, "precision on a GPU", "float64", "float32: or sample with --device cpu");
+    fail(kName, "precision on a GPU", "float64", "float32, or sample on the CPU");
   }
   if (kind == KernelKind::score_law) {
-    fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample with --device cpu");
+    fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample on the CPU");
   }
   const prompts::PromptRange range{sampling.seed, first, count, sampling.length};
   prepared.first = first;

@@ -63,11 +63,10 @@ EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
 
 std::shared_ptr<measures::KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
   if (arithmetic_ != Arithmetic::float32) {
-    fail(kName, "precision", "float64",
-         "float32, which --precision float32 makes of any tokens: or attend with --device cpu");
+    fail(kName, "precision", "float64", "float32 on a GPU: round the tokens, or attend on the CPU");
   }
   if (log_weights_.size() > 0)
-    fail(kName, "tokens of unequal weights are not summed there: use --device cpu");
+    fail(kName, "tokens of unequal weights are not summed on a GPU: attend on the CPU");
   return keeper_ == execution.device ? kept_
                                      : engine_of<measures::TiltEngine>(*execution.device).keep(tokens_);
 }

@@ -175,10 +175,9 @@ void check_device(const Study& study, const Execution& execution) {
       return;  // the unit will say so itself
     }
   }
-  fail("run_study",
-       fmt::format("no unit of this study of '{}' draws prompts on a device: run it without (--device "
-                   "cpu), or sample errors (method = \"sampled\")",
-                   quantity.name()));
+  fail("run_study", fmt::format("no unit of this study of '{}' draws prompts on a device: run it on the CPU, "
+                                "or sample errors (method = \"sampled\")",
+                                quantity.name()));
 }
 
 }  // namespace
