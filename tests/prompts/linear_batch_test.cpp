@@ -122,11 +122,7 @@ TEST_P(LinearBatchOf, SameBitsForThreadsAndLevels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, LinearBatchOf,
-                         ::testing::Values(PromptKernel::full, PromptKernel::collapsed),
-                         [](const auto& kernel) {
-                           return kernel.param == PromptKernel::full ? std::string("Full")
-                                                                     : std::string("Collapsed");
-                         });
+                         ::testing::Values(PromptKernel::full, PromptKernel::collapsed), test::kernel_name);
 
 // The limit: o = c exactly, so that the loss is (c - y)². Deviations are of the order 1/√L.
 TEST(LinearBatch, LongPromptsAreTheirLimit) {

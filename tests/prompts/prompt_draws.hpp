@@ -1,6 +1,12 @@
-// The task and query draws of a prompt of in-context regression, as the kernel addresses them.
+// What the tests of the kernels share: the draws of a prompt as a kernel addresses them, and the kernels'
+// names.
 #pragma once
 
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "largo/prompts/prompt_kernel.hpp"
 #include "largo/runtime/matrix.hpp"
 #include "random/float_draws.hpp"
 #include "runtime/aligned_vector.hpp"
@@ -18,6 +24,11 @@ inline Vector prompt_draws(std::uint64_t seed, std::uint64_t prompt, std::ptrdif
     draws[d + i] = double{query[static_cast<std::size_t>(i)]};
   }
   return draws;
+}
+
+/// The last part of the name of a test that runs with each kernel.
+inline std::string kernel_name(const ::testing::TestParamInfo<PromptKernel>& kernel) {
+  return kernel.param == PromptKernel::full ? "Full" : "Collapsed";
 }
 
 }  // namespace largo::test

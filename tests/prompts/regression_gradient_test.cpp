@@ -137,11 +137,7 @@ TEST_P(RegressionBatchOf, SameBitsForThreadsAndLevels) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Kernels, RegressionBatchOf,
-                         ::testing::Values(PromptKernel::full, PromptKernel::collapsed),
-                         [](const auto& kernel) {
-                           return kernel.param == PromptKernel::full ? std::string("Full")
-                                                                     : std::string("Collapsed");
-                         });
+                         ::testing::Values(PromptKernel::full, PromptKernel::collapsed), test::kernel_name);
 
 TEST(RegressionBatch, FactoredGradientByFiniteDifferences) {
   const Setting setting = random_setting(9);
