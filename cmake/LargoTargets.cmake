@@ -16,6 +16,32 @@ function(largo_precompile target)
   endif()
 endfunction()
 
+# largo_unity(TARGET SIZE FOLDERS...): compiles up to SIZE sources of a folder at a time, so that what they instantiate of
+# Eigen, CLI11 and the JSON library is compiled once. Names in their unnamed namespaces must differ; folders that are not
+# listed, and kernels that are compiled for every instruction set, stay one by one.
+function(largo_unity target size)
+  if(NOT LARGO_UNITY)
+    return()
+  endif()
+  get_target_property(sources ${target} SOURCES)
+  get_target_property(root ${target} SOURCE_DIR)
+  foreach(source ${sources})
+    get_filename_component(folder ${source} DIRECTORY)
+    file(STRINGS ${root}/${source} for_every_instruction_set REGEX "hwy/foreach_target|simd-inl.hpp")
+    if(NOT "${folder}" IN_LIST ARGN OR for_every_instruction_set)
+      continue()
+    endif()
+    string(MAKE_C_IDENTIFIER "${target}_${folder}" name)
+    list(LENGTH ${name}_sources count)
+    list(APPEND ${name}_sources ${source})
+    math(EXPR batch "${count} / ${size}")
+    set_source_files_properties(${root}/${source} TARGET_DIRECTORY ${target} PROPERTIES UNITY_GROUP ${name}_${batch})
+  endforeach()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # g++ takes a source that another one includes for a header, where such types would be a mistake.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+endfunction()
+
 # largo_add_test(NAME SOURCES...): one GoogleTest binary per folder, one ctest entry per test.
 function(largo_add_test name)
   add_executable(test_${name} ${ARGN})

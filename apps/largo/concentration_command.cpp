@@ -23,7 +23,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "concentration";
+constexpr const char* kConcentrationCommand = "concentration";
 constexpr std::int64_t kPrompts = 10000;
 constexpr std::int64_t kQuickPrompts = 1000;
 
@@ -59,10 +59,10 @@ std::vector<double> without_repeats(const std::vector<double>& values) {
 
 Queries read_queries_of(const ConcentrationOptions& options, std::ptrdiff_t size) {
   if (options.query.empty() == options.query_law.empty()) {
-    fail(kName, "give either --query or --query-law (for example --query-law gaussian)");
+    fail(kConcentrationCommand, "give either --query or --query-law (for example --query-law gaussian)");
   }
   if (!options.query_law.empty()) return named_law(options.query_law, size);
-  const RowMatrix rows = read_queries(kName, options.query, size);
+  const RowMatrix rows = read_queries(kConcentrationCommand, options.query, size);
   if (rows.rows() == 1) return Vector(rows.row(0).transpose());
   return std::make_shared<const EmpiricalMeasure>(rows);
 }
@@ -91,22 +91,23 @@ void choose_methods(const ConcentrationOptions& options, const AttentionLayer& l
   } else {
     plan.exact = options.method != "sampled";
     plan.sampled = options.method != "exact";
-    if (plan.exact && missing) fail(kName, fmt::format("{}; use --method sampled", *missing));
+    if (plan.exact && missing) fail(kConcentrationCommand, fmt::format("{}; use --method sampled", *missing));
   }
 }
 
 ConcentrationPlan read_plan(const ConcentrationOptions& options, const AttentionLayer& layer,
                             std::vector<std::string>& notes) {
   ConcentrationPlan plan;
-  plan.sigmas = without_repeats(read_values(kName, "--sigma", options.sigma));
-  for (const double sigma : plan.sigmas) check_positive(kName, "--sigma", sigma);
+  plan.sigmas = without_repeats(read_values(kConcentrationCommand, "--sigma", options.sigma));
+  for (const double sigma : plan.sigmas) check_positive(kConcentrationCommand, "--sigma", sigma);
   choose_methods(options, layer, plan, notes);
   const io::LengthKind kind = plan.sampled ? io::LengthKind::kWhole : io::LengthKind::kReal;
   plan.lengths = without_repeats(io::parse_lengths("--L", options.L, kind));
   plan.seed = options.seed;
   if (!plan.sampled) {
     const auto refuse = [](const char* option) {
-      fail(kName, fmt::format("{} is for sampled errors, but these are exact: add --method sampled", option));
+      fail(kConcentrationCommand,
+           fmt::format("{} is for sampled errors, but these are exact: add --method sampled", option));
     };
     if (options.prompts) refuse("--prompts");
     if (options.relative_error > 0) refuse("--relative-error");
@@ -118,10 +119,11 @@ ConcentrationPlan read_plan(const ConcentrationOptions& options, const Attention
 }
 
 std::optional<BoundConstants> read_constants(const ConcentrationOptions& options) {
-  if (options.c1.has_value() != options.c2.has_value()) fail(kName, "--c1 and --c2 must be given together");
+  if (options.c1.has_value() != options.c2.has_value())
+    fail(kConcentrationCommand, "--c1 and --c2 must be given together");
   if (!options.c1) return std::nullopt;
-  check_positive(kName, "--c1", *options.c1);
-  check_nonnegative(kName, "--c2", *options.c2);
+  check_positive(kConcentrationCommand, "--c1", *options.c1);
+  check_nonnegative(kConcentrationCommand, "--c2", *options.c2);
   return BoundConstants{*options.c1, *options.c2};
 }
 
@@ -156,14 +158,15 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
 void check_files(const ConcentrationOptions& options, const ConcentrationPlan& plan) {
   if (!options.plot.empty()) {
     if (std::all_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isinf(L); })) {
-      fail(kName, "--plot needs a finite length in --L: the errors of the infinite prompt are zero");
+      fail(kConcentrationCommand,
+           "--plot needs a finite length in --L: the errors of the infinite prompt are zero");
     }
   }
   const InputNames inputs{.laws = {options.law, options.query_law},
                           .matrices = {options.U, options.V, options.query}};
-  check_not_read(kName, "--csv", options.csv, inputs);
-  check_not_read(kName, "--plot", options.plot, inputs);
-  check_output_files(kName, options.csv, options.plot);
+  check_not_read(kConcentrationCommand, "--csv", options.csv, inputs);
+  check_not_read(kConcentrationCommand, "--plot", options.plot, inputs);
+  check_output_files(kConcentrationCommand, options.csv, options.plot);
 }
 
 void run_concentration(const ConcentrationOptions& options) {
@@ -173,7 +176,7 @@ void run_concentration(const ConcentrationOptions& options) {
   const auto constants = read_constants(options);
   if (options.tolerance) check_tolerance(layer, *options.tolerance);
   if (options.device != "cpu" && !plan.sampled) {
-    fail(kName, "--device", options.device,
+    fail(kConcentrationCommand, "--device", options.device,
          "cpu for exact errors; cuda needs --method sampled, which draws prompts");
   }
   check_files(options, plan);
@@ -200,8 +203,8 @@ void run_concentration(const ConcentrationOptions& options) {
   const io::Json json = to_json(report);
   io::check_numbers(json);
   const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(kName, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_figure(kName, options.plot, svg);
+  if (first_process() && !options.csv.empty()) write_text(kConcentrationCommand, options.csv, csv);
+  if (first_process() && !options.plot.empty()) write_figure(kConcentrationCommand, options.plot, svg);
   if (options.json) {
     print_json(json);
     return;

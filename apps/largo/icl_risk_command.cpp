@@ -22,7 +22,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "icl risk";
+constexpr const char* kIclRiskCommand = "icl risk";
 
 struct RiskOptions : ProblemOptions {
   std::string L = "10,100,1000,1e6,inf";
@@ -38,16 +38,16 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
   const Eigen::Index d = problem.dimension();
   const bool merged = !options.U.empty() || !options.V.empty();
   const bool invariant = !options.A.empty() || options.b.has_value();
-  if (merged && invariant) fail(kName, "give either --A and --b, or --U and --V");
+  if (merged && invariant) fail(kIclRiskCommand, "give either --A and --b, or --U and --V");
   if (merged) {
-    if (options.U.empty() || options.V.empty()) fail(kName, "--U and --V must be given together");
+    if (options.U.empty() || options.V.empty()) fail(kIclRiskCommand, "--U and --V must be given together");
     const Matrix V = named_matrix("--V", options.V, std::nullopt, d + 1);
     return {named_matrix("--U", options.U, d + 1, d + 1), V.row(V.rows() - 1).transpose()};
   }
   InvariantPoint point;
   if (invariant) {
-    if (options.A.empty() || !options.b) fail(kName, "--A and --b must be given together");
-    check_finite(kName, "--b", *options.b);
+    if (options.A.empty() || !options.b) fail(kIclRiskCommand, "--A and --b must be given together");
+    check_finite(kIclRiskCommand, "--b", *options.b);
     point = {named_matrix("--A", options.A, d, d), *options.b};
   } else {
     point = infinite_limit(problem);
@@ -65,7 +65,7 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
 // The task with covariates and queries drawn from another law, which has its own covariance.
 PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
   if (!problem.covariance.isIdentity(0) || !problem.query_covariance.isIdentity(0)) {
-    fail(kName, "--covariates sets the covariance itself: remove --cov, --query-cov and --preset");
+    fail(kIclRiskCommand, "--covariates sets the covariance itself: remove --cov, --query-cov and --preset");
   }
   return with_covariates(problem, named_law(options.covariates, problem.dimension(), options.arithmetic()));
 }

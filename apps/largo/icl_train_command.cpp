@@ -38,7 +38,7 @@ struct TrainOptions : ProblemOptions {
   bool quick = false, dry_run = false;
 };
 
-constexpr const char* kName = "icl train";
+constexpr const char* kIclTrainCommand = "icl train";
 
 template <typename Value>
 using Names = std::initializer_list<std::pair<const char*, Value>>;
@@ -55,11 +55,11 @@ std::vector<Value> read_list(const char* option, const std::string& text, Names<
     if (found == known.end()) {
       std::string names;
       for (const auto& one : known) names += fmt::format("{}{}", names.empty() ? "" : ", ", one.first);
-      fail(kName, option, fmt::format("'{}'", name),
+      fail(kIclTrainCommand, option, fmt::format("'{}'", name),
            fmt::format("one or more of {}, separated by commas", names));
     }
     if (std::find(values.begin(), values.end(), found->second) != values.end()) {
-      fail(kName, option, fmt::format("'{}'", text),
+      fail(kIclTrainCommand, option, fmt::format("'{}'", text),
            fmt::format("a list that has each name once: {} is there twice", name));
     }
     values.push_back(found->second);
@@ -82,18 +82,18 @@ std::optional<Value> chosen(const std::optional<std::string>& text, Names<Value>
 void check_precision(const TrainOptions& options, const TrainingPlan& plan) {
   const bool draws = has(plan, TrainingMethod::descent);
   if (options.precision == "float64" && draws) {
-    fail(kName, "--precision", "float64",
+    fail(kIclTrainCommand, "--precision", "float64",
          "auto or float32 for sgd, which draws its tokens in float32 on every device; parameters and "
          "gradients are float64");
   }
   if (options.precision == "float32" && !draws) {
-    fail(kName, "--precision", "float32", "auto or float64 for flows, which draw no tokens");
+    fail(kIclTrainCommand, "--precision", "float32", "auto or float64 for flows, which draw no tokens");
   }
 }
 
 TrainingRequest request_of(const TrainOptions& options) {
   TrainingRequest request;
-  request.function = kName;
+  request.function = kIclTrainCommand;
   request.prefix = "--";
   request.problem = options.problem();
   request.published = options.published();
@@ -139,7 +139,8 @@ PlannedTraining read_plan(const TrainOptions& options) {
   PlannedTraining planned = make_training_plan(request_of(options));
   check_precision(options, planned.plan);
   if (options.device != "cpu" && !has(planned.plan, TrainingMethod::descent)) {
-    fail(kName, "--device", options.device, "cpu for flows; cuda needs --method sgd, which draws prompts");
+    fail(kIclTrainCommand, "--device", options.device,
+         "cpu for flows; cuda needs --method sgd, which draws prompts");
   }
   return planned;
 }
@@ -172,9 +173,9 @@ std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const Traini
 void check_files(const TrainOptions& options) {
   const InputNames inputs{
       .matrices = {options.covariance, options.query_covariance, options.prior, options.start.theta}};
-  check_not_read(kName, "--csv", options.csv, inputs);
-  check_not_read(kName, "--plot", options.plot, inputs);
-  check_output_files(kName, options.csv, options.plot);
+  check_not_read(kIclTrainCommand, "--csv", options.csv, inputs);
+  check_not_read(kIclTrainCommand, "--plot", options.plot, inputs);
+  check_output_files(kIclTrainCommand, options.csv, options.plot);
 }
 
 void run_train(const TrainOptions& options) {
@@ -195,8 +196,8 @@ void run_train(const TrainOptions& options) {
   io::check_numbers(json);
   const std::string csv = options.csv.empty() ? "" : to_csv(report),
                     svg = options.plot.empty() ? "" : to_svg(report);  // both are made before one is written
-  if (!options.csv.empty()) write_text(kName, options.csv, csv);
-  if (!options.plot.empty()) write_figure(kName, options.plot, svg);
+  if (!options.csv.empty()) write_text(kIclTrainCommand, options.csv, csv);
+  if (!options.plot.empty()) write_figure(kIclTrainCommand, options.plot, svg);
   if (options.json) return print_json(json);
   print_report(report);
   if (!options.csv.empty()) fmt::print("paths written to {}\n", options.csv);

@@ -24,7 +24,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "report";
+constexpr const char* kReportCommand = "report";
 
 struct ReportOptions : CommonOptions {
   std::string store, out, csv, x;
@@ -53,7 +53,8 @@ void print_rows(const std::string& store, const Execution& execution) {
 void check_not_source(const std::string& csv) {
   for (const char* ending : {".toml", ".sqlite"}) {
     if (csv.ends_with(ending)) {
-      fail(kName, "--csv", fmt::format("'{}'", csv), fmt::format("no {} file: a table is no study", ending));
+      fail(kReportCommand, "--csv", fmt::format("'{}'", csv),
+           fmt::format("no {} file: a table is no study", ending));
     }
   }
 }
@@ -61,24 +62,25 @@ void check_not_source(const std::string& csv) {
 void run_report(ReportOptions options) {
   if (options.out.empty() && options.csv.empty() && !options.json) options.out = default_page(options.store);
   if (!options.out.empty() && !options.out.ends_with(".html")) {
-    fail(kName, "--out", fmt::format("'{}'", options.out), "a .html file");
+    fail(kReportCommand, "--out", fmt::format("'{}'", options.out), "a .html file");
   }
-  if (!options.x.empty() && options.out.empty()) fail(kName, "--x is for the page: give --out as well");
+  if (!options.x.empty() && options.out.empty())
+    fail(kReportCommand, "--x is for the page: give --out as well");
   for (const auto& [option, file] : {std::pair("--csv", options.csv), std::pair("--out", options.out)}) {
     if (!file.empty() && same_file(file, options.store)) {
-      fail(kName, option, fmt::format("'{}'", file), "another file than the store");
+      fail(kReportCommand, option, fmt::format("'{}'", file), "another file than the store");
     }
   }
   check_not_source(options.csv);
   if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out)) {
-    fail(kName, "--csv and --out name the same file");
+    fail(kReportCommand, "--csv and --out name the same file");
   }
-  check_output_files(kName, options.csv, "");
-  check_output_files(kName, options.out, "");
+  check_output_files(kReportCommand, options.csv, "");
+  check_output_files(kReportCommand, options.out, "");
   const Execution execution{.stop = stop_signal()};
   StudyExtent extent;
   if (first_process() && !options.csv.empty()) {
-    io::AtomicFile file(kName, options.csv);
+    io::AtomicFile file(kReportCommand, options.csv);
     extent = write_study_csv(
         options.store, [&](std::string_view text) { file.write(text); }, execution);
     file.commit();
@@ -88,7 +90,8 @@ void run_report(ReportOptions options) {
     extent = {table.units, std::ssize(table.rows)};
     std::string command = fmt::format("largo report {}", options.store);
     if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
-    write_text(kName, options.out, report::report_page(report::study_report(table, command, options.x)));
+    write_text(kReportCommand, options.out,
+               report::report_page(report::study_report(table, command, options.x)));
   }
   if (options.json) return print_rows(options.store, execution);
   for (const std::string& file : {options.csv, options.out}) {

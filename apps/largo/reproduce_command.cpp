@@ -24,7 +24,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "reproduce";
+constexpr const char* kReproduceCommand = "reproduce";
 struct ReproduceOptions : CommonOptions {
   bool quick = false;
   bool full = false;
@@ -110,20 +110,20 @@ void print(const report::ReportSection& claim) {
 }
 
 void run_reproduce(const ReproduceOptions& options) {
-  if (options.quick && options.full) fail(kName, "give either --quick or --full");
+  if (options.quick && options.full) fail(kReproduceCommand, "give either --quick or --full");
   const auto wanted = [&](const std::string& id) {
     return options.only.empty() ||
            std::find(options.only.begin(), options.only.end(), id) != options.only.end();
   };
   if (options.device != "cpu" && !wanted(claims::kTrainedClaim)) {
-    fail(kName, "--device", options.device,
+    fail(kReproduceCommand, "--device", options.device,
          fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kTrainedClaim));
   }
   claims::ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::swap(settings.device, settings.execution.device);  // other claims draw few prompts
   const io::Json run = run_facts(options);                // the time of the beginning
   const std::filesystem::path folder = options.out;
-  if (first_process()) check_report_folder(kName, folder);
+  if (first_process()) check_report_folder(kReproduceCommand, folder);
   std::vector<report::ReportSection> claims;
   {
     ProgressLine line("claims");
@@ -153,7 +153,7 @@ void run_reproduce(const ReproduceOptions& options) {
   io::check_numbers(json);
   const std::string page = (folder / "report.html").string();
   if (first_process()) {
-    write_report(kName, folder, claims, {json, run, report::report_page(report, run)});
+    write_report(kReproduceCommand, folder, claims, {json, run, report::report_page(report, run)});
   }
   if (options.json) {
     print_json(json);

@@ -23,7 +23,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "run";
+constexpr const char* kRunCommand = "run";
 
 struct RunOptions : CommonOptions {
   std::string study, store;
@@ -36,7 +36,7 @@ std::vector<StudyChange> read_changes(const RunOptions& options) {
   for (const std::string& text : options.changes) {
     const auto equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      fail(kName, "--set", fmt::format("'{}'", text), "KEY=VALUE");
+      fail(kRunCommand, "--set", fmt::format("'{}'", text), "KEY=VALUE");
     }
     changes.push_back({text.substr(0, equals), text.substr(equals + 1)});
   }
@@ -53,7 +53,7 @@ void check_folder(const std::string& store) {
   if (!first_process()) return;
   std::error_code missing;
   const std::filesystem::path there = std::filesystem::canonical(store, missing);
-  io::AtomicFile(kName,
+  io::AtomicFile(kRunCommand,
                  missing ? std::filesystem::path(store) : std::filesystem::path(there).concat(".lock"));
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "report/report.hpp"
 
 namespace largo::claims {
+
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Of the distance of a sampled number from an exact one, in standard errors.
+inline constexpr double kLargestZScore = 4;
 
 struct ClaimOptions {
   std::uint64_t seed = 1;

@@ -16,7 +16,6 @@ namespace largo::claims {
 namespace {
 
 // Thresholds of the verdicts.
-constexpr double kLargestZScore = 4;
 constexpr double kExponentBound = 0.005;
 // Where the slope of the averaged error is measured: its approach to the exponent is logarithmic.
 constexpr double kFirstLength = 1e150;

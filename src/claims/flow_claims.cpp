@@ -17,7 +17,6 @@
 namespace largo::claims {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kLimitTolerance = 1e-6;
 constexpr double kRatioTolerance = 0.01;
 constexpr double kCloseToLimitFlow = 1e-3;  // at L = 10⁹, of parameters whose norm is about 3

@@ -20,8 +20,6 @@
 namespace largo::claims {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 // In predicted standard deviations. The risk above the flow's is a sum of squares of normal variables, 8 or
 // more of them here by its mean and standard deviation: beyond 5 once in some 2000 runs, and --full has 76.
 constexpr double kMostDeviations = 5;

@@ -13,7 +13,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "asymptotic_exponent";
+constexpr const char* kAsymptoticExponent = "asymptotic_exponent";
 
 bool bounded(const CoordinateLaw& law) {
   try {
@@ -45,8 +45,8 @@ double spread(const TokenLeaf& leaf, const Matrix& scores) {
 }  // namespace
 
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double sigma) {
-  check_layer(kName, layer);
-  check_positive(kName, "sigma", sigma);
+  check_layer(kAsymptoticExponent, layer);
+  check_positive(kAsymptoticExponent, "sigma", sigma);
   AsymptoticExponent smallest;
   const auto* queries = std::get_if<MeasurePtr>(&layer.queries);
   if (queries == nullptr) return smallest;
@@ -54,7 +54,8 @@ std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& laye
   for (const TokenLeaf& leaf : (*queries)->token_leaves()) {
     if (leaf.probability == 0 || bounded(leaf)) continue;
     if (tokens == nullptr || !std::holds_alternative<NormalTokens>(leaf.base)) return std::nullopt;
-    const Matrix R = numerics::covariance_root(kName, "token covariance", tokens->covariance()).root;
+    const Matrix R =
+        numerics::covariance_root(kAsymptoticExponent, "token covariance", tokens->covariance()).root;
     const double spread_of_scores = sigma * spread(leaf, R.transpose() * layer.U);
     if (smallest.spread && spread_of_scores <= *smallest.spread) continue;
     smallest = {spread_of_scores > 0 ? averaged_exponent(spread_of_scores) : 1, spread_of_scores};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "largo/measures/empirical.hpp"
+#include "largo/measures/gaussian.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {
@@ -35,6 +36,10 @@ void check_layer(std::string_view function, const AttentionLayer& layer) {
   check_finite(function, "U", layer.U);
   check_finite(function, "V", layer.V);
   if (const auto* query = std::get_if<Vector>(&layer.queries)) check_finite(function, "query", *query);
+}
+
+bool has_gaussian_tokens(const AttentionLayer& layer) {
+  return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
 }
 
 FiniteQueries finite_queries(const Queries& queries) {

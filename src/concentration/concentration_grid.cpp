@@ -17,7 +17,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "concentration_grid";
+constexpr const char* kConcentrationGrid = "concentration_grid";
 constexpr double kMostPoints = 1e6;
 
 // Five lengths, equally spaced in ln L, and the weights of their logarithms in the derivative at one of them:
@@ -85,15 +85,16 @@ class Progress {
 };
 
 void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
-  check_layer(kName, layer);
-  if (plan.lengths.empty() || plan.sigmas.empty()) fail(kName, "no lengths or no values of sigma are given");
-  if (!plan.exact && !plan.sampled) fail(kName, "ask for exact errors, sampled ones, or both");
+  check_layer(kConcentrationGrid, layer);
+  if (plan.lengths.empty() || plan.sigmas.empty())
+    fail(kConcentrationGrid, "no lengths or no values of sigma are given");
+  if (!plan.exact && !plan.sampled) fail(kConcentrationGrid, "ask for exact errors, sampled ones, or both");
   const double points = static_cast<double>(plan.lengths.size()) * static_cast<double>(plan.sigmas.size());
-  if (points > kMostPoints) fail(kName, "number of points", points, "at most 1e6");
-  for (const double sigma : plan.sigmas) check_positive(kName, "sigma", sigma);
+  if (points > kMostPoints) fail(kConcentrationGrid, "number of points", points, "at most 1e6");
+  for (const double sigma : plan.sigmas) check_positive(kConcentrationGrid, "sigma", sigma);
   for (const double L : plan.lengths) {
-    if (std::isnan(L) || L < 1) fail(kName, "length", L, "at least 1");
-    if (plan.sampled) concentration::check_sampled_length(kName, L);
+    if (std::isnan(L) || L < 1) fail(kConcentrationGrid, "length", L, "at least 1");
+    if (plan.sampled) concentration::check_sampled_length(kConcentrationGrid, L);
   }
 }
 

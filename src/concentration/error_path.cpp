@@ -7,7 +7,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "errors_along_path";
+constexpr const char* kErrorsAlongPath = "errors_along_path";
 
 std::vector<ConcentrationRow> exact_rows(const std::vector<AttentionLayer>& layers, double L,
                                          const Execution& execution) {
@@ -34,17 +34,17 @@ void take_larger(Supremum& supremum, const ErrorBar& error, std::size_t at) {
 PathErrors errors_along_path(const MeasurePtr& tokens, const Queries& queries,
                              std::span<const PathPoint> path, double L, ErrorMethod method,
                              const ConcentrationPlan& plan, const Execution& execution) {
-  if (path.empty()) fail(kName, "a path of one point at least is needed");
+  if (path.empty()) fail(kErrorsAlongPath, "a path of one point at least is needed");
   std::vector<AttentionLayer> layers;
   for (const PathPoint& point : path) {
     layers.push_back({tokens, point.U, point.V, queries});
-    check_layer(kName, layers.back());
+    check_layer(kErrorsAlongPath, layers.back());
   }
   PathErrors errors;
   if (method == ErrorMethod::exact) {
     errors.rows = exact_rows(layers, L, execution);
   } else {
-    concentration::check_sampled_length(kName, L);
+    concentration::check_sampled_length(kErrorsAlongPath, L);
     for (const AttentionLayer& layer : layers) {
       errors.rows.push_back(concentration::sampled_row(layer, plan, L, 1, 0, execution));
     }

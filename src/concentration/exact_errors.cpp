@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "exact errors";
+constexpr const char* kExactErrors = "exact errors";
 
 const Measure* law_of(const Queries& queries) {
   const auto* law = std::get_if<MeasurePtr>(&queries);
@@ -93,10 +93,6 @@ class ExactErrors::ScoreLawTokens final : public Formula {
 
 namespace {
 
-bool has_gaussian_tokens(const AttentionLayer& layer) {
-  return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
-}
-
 // body(score law) for each query, tokens being `sigma` times those of the law.
 template <typename Body>
 void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& body) {
@@ -108,7 +104,7 @@ void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& b
 
 // The errors of one layer, for any sigma.
 std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
-  check_layer(kName, layer);
+  check_layer(kExactErrors, layer);
   const Measure* const law = law_of(layer.queries);
   const bool finite = law == nullptr || finite_queries(layer.queries).rows.rows() > 0;
   if (has_gaussian_tokens(layer)) {
@@ -140,7 +136,8 @@ std::optional<std::string> missing_formula(const AttentionLayer& layer, double s
 }
 
 ExactErrors::ExactErrors(const AttentionLayer& layer) {
-  if (const auto missing = unknown_formula(layer)) fail(kName, fmt::format("{}; sample them", *missing));
+  if (const auto missing = unknown_formula(layer))
+    fail(kExactErrors, fmt::format("{}; sample them", *missing));
   if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get())) {
     formula_ = std::make_unique<GaussianTokens>(*gaussian, layer);
   } else {
@@ -152,7 +149,7 @@ ExactErrors::~ExactErrors() = default;
 LayerErrors ExactErrors::operator()(double L, double sigma, const Execution& execution) const {
   // Fourth powers of it are to be numbers.
   if (!(sigma == 0 || (sigma >= 1e-50 && sigma <= 1e50)))
-    fail(kName, "sigma", sigma, "0, or between 1e-50 and 1e50");
+    fail(kExactErrors, "sigma", sigma, "0, or between 1e-50 and 1e50");
   return (*formula_)(L, sigma, execution);
 }
 

@@ -14,7 +14,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "length_for_tolerance";
+constexpr const char* kLengthForTolerance = "length_for_tolerance";
 constexpr double kLongestCounted = 1e9;
 constexpr double kRelative = 1e-10;  // of L, beyond
 
@@ -44,12 +44,12 @@ double linear_attention_error(const AttentionLayer& layer, double L, double sigm
 }
 
 void check_tolerance(const AttentionLayer& layer, double tolerance) {
-  check_positive(kName, "tolerance", tolerance);
-  const GaussianMeasure& tokens = gaussian_tokens(kName, layer);
+  check_positive(kLengthForTolerance, "tolerance", tolerance);
+  const GaussianMeasure& tokens = gaussian_tokens(kLengthForTolerance, layer);
   if (!tokens.mean().isZero(0)) {
-    fail(kName, "tokens with a mean: softmax and linear attention have different limits");
+    fail(kLengthForTolerance, "tokens with a mean: softmax and linear attention have different limits");
   }
-  if (const auto missing = missing_formula(layer)) fail(kName, *missing);
+  if (const auto missing = missing_formula(layer)) fail(kLengthForTolerance, *missing);
 }
 
 std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer, double tolerance,

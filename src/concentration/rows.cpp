@@ -7,7 +7,6 @@
 
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/estimation/attention_errors.hpp"
-#include "largo/measures/gaussian.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo::concentration {
@@ -16,10 +15,6 @@ namespace {
 // Points draw different prompts: their sample numbers are this far apart.
 constexpr int kSampleBits = 40;
 constexpr double kLongestSampled = 0x1p40;
-
-bool has_gaussian_tokens(const AttentionLayer& layer) {
-  return dynamic_cast<const GaussianMeasure*>(layer.tokens.get()) != nullptr;
-}
 
 ErrorBar bar(const Estimate& x) {
   return {x.value, x.error, std::max(0.0, x.value - x.error), x.value + x.error};

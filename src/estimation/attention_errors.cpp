@@ -18,13 +18,13 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "sample_attention_errors";
+constexpr const char* kSampleAttentionErrors = "sample_attention_errors";
 // Quantities in the order in which they are sampled; the entries of the bias come last.
 enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
 
 constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
 constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
-constexpr std::int64_t kFewSamples = 500;  // with 100, gradients in U were covered in 86 to 93 % of the runs
+constexpr std::int64_t kFewPrompts = 500;  // with 100, gradients in U were covered in 86 to 93 % of the runs
 // Controls have longer tails than what they control. They are used where the pilot samples see the tokens
 // that their variance depends on, and where the sum of the weights of a prompt varies little.
 constexpr double kTokensForControls = 100;
@@ -154,13 +154,15 @@ class ErrorExperiment final : public Experiment {
 };
 
 void check(const Setting& setting, std::ptrdiff_t query_size) {
-  check_shape(kName, "U", setting.U.rows(), setting.U.cols(), setting.prompt.law.dimension(), query_size);
-  check_size(kName, "columns of V", setting.prompt.V.cols(), setting.prompt.law.dimension());
-  if (setting.prompt.V.rows() == 0) fail(kName, "rows of V", 0.0, "at least 1");
-  check_finite(kName, "U", setting.U);
-  check_finite(kName, "V", setting.prompt.V);
+  check_shape(kSampleAttentionErrors, "U", setting.U.rows(), setting.U.cols(), setting.prompt.law.dimension(),
+              query_size);
+  check_size(kSampleAttentionErrors, "columns of V", setting.prompt.V.cols(), setting.prompt.law.dimension());
+  if (setting.prompt.V.rows() == 0) fail(kSampleAttentionErrors, "rows of V", 0.0, "at least 1");
+  check_finite(kSampleAttentionErrors, "U", setting.U);
+  check_finite(kSampleAttentionErrors, "V", setting.prompt.V);
   if (setting.sampling.length < 1 || setting.sampling.length >= prompts::kMostTokens) {
-    fail(kName, "length", static_cast<double>(setting.sampling.length), "between 1 and 2^40");
+    fail(kSampleAttentionErrors, "length", static_cast<double>(setting.sampling.length),
+         "between 1 and 2^40");
   }
 }
 
@@ -178,9 +180,9 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
                     100 * std::min(condensed, 1.0)));  // queries have weights
   }
   // What the laws say knows better how many prompts to take.
-  if (errors.output.samples < kFewSamples && warnings.empty()) {
+  if (errors.output.samples < kFewPrompts && warnings.empty()) {
     warnings.push_back(fmt::format("{} prompts are few for an interval: take at least {}",
-                                   errors.output.samples, kFewSamples));
+                                   errors.output.samples, kFewPrompts));
   }
   double fewest = std::min(errors.output.effective_samples, errors.gradient_V.effective_samples);
   if (setting.sampling.gradient_U) fewest = std::min(fewest, errors.gradient_U.effective_samples);
@@ -237,7 +239,7 @@ SampledErrors sample_attention_errors(const Measure& law, const ConstMatrixRef& 
                                       const Execution& execution) {
   Setting setting(law, U, V, sampling, execution);
   check(setting, query.size());
-  check_finite(kName, "query", query);
+  check_finite(kSampleAttentionErrors, "query", query);
   setting.limit.emplace(law, U, query, setting.order());
   return run(setting);
 }

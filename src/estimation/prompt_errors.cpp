@@ -171,7 +171,7 @@ class ScoreLawKernel final : public PromptErrorKernel {
   std::optional<prompts::ScorePrompt> prompt_;
 };
 
-constexpr const char* kName = "sample_attention_errors";
+constexpr const char* kPromptErrors = "sample_attention_errors";
 
 enum class KernelKind : std::uint8_t { full_float, full_double, gaussian_scores, score_law };
 
@@ -181,14 +181,14 @@ KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
                         !first.squared_radius.has_value();
   const bool point = gaussian && first.map.cols() == 0;  // nothing to collapse
   if (sampling.kernel == PromptKernel::collapsed && sampling.precision == TokenPrecision::float64) {
-    fail(kName, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
+    fail(kPromptErrors, "precision", "float64", "float32 with the collapsed kernel: ask for the full one");
   }
   if (sampling.kernel == PromptKernel::full || point) {
     return sampling.precision == TokenPrecision::float32 ? KernelKind::full_float : KernelKind::full_double;
   }
   if (gaussian) return KernelKind::gaussian_scores;
   if (sampling.gradient_U) {
-    fail(kName, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
+    fail(kPromptErrors, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
   }
   return KernelKind::score_law;
 }
@@ -233,10 +233,10 @@ void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const 
                      prompts::PreparedPrompts& prepared) {
   const KernelKind kind = kind_of(law, sampling);
   if (kind == KernelKind::full_double) {
-    fail(kName, "precision on a GPU", "float64", "float32, or sample on the CPU");
+    fail(kPromptErrors, "precision on a GPU", "float64", "float32, or sample on the CPU");
   }
   if (kind == KernelKind::score_law) {
-    fail(kName, "scores of other laws than Gaussian ones are not drawn on a GPU: sample on the CPU");
+    fail(kPromptErrors, "scores of other laws than Gaussian ones are not drawn on a GPU: sample on the CPU");
   }
   const prompts::PromptRange range{sampling.seed, first, count, sampling.length};
   prepared.first = first;

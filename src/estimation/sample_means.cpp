@@ -14,7 +14,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "sample_means";
+constexpr const char* kSampleMeans = "sample_means";
 constexpr std::size_t kControls = Experiment::kControls;
 constexpr std::int64_t kFirstLook = 1024;
 constexpr std::int64_t kBlocksAtOnce = 1024;  // whose sums are held in memory
@@ -46,8 +46,8 @@ class Draws {
     std::fill(values_.begin(), values_.end(), 0.0);
     std::fill(controls_.begin(), controls_.end(), 0.0);
     sampler_->sample(index, values_, controls_);
-    for (const double x : values_) check_finite(kName, "a sampled quantity", x);
-    for (const double x : controls_) check_finite(kName, "a control of a sampled quantity", x);
+    for (const double x : values_) check_finite(kSampleMeans, "a sampled quantity", x);
+    for (const double x : controls_) check_finite(kSampleMeans, "a control of a sampled quantity", x);
   }
   std::span<const double> values() const { return values_; }
   std::span<const double> controls() const { return controls_; }
@@ -180,7 +180,7 @@ void check_range(const estimation::CentralMoments& moments) {
   constexpr double kLargest = 1e75;
   const double size = std::max(std::abs(moments.mean), std::sqrt(moments.variance()));
   if (size == 0 || (size >= 1 / kLargest && size <= kLargest)) return;
-  fail(kName, "size of a quantity", size,
+  fail(kSampleMeans, "size of a quantity", size,
        "0 or between 1e-75 and 1e75: scale it (V, for errors of attention)");
 }
 
@@ -213,15 +213,17 @@ bool precise(std::span<const SampledMean> means, double relative_error) {
 }
 
 void check(const Experiment& experiment, const SamplingPlan& plan) {
-  if (plan.samples < 2) fail(kName, "samples", static_cast<double>(plan.samples), "at least 2");
-  check_nonnegative(kName, "relative_error", plan.relative_error);
+  if (plan.samples < 2) fail(kSampleMeans, "samples", static_cast<double>(plan.samples), "at least 2");
+  check_nonnegative(kSampleMeans, "relative_error", plan.relative_error);
   if (plan.first >= kPilot || plan.first + static_cast<std::uint64_t>(plan.samples) > kPilot) {
-    fail(kName, "number of a sample", static_cast<double>(plan.first), "below 2^62");
+    fail(kSampleMeans, "number of a sample", static_cast<double>(plan.first), "below 2^62");
   }
-  if (experiment.quantities() == 0) fail(kName, "the experiment has no quantities");
-  if (experiment.deciding() > experiment.quantities()) fail(kName, "more quantities decide than there are");
+  if (experiment.quantities() == 0) fail(kSampleMeans, "the experiment has no quantities");
+  if (experiment.deciding() > experiment.quantities())
+    fail(kSampleMeans, "more quantities decide than there are");
   if (experiment.samples_per_block() < 1) {
-    fail(kName, "samples_per_block", static_cast<double>(experiment.samples_per_block()), "at least 1");
+    fail(kSampleMeans, "samples_per_block", static_cast<double>(experiment.samples_per_block()),
+         "at least 1");
   }
 }
 

@@ -18,7 +18,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kRatio = 1.4142135623730951, kFirst = 4;
 constexpr int kSteps = 72;
 constexpr double kPastMinimum = 3;                                             // of the logarithm of a bound
-constexpr double kLargest = 1e6, kRounding = 1e-12;                            // of E cosh − 1
+constexpr double kLargest = 1e6, kCoshRounding = 1e-12;                        // of E cosh − 1
 constexpr double kLog24 = 3.1780538303479458, kLog40320 = 10.604602902745251;  // 4!, 8!
 
 struct LogMoments {
@@ -67,7 +67,7 @@ LogMoments moments_of(const Coordinate& x, double second) {
   for (int i = 0; i < kSteps; ++i, t /= kRatio) {
     const double above = (x.excess(t) + x.excess(-t)) / 2;
     if (!(above < kLargest)) continue;
-    if (above < kRounding) break;
+    if (above < kCoshRounding) break;
     const double fourth = kLog24 + std::log(above) - 4 * std::log(t);
     const double eighth = kLog40320 + std::log(above) - 8 * std::log(t);
     if (fourth > least.fourth + kPastMinimum && eighth > least.eighth + kPastMinimum) break;

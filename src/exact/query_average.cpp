@@ -19,7 +19,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "averaged_attention_error";
+constexpr const char* kAveragedAttentionError = "averaged_attention_error";
 
 // The step of the rule is halved until what remains is estimated to be less than kEnough, relatively.
 constexpr double kEnough = 1e-11;
@@ -125,7 +125,7 @@ Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_err
   Sums sums;
   for (const exact::DirectionNode& node : nodes) {
     const double s = scale * std::sqrt(node.square);
-    check_score_spread(kName, s);
+    check_score_spread(kAveragedAttentionError, s);
     errors.add_to(sums, few ? softmax_statistics(s, L) : (*table)(s), node);
   }
   Averaged result{sums.value, sums.uncertainty};
@@ -141,7 +141,7 @@ Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, doub
                  const Execution& execution) {
   const double largest = scale * std::sqrt(nodes.largest_square(L));
   if (!(largest <= kLargestScoreSpread)) {
-    fail(kName, "spread of the scores", largest, "at most 1e6 for all queries");
+    fail(kAveragedAttentionError, "spread of the scores", largest, "at most 1e6 for all queries");
   }
   const auto table = SoftmaxTable::shared(L);
   const auto sum_level = [&](int level) {
@@ -184,10 +184,10 @@ Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, doub
 // Shapes before products: a release build does not notice what does not fit.
 exact::AttentionForms checked_forms(const Matrix& root, const ConstMatrixRef& U, const ConstMatrixRef& V,
                                     std::ptrdiff_t query_size) {
-  check_shape(kName, "U", U.rows(), U.cols(), root.rows(), query_size);
-  check_size(kName, "columns of V", V.cols(), root.rows());
-  check_finite(kName, "U", U);
-  check_finite(kName, "V", V);
+  check_shape(kAveragedAttentionError, "U", U.rows(), U.cols(), root.rows(), query_size);
+  check_size(kAveragedAttentionError, "columns of V", V.cols(), root.rows());
+  check_finite(kAveragedAttentionError, "U", U);
+  check_finite(kAveragedAttentionError, "V", V);
   return {root, V};
 }
 
@@ -197,11 +197,12 @@ class QueryAverage::Rule {
  public:
   Rule(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U, const ConstMatrixRef& V,
        std::ptrdiff_t query_size)
-      : root(numerics::covariance_root(kName, "token_covariance", token_covariance).root),
+      : root(numerics::covariance_root(kAveragedAttentionError, "token_covariance", token_covariance).root),
         forms(checked_forms(root, U, V, query_size)) {
     scores = root.transpose() * U;
     if (forms.W_trace < std::numeric_limits<double>::min() && !(V * root).isZero(0)) {
-      fail(kName, "V is too small: scale it up, and divide the errors by the square of the factor");
+      fail(kAveragedAttentionError,
+           "V is too small: scale it up, and divide the errors by the square of the factor");
     }
   }
 
@@ -225,10 +226,10 @@ QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(r
 QueryAverage QueryAverage::over_rows(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                      const ConstMatrixRef& V, const ConstMatrixRef& queries,
                                      const ConstVectorRef& weights) {
-  if (queries.rows() < 1) fail(kName, "number of queries", 0, "at least 1");
-  check_finite(kName, "queries", queries);
-  check_size(kName, "weights", weights.size(), queries.rows());
-  check_weights(kName, "weights", weights);
+  if (queries.rows() < 1) fail(kAveragedAttentionError, "number of queries", 0, "at least 1");
+  check_finite(kAveragedAttentionError, "queries", queries);
+  check_size(kAveragedAttentionError, "weights", weights.size(), queries.rows());
+  check_weights(kAveragedAttentionError, "weights", weights);
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, queries.cols());
   if (rule->root.cols() > 0)
     rule->nodes = exact::nodes_of_rows(queries, weights / weights.sum(), rule->scores, rule->forms);
@@ -238,9 +239,10 @@ QueryAverage QueryAverage::over_rows(const ConstMatrixRef& token_covariance, con
 QueryAverage QueryAverage::over_gaussian(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                          const ConstMatrixRef& V, const ConstVectorRef& query_mean,
                                          const ConstMatrixRef& query_covariance) {
-  const Matrix S = numerics::covariance_root(kName, "query_covariance", query_covariance).root;
-  check_size(kName, "query_mean", query_mean.size(), query_covariance.rows());
-  check_finite(kName, "query_mean", query_mean);
+  const Matrix S =
+      numerics::covariance_root(kAveragedAttentionError, "query_covariance", query_covariance).root;
+  check_size(kAveragedAttentionError, "query_mean", query_mean.size(), query_covariance.rows());
+  check_finite(kAveragedAttentionError, "query_mean", query_mean);
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, query_mean.size());
   if (rule->root.cols() == 0) return QueryAverage(rule);
   const exact::AttentionForms& forms = rule->forms;
@@ -255,8 +257,8 @@ QueryAverage QueryAverage::over_gaussian(const ConstMatrixRef& token_covariance,
 
 QueryAverage QueryAverage::over_sphere(const ConstMatrixRef& token_covariance, const ConstMatrixRef& U,
                                        const ConstMatrixRef& V, double radius) {
-  check_nonnegative(kName, "radius", radius);
-  if (U.cols() < 1) fail(kName, "columns of U", 0, "at least 1");
+  check_nonnegative(kAveragedAttentionError, "radius", radius);
+  if (U.cols() < 1) fail(kAveragedAttentionError, "columns of U", 0, "at least 1");
   const auto rule = std::make_shared<Rule>(token_covariance, U, V, U.cols());
   if (rule->root.cols() > 0) rule->sphere.emplace(radius, rule->scores, rule->forms);
   return QueryAverage(rule);
@@ -264,16 +266,16 @@ QueryAverage QueryAverage::over_sphere(const ConstMatrixRef& token_covariance, c
 
 AveragedAttentionError QueryAverage::operator()(double L, double token_scale,
                                                 const Execution& execution) const {
-  check_prompt_length(kName, L);
-  check_nonnegative(kName, "token_scale", token_scale);
+  check_prompt_length(kAveragedAttentionError, L);
+  check_nonnegative(kAveragedAttentionError, "token_scale", token_scale);
   AveragedAttentionError result;
   const bool infinite = L == kInfinitePrompt;
   if (rule_->root.cols() == 0) return result;
   // The limit does not depend on L; everything else vanishes there.
   const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale, execution);
-  for (const double x : value) check_finite(kName, "averaged error", x);
+  for (const double x : value) check_finite(kAveragedAttentionError, "averaged error", x);
   if (!(std::abs(value[kCheck] - 1) < kLargestCheck)) {
-    fail(kName, "the average over the queries does not converge: sample the queries");
+    fail(kAveragedAttentionError, "the average over the queries does not converge: sample the queries");
   }
   result.limit = {value[kLimit], error[kLimit]};
   if (infinite) return result;

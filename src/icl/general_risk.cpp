@@ -18,7 +18,7 @@ namespace {
 
 // Student's t with kParts - 1 = 7 degrees of freedom is beyond this in 1e-3 of all cases.
 constexpr double kQuantile = 5.41;
-constexpr double kRounding = 1e-13;  // of sums over all nodes
+constexpr double kSumRounding = 1e-13;  // of sums over all nodes
 
 double error_of(const Vector& parts, double average) {
   return kQuantile * std::sqrt((parts.array() - average).square().sum() / (icl::kParts * (icl::kParts - 1)));
@@ -99,7 +99,7 @@ Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const
   const auto here = over_nodes(L), limit = over_nodes(std::numeric_limits<double>::infinity());
   const double rest = here.point.value - limit.point.value;
   const Estimate beside{icl::PolynomialRisk(problem, 0).at(parameters).value + rest,
-                        error_of(here.parts - limit.parts, rest) + kRounding * here.point.value};
+                        error_of(here.parts - limit.parts, rest) + kSumRounding * here.point.value};
   return beside.error < here.point.error ? beside : Estimate{here.point.value, here.point.error};
 }
 

@@ -14,7 +14,7 @@ namespace largo {
 namespace {
 
 // Of the rule on the spread, at 2e-10 of its averages or less.
-constexpr double kRuleError = 1e-10;
+constexpr double kSpreadRuleError = 1e-10;
 // Eigenvalues this close are equal but for rounding, and share the rule of equal ones.
 constexpr double kEqual = 1e-13;
 
@@ -182,7 +182,7 @@ class InvariantRisk final : public Risk {
     }
     // The error of trapezoidal rules falls like a power: at half the step it is about the square.
     const double halving = coarse / averages.p0 - 1;
-    averages.relative_error = table_error + kRuleError + halving * halving;
+    averages.relative_error = table_error + kSpreadRuleError + halving * halving;
     return averages;
   }
 

@@ -14,7 +14,7 @@ namespace {
 // Streams of a draw.
 constexpr std::uint64_t kMeanStream = 0;
 constexpr std::uint64_t kLabelStream = 1;
-constexpr std::uint64_t kQueryStream = 2;
+constexpr std::uint64_t kClassQueryStream = 2;
 
 }  // namespace
 
@@ -35,7 +35,7 @@ PromptDraw MixtureClassification::draw(const Stream& stream) const {
   stream.substream(kLabelStream).uniforms(0, {&uniform, 1});
   const double label = uniform < 0.5 ? -1 : 1;
   RowMatrix noise(1, d);
-  within_->sample(stream.substream(kQueryStream), 0, noise);
+  within_->sample(stream.substream(kClassQueryStream), 0, noise);
 
   // (y, ξ) -> (y m + ξ, y)
   Matrix map = Matrix::Zero(d + 1, d + 1);

@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "icl";
+constexpr const char* kIcl = "icl";
 
 std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix) {
   if (problem.dimension) return *problem.dimension;
@@ -30,13 +30,12 @@ std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix)
 RegressionProblem named_problem(const ProblemText& text, std::string_view prefix) {
   const auto name = [&](const char* option) { return fmt::format("{}{}", prefix, option); };
   const std::ptrdiff_t d = dimension_of(text, prefix);
-  if (d < 1 || d > kMostProblemDimensions)
-    fail(kName, name("d"), static_cast<double>(d), "between 1 and 200");
+  if (d < 1 || d > kMostProblemDimensions) fail(kIcl, name("d"), static_cast<double>(d), "between 1 and 200");
   RegressionProblem problem = paper_problem(Matrix::Identity(d, d));
   if (text.preset == "published" || text.preset == "published-code") {
     problem = published_problem(text.preset == "published" ? PublishedData::paper : PublishedData::code, d);
   } else if (text.preset != "paper") {
-    fail(kName, name("preset"), fmt::format("'{}'", text.preset), "paper, published or published-code");
+    fail(kIcl, name("preset"), fmt::format("'{}'", text.preset), "paper, published or published-code");
   }
   if (!text.covariance.empty()) {
     problem.covariance = named_matrix(name("cov"), text.covariance, d, d);
@@ -57,11 +56,11 @@ InvariantPoint named_start(const RegressionProblem& problem, std::optional<doubl
   const double largest = largest_admissible_alpha(problem);
   const std::string name = fmt::format("{}alpha", prefix);
   if (!alpha && !std::isfinite(largest)) {
-    fail(kName,
+    fail(kIcl,
          fmt::format("the covariance or the score scale is zero: every start is admissible, give {}", name));
   }
   const double a = alpha.value_or(largest / 2);
-  check_finite(kName, name, a);
+  check_finite(kIcl, name, a);
   return paper_start(problem, a, named_matrix(fmt::format("{}theta", prefix), theta, problem.dimension()));
 }
 

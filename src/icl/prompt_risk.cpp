@@ -15,12 +15,12 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "PromptRisk";
+constexpr const char* kPromptRisk = "PromptRisk";
 // Streams of a draw.
 constexpr std::uint64_t kTaskStream = 0;
 constexpr std::uint64_t kTokenStream = 1;
 // Draws whose losses and gradients are summed one after the other; the sums of blocks are added in order.
-constexpr std::int64_t kBlock = 8;
+constexpr std::int64_t kPromptBlock = 8;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestHeld = 64;
@@ -29,21 +29,21 @@ constexpr double kLawBytes = 4096;
 constexpr double kLawMatrices = 4;
 
 void check(const PromptSetting& setting) {
-  if (!setting.task) fail(kName, "the task is null");
-  if (!setting.loss) fail(kName, "the loss is null");
+  if (!setting.task) fail(kPromptRisk, "the task is null");
+  if (!setting.loss) fail(kPromptRisk, "the loss is null");
   const auto d = static_cast<double>(setting.task->token_dimension());
-  if (d < 1) fail(kName, "token dimension of the task", d, "at least 1");
+  if (d < 1) fail(kPromptRisk, "token dimension of the task", d, "at least 1");
   if (setting.task->query_dimension() < 1) {
-    fail(kName, "query dimension of the task", static_cast<double>(setting.task->query_dimension()),
+    fail(kPromptRisk, "query dimension of the task", static_cast<double>(setting.task->query_dimension()),
          "at least 1");
   }
-  check_finite(kName, "score_scale", setting.score_scale);
+  check_finite(kPromptRisk, "score_scale", setting.score_scale);
   const double L = setting.length;
   if (!(L >= 1) || (std::isfinite(L) && L != std::floor(L))) {
-    fail(kName, "length", L, "an integer, at least 1, or infinity");
+    fail(kPromptRisk, "length", L, "an integer, at least 1, or infinity");
   }
   if (std::isfinite(L) && L * d > kLargestPrompt) {
-    fail(kName, "length", L, "at most 2^29 over the dimension of the tokens, or infinity");
+    fail(kPromptRisk, "length", L, "at most 2^29 over the dimension of the tokens, or infinity");
   }
 }
 
@@ -66,8 +66,8 @@ class Head {
   Head(const PromptSetting& setting, const ConstVectorRef& parameters) : kind_(setting.attention) {
     const Eigen::Index d = setting.task->token_dimension();
     const Eigen::Index e = setting.task->query_dimension();
-    check_size(kName, "parameters", parameters.size(), d * e + d);
-    check_finite(kName, "parameters", parameters);
+    check_size(kPromptRisk, "parameters", parameters.size(), d * e + d);
+    check_finite(kPromptRisk, "parameters", parameters);
     weights_.U = parameters.head(d * e).reshaped(d, e);
     weights_.V = parameters.tail(d).transpose();
     weights_.score_scale = setting.score_scale;
@@ -116,9 +116,11 @@ RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters
                   std::int64_t count, const Source& source, const Execution& execution) {
   const Head head(setting, parameters);
   const auto width = kLossNumbers + static_cast<std::size_t>(parameters.size());
-  const std::int64_t blocks = (count + kBlock - 1) / kBlock;
+  const std::int64_t blocks = (count + kPromptBlock - 1) / kPromptBlock;
   const std::int64_t together = std::max(kFewestHeld, kHeldNumbers / static_cast<std::int64_t>(width));
-  const auto size_of_block = [&](std::int64_t block) { return std::min(kBlock, count - block * kBlock); };
+  const auto size_of_block = [&](std::int64_t block) {
+    return std::min(kPromptBlock, count - block * kPromptBlock);
+  };
   estimation::CentralMoments losses;
   Vector sum = Vector::Zero(parameters.size());
   for (std::int64_t begin = 0; begin < blocks; begin += together) {
@@ -126,7 +128,7 @@ RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters
     const runtime::AlignedVector<double> rows =
         runtime::distribute_rows(held, width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
           const std::int64_t block = begin + i;
-          add_block(setting, head, source, first + block * kBlock, size_of_block(block), row);
+          add_block(setting, head, source, first + block * kPromptBlock, size_of_block(block), row);
         });
     for (std::int64_t i = 0; i < held; ++i) {
       const double* row = rows.data() + static_cast<std::size_t>(i) * width;
@@ -138,7 +140,7 @@ RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters
   const double error = count > 1 ? std::sqrt(losses.variance() / n) : std::numeric_limits<double>::infinity();
   const Vector gradient = sum / n;
   if (!std::isfinite(losses.mean) || (count > 1 && !std::isfinite(error)) || !gradient.allFinite()) {
-    fail(kName, "the risk or its gradient is not finite: scale down the parameters");
+    fail(kPromptRisk, "the risk or its gradient is not finite: scale down the parameters");
   }
   return {losses.mean, error, gradient};
 }
@@ -168,7 +170,7 @@ PromptRisk::PromptRisk(PromptSetting setting, std::int64_t prompts, const Execut
                        std::int64_t held_bytes)
     : setting_(std::move(setting)), prompts_(prompts), execution_(execution) {
   check(setting_);
-  if (prompts < 2) fail(kName, "prompts", static_cast<double>(prompts), "at least 2");
+  if (prompts < 2) fail(kPromptRisk, "prompts", static_cast<double>(prompts), "at least 2");
   if (!fits(setting_, prompts, held_bytes)) return;
   held_.resize(static_cast<std::size_t>(prompts));
   runtime::parallel_for(prompts, execution_, [&](std::ptrdiff_t i) {

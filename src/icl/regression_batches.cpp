@@ -7,23 +7,26 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "regression_batches";
+constexpr const char* kRegressionBatches = "regression_batches";
 
 class Batches final : public StochasticRisk {
  public:
   Batches(const RegressionProblem& problem, const RegressionBatches& batches)
       : task_(problem.task()), batches_(batches) {
-    check_finite(kName, "loss_factor", batches.loss_factor);
-    check_positive(kName, "loss_factor", batches.loss_factor);
-    if (batches.prompts < 1) fail(kName, "prompts", static_cast<double>(batches.prompts), "at least 1");
-    if (batches.length < 1) fail(kName, "length", static_cast<double>(batches.length), "at least 1");
+    check_finite(kRegressionBatches, "loss_factor", batches.loss_factor);
+    check_positive(kRegressionBatches, "loss_factor", batches.loss_factor);
+    if (batches.prompts < 1)
+      fail(kRegressionBatches, "prompts", static_cast<double>(batches.prompts), "at least 1");
+    if (batches.length < 1)
+      fail(kRegressionBatches, "length", static_cast<double>(batches.length), "at least 1");
   }
 
   Eigen::Index size() const override { return (dimension() + 1) * (dimension() + 2); }
 
   RiskPoint batch(const ConstVectorRef& parameters, std::int64_t step) const override {
     if (step < 0 || step > std::numeric_limits<std::int64_t>::max() / batches_.prompts - 1) {
-      fail(kName, "step", static_cast<double>(step), "at least 0, with fewer than 2^63 prompts in all");
+      fail(kRegressionBatches, "step", static_cast<double>(step),
+           "at least 0, with fewer than 2^63 prompts in all");
     }
     const RegressionGradient mean =
         regression_gradient(task_, to_parameters(parameters, dimension()), at(step), batches_.execution);

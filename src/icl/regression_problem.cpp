@@ -8,11 +8,11 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "RegressionProblem";
+constexpr const char* kRegressionProblem = "RegressionProblem";
 
 // d x d, also where the covariance is singular.
 Matrix square_root(const char* argument, const Matrix& covariance) {
-  const numerics::CovarianceRoot root = numerics::covariance_root(kName, argument, covariance);
+  const numerics::CovarianceRoot root = numerics::covariance_root(kRegressionProblem, argument, covariance);
   Matrix square = Matrix::Zero(covariance.rows(), covariance.rows());
   square.leftCols(root.root.cols()) = root.root;
   return square;
@@ -34,17 +34,17 @@ RegressionProblem paper_problem(const ConstMatrixRef& covariance) {
 
 void check(const RegressionProblem& problem) {
   const Eigen::Index d = problem.dimension();
-  if (d < 1) fail(kName, "dimension", static_cast<double>(d), "at least 1");
+  if (d < 1) fail(kRegressionProblem, "dimension", static_cast<double>(d), "at least 1");
   const auto check_covariance = [&](const char* name, const Matrix& matrix) {
-    check_shape(kName, name, matrix.rows(), matrix.cols(), d, d);
-    numerics::covariance_root(kName, name, matrix);
+    check_shape(kRegressionProblem, name, matrix.rows(), matrix.cols(), d, d);
+    numerics::covariance_root(kRegressionProblem, name, matrix);
   };
   check_covariance("covariance", problem.covariance);
   check_covariance("query_covariance", problem.query_covariance);
   check_covariance("prior_covariance", problem.prior_covariance);
-  check_finite(kName, "noise", problem.noise_variance);
-  check_nonnegative(kName, "noise", problem.noise_variance);
-  check_finite(kName, "score_scale", problem.score_scale);
+  check_finite(kRegressionProblem, "noise", problem.noise_variance);
+  check_nonnegative(kRegressionProblem, "noise", problem.noise_variance);
+  check_finite(kRegressionProblem, "score_scale", problem.score_scale);
 }
 
 Vector to_vector(const RegressionParameters& parameters) {

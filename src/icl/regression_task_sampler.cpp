@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "RegressionTaskSampler";
+constexpr const char* kRegressionTaskSampler = "RegressionTaskSampler";
 // Streams of a draw.
 constexpr std::uint64_t kPriorStream = 0;
 constexpr std::uint64_t kQueryStream = 1;
@@ -19,15 +19,15 @@ constexpr std::uint64_t kQueryStream = 1;
 }  // namespace
 
 RegressionTaskSampler::RegressionTaskSampler(RegressionLaws laws) : laws_(std::move(laws)) {
-  if (!laws_.covariates) fail(kName, "the law of the covariates is null");
+  if (!laws_.covariates) fail(kRegressionTaskSampler, "the law of the covariates is null");
   if (!laws_.queries) laws_.queries = laws_.covariates;
   const Eigen::Index d = laws_.covariates->dimension();
-  check_size(kName, "queries", laws_.queries->dimension(), d);
-  check_shape(kName, "prior_root", laws_.prior_root.rows(), laws_.prior_root.cols(), d,
+  check_size(kRegressionTaskSampler, "queries", laws_.queries->dimension(), d);
+  check_shape(kRegressionTaskSampler, "prior_root", laws_.prior_root.rows(), laws_.prior_root.cols(), d,
               laws_.prior_root.cols());
-  check_finite(kName, "prior_root", laws_.prior_root);
+  check_finite(kRegressionTaskSampler, "prior_root", laws_.prior_root);
   if (laws_.noise) {
-    check_size(kName, "noise", laws_.noise->dimension(), 1);
+    check_size(kRegressionTaskSampler, "noise", laws_.noise->dimension(), 1);
     base_ = std::make_shared<IndependentPair>(laws_.covariates, laws_.noise);
   } else {
     base_ = laws_.covariates;

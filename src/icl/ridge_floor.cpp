@@ -14,12 +14,12 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "ridge_floor";
+constexpr const char* kRidgeFloor = "ridge_floor";
 constexpr double kMostCounted = 0x1p53;  // lengths beyond are taken for their mean
-constexpr double kRounding =
+constexpr double kFloorRounding =
     8 * std::numeric_limits<double>::epsilon();  // of singular values, times their number
 constexpr double kIsotropic = 1e-12;
-constexpr double kRuleError = 1e-11;                         // of the integral over a column
+constexpr double kColumnRuleError = 1e-11;                   // of the integral over a column
 constexpr double kLeastNoise = 1e-250;                       // of D², so that no quotient overflows
 constexpr std::uint64_t kUniforms = std::uint64_t{1} << 61;  // counters from the normals to the uniforms
 
@@ -35,9 +35,10 @@ struct Reduced {
 
 Reduced reduce(const RegressionProblem& problem) {
   check(problem);
-  const Matrix C = numerics::covariance_root(kName, "covariance", problem.covariance).root;
-  const Matrix P = numerics::covariance_root(kName, "prior_covariance", problem.prior_covariance).root;
-  const Matrix C_q = numerics::covariance_root(kName, "query_covariance", problem.query_covariance).root;
+  const Matrix C = numerics::covariance_root(kRidgeFloor, "covariance", problem.covariance).root;
+  const Matrix P = numerics::covariance_root(kRidgeFloor, "prior_covariance", problem.prior_covariance).root;
+  const Matrix C_q =
+      numerics::covariance_root(kRidgeFloor, "query_covariance", problem.query_covariance).root;
   Reduced reduced;
   const Matrix seen = P.transpose() * C_q;  // r x k
   if (C.cols() == 0 || P.cols() == 0) {
@@ -46,7 +47,8 @@ Reduced reduce(const RegressionProblem& problem) {
   }
   const numerics::SingularValues s = numerics::singular_values(C.transpose() * P);
   Eigen::Index m = 0;
-  while (m < s.values.size() && s.values[m] > kRounding * static_cast<double>(s.values.size()) * s.values[0])
+  while (m < s.values.size() &&
+         s.values[m] > kFloorRounding * static_cast<double>(s.values.size()) * s.values[0])
     ++m;
   if (m > 0) {
     reduced.D = s.values.head(m) / s.values[0];
@@ -214,7 +216,7 @@ RidgeFloor exact_floor(double value) { return {value, 0, value, value, 0}; }
 RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const SamplingPlan& plan,
                        std::uint64_t seed, const Execution& execution) {
   if (!(length >= 1) || length != std::floor(length)) {
-    fail(kName, "length", length, "a whole number, at least 1, or infinite");
+    fail(kRidgeFloor, "length", length, "a whole number, at least 1, or infinite");
   }
   const Reduced reduced = reduce(problem);
   const double across = reduced.across / 2;
@@ -239,7 +241,7 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
   if (reduced.D.size() == 1) without_controls.samples = 2;
   const SampledMean mean = sample_means(experiment, without_controls, execution).front();
   const double value = across + unit * mean.value;
-  const double rule = kRuleError * value;
+  const double rule = kColumnRuleError * value;
   if (reduced.D.size() == 1) return {value, rule, value - rule, value + rule, 0};
   return {value, std::hypot(unit * mean.standard_error, rule), across + unit * mean.low - rule,
           across + unit * mean.high + rule, mean.samples};

@@ -16,14 +16,14 @@ constexpr double kResolution = 1e-9;  // of trained risks, and so of long length
 constexpr double kFirstGuess = 64;
 constexpr double kUnfinished = 1e-4;  // of epsilon: what risks may still fall by, and L is uncertain by
 // Risks carry rounding of this size: at a tie the length is enough.
-constexpr double kRounding = 1e-13;
+constexpr double kRiskRounding = 1e-13;
 
 class Search {
  public:
   Search(RegressionProblem problem, double epsilon, double unit, InvariantPoint start,
          const ThresholdPlan& plan, const Execution& execution)
       : problem_(std::move(problem)),
-        epsilon_(epsilon / unit * (1 + kRounding)),
+        epsilon_(epsilon / unit * (1 + kRiskRounding)),
         given_(epsilon),
         unit_(unit),
         start_(std::move(start)),

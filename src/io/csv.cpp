@@ -33,7 +33,7 @@ std::string_view unquoted(std::string_view field) {
   return trim(field.substr(1, field.size() - 2));
 }
 
-Number read_number(std::string_view field) {
+Number read_field(std::string_view field) {
   std::string_view digits = field;
   // from_chars takes no plus sign; "+-1" must stay an error.
   if (digits.starts_with('+') && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
@@ -49,7 +49,7 @@ Number read_number(std::string_view field) {
 bool looks_like_number(std::string_view field) {
   if (field.empty()) return false;
   return std::string_view("0123456789+-.").find(field.front()) != std::string_view::npos ||
-         read_number(field).reading != Reading::not_a_number;
+         read_field(field).reading != Reading::not_a_number;
 }
 
 // A delimiter between double quotes belongs to the field; a doubled quote closes and reopens it.
@@ -138,7 +138,7 @@ class CsvParser {
   void parse_row(std::string_view line) {
     const std::ptrdiff_t fields =
         for_each_field(line, delimiter_, [&](std::string_view field, std::ptrdiff_t column) {
-          const Number number = read_number(field);
+          const Number number = read_field(field);
           if (number.reading != Reading::number || !std::isfinite(number.value)) {
             refuse_field(field, column, number.reading);
           }

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "largo/runtime/check.hpp"
+#include "measures/centred_tilt.hpp"
 #include "measures/sampling.hpp"
 #include "measures/tilt_kernel.hpp"
 #include "numerics/log_sum_exp.hpp"
@@ -106,39 +107,23 @@ double log_mean_weight(const measures::WeightedSums& sums, std::int64_t row, std
   return std::log1p(sums.excess(row, q, count, largest) / (count * largest));
 }
 
-struct CentredTilt {
-  Tilt tilt;
-  double cancellation = 1;  // second moment around the centre over the covariance it leaves
-};
-
-CentredTilt tilt_from_sums(const measures::WeightedSums& sums, const measures::SumLayout& layout,
-                           TiltOrder order, std::int64_t length, const Vector& centre, std::int64_t q) {
+measures::CentredTilt tilt_from_sums(const measures::WeightedSums& sums, const measures::SumLayout& layout,
+                                     TiltOrder order, std::int64_t length, const Vector& centre,
+                                     std::int64_t q) {
   const std::int64_t d = centre.size();
-  CentredTilt result;
+  measures::CentredTilt result;
   Tilt& tilt = result.tilt;
   tilt.log_partition = sums.unit() * sums.maximum(q) + log_mean_weight(sums, layout.partition, length, q);
   if (order >= TiltOrder::mean) tilt.mean = rows_over_partition(sums, layout.tokens, d, q);
   if (order < TiltOrder::covariance) return result;
-  const Vector offset = tilt.mean - centre;
   const Vector moments = rows_over_partition(sums, layout.pairs, d * (d + 1) / 2, q);
   tilt.covariance.resize(d, d);
-  double before = 0;
   std::int64_t row = 0;
   for (std::int64_t i = 0; i < d; ++i) {
-    before += moments[row];
-    for (std::int64_t j = i; j < d; ++j) {
-      tilt.covariance(i, j) = moments[row++] - offset[i] * offset[j];
-      tilt.covariance(j, i) = tilt.covariance(i, j);
-    }
-    tilt.covariance(i, i) = std::max(0.0, tilt.covariance(i, i));  // rounding may leave a variance below zero
+    for (std::int64_t j = i; j < d; ++j) tilt.covariance(i, j) = tilt.covariance(j, i) = moments[row++];
   }
-  const double after = tilt.covariance.trace();
-  if (before > 0) result.cancellation = after > 0 ? before / after : std::numeric_limits<double>::infinity();
+  result.take_off(tilt.mean - centre);
   return result;
-}
-
-bool is_finite(const Tilt& tilt) {
-  return std::isfinite(tilt.log_partition) && tilt.mean.allFinite() && tilt.covariance.allFinite();
 }
 
 }  // namespace
@@ -201,10 +186,10 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
     const std::vector<T> centre = convert<T>(around);
     if (task == measures::TiltTask::covariance) problem.centre = centre;
     const measures::WeightedSums sums = measures::accumulate_prompt(problem, how);
-    std::vector<CentredTilt> results;
+    std::vector<measures::CentredTilt> results;
     for (std::ptrdiff_t q = 0; q < some.cols(); ++q) {
       results.push_back(tilt_from_sums(sums, layout, order, length(), widen(centre), q));
-      if (!is_finite(results.back().tilt)) explain_non_finite();
+      if (!results.back().is_finite()) explain_non_finite();
     }
     return results;
   };
@@ -215,7 +200,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_in(const ConstMatrixRef& directions, T
                 [&](std::ptrdiff_t first, std::ptrdiff_t count, const Execution& how) {
                   auto results = pass(directions.middleCols(first, count), centre, how);
                   for (std::ptrdiff_t q = 0; q < count; ++q) {
-                    CentredTilt& result = results[static_cast<std::size_t>(q)];
+                    measures::CentredTilt& result = results[static_cast<std::size_t>(q)];
                     if (result.cancellation > measures::kMostCancellation<T>) {
                       result = std::move(pass(directions.col(first + q), result.tilt.mean, how).front());
                     }

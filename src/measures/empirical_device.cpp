@@ -1,30 +1,24 @@
 // Tilts of a prompt by a device.
-#include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numbers>
 
 #include "largo/measures/empirical.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/device.hpp"
+#include "measures/centred_tilt.hpp"
 #include "measures/tilt_engine.hpp"
 #include "measures/tilt_kernel.hpp"
 
 namespace largo {
 namespace {
 
-constexpr const char* kName = "attention on a GPU";
+constexpr const char* kAttentionOnGpu = "attention on a GPU";
 
-struct DeviceTilt {
-  Tilt tilt;
-  double cancellation = 1;  // second moment around the centre over the covariance it leaves
-};
-
-DeviceTilt tilt_of(std::span<const double> row, const Vector& direction, const Vector& centre,
-                   TiltOrder order, std::int64_t length) {
+measures::CentredTilt tilt_of(std::span<const double> row, const Vector& direction, const Vector& centre,
+                              TiltOrder order, std::int64_t length) {
   const Eigen::Index d = centre.size();
   const double weight = row[0];
-  DeviceTilt result;
+  measures::CentredTilt result;
   Tilt& tilt = result.tilt;
   tilt.log_partition =
       row.back() * std::numbers::ln2 + std::log(weight / static_cast<double>(length)) + direction.dot(centre);
@@ -33,22 +27,11 @@ DeviceTilt tilt_of(std::span<const double> row, const Vector& direction, const V
   if (order < TiltOrder::covariance) return result;
   tilt.covariance.resize(d, d);
   const double* next = row.data() + 2 + d;
-  double before = 0;
   for (Eigen::Index j = 0; j < d; ++j) {
-    for (Eigen::Index i = 0; i <= j; ++i) {
-      const double moment = *next++ / weight;
-      if (i == j) before += moment;
-      tilt.covariance(i, j) = tilt.covariance(j, i) = moment - offset[i] * offset[j];
-    }
-    tilt.covariance(j, j) = std::max(0.0, tilt.covariance(j, j));
+    for (Eigen::Index i = 0; i <= j; ++i) tilt.covariance(i, j) = tilt.covariance(j, i) = *next++ / weight;
   }
-  const double after = tilt.covariance.trace();
-  if (before > 0) result.cancellation = after > 0 ? before / after : std::numeric_limits<double>::infinity();
+  result.take_off(offset);
   return result;
-}
-
-bool is_finite(const Tilt& tilt) {
-  return std::isfinite(tilt.log_partition) && tilt.mean.allFinite() && tilt.covariance.allFinite();
 }
 
 }  // namespace
@@ -63,10 +46,10 @@ EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
 
 std::shared_ptr<measures::KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
   if (arithmetic_ != Arithmetic::float32) {
-    fail(kName, "precision", "float64", "float32 on a GPU: round the tokens, or attend on the CPU");
+    fail(kAttentionOnGpu, "precision", "float64", "float32 on a GPU: round the tokens, or attend on the CPU");
   }
   if (log_weights_.size() > 0)
-    fail(kName, "tokens of unequal weights are not summed on a GPU: attend on the CPU");
+    fail(kAttentionOnGpu, "tokens of unequal weights are not summed on a GPU: attend on the CPU");
   return keeper_ == execution.device ? kept_
                                      : engine_of<measures::TiltEngine>(*execution.device).keep(tokens_);
 }
@@ -79,7 +62,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
   const auto pass = [&](const Matrix& some, const Vector& around) {
     std::vector<double> rows(static_cast<std::size_t>(some.cols()) * width);
     prompt->sum(some, around, covariance, execution, rows);
-    std::vector<DeviceTilt> results;
+    std::vector<measures::CentredTilt> results;
     for (Eigen::Index q = 0; q < some.cols(); ++q) {
       const std::span<const double> row(rows.data() + static_cast<std::size_t>(q) * width, width);
       // A bad token shows in the mean, asked for or not.
@@ -87,13 +70,13 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
         explain_non_finite();
       }
       results.push_back(tilt_of(row, some.col(q), around, order, length()));
-      if (!is_finite(results.back().tilt)) explain_non_finite();
+      if (!results.back().is_finite()) explain_non_finite();
     }
     return results;
   };
   // Numbers of float32: what is subtracted there is subtracted exactly here.
   const auto rounded = [](const Vector& x) { return Vector(x.cast<float>().cast<double>()); };
-  std::vector<DeviceTilt> results = pass(directions, rounded(moment_centre()));
+  std::vector<measures::CentredTilt> results = pass(directions, rounded(moment_centre()));
   std::vector<Tilt> tilts;
   for (std::size_t q = 0; q < results.size(); ++q) {
     if (results[q].cancellation > measures::kMostCancellation<float>) {

@@ -21,7 +21,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "regression_gradient";
+constexpr const char* kRegressionGradient = "regression_gradient";
 constexpr std::int64_t kBlock = prompts::kPromptsInBlock;
 // Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
@@ -228,24 +228,25 @@ class PromptBlock {
 
 void check(const RegressionTask& task, const RegressionParameters& parameters, const RegressionBatch& batch) {
   const auto d = task.token_root.rows();
-  if (d < 1) fail(kName, "dimension", static_cast<double>(d), "at least 1");
-  check_shape(kName, "token_root", d, task.token_root.cols(), d, d);
-  check_shape(kName, "query_root", task.query_root.rows(), task.query_root.cols(), d, d);
-  check_shape(kName, "prior_root", task.prior_root.rows(), task.prior_root.cols(), d, d);
-  check_shape(kName, "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
-  check_size(kName, "v", parameters.v.size(), d + 1);
-  check_finite(kName, "token_root", task.token_root);
-  check_finite(kName, "query_root", task.query_root);
-  check_finite(kName, "prior_root", task.prior_root);
-  check_finite(kName, "U", parameters.U);
-  check_finite(kName, "v", parameters.v);
-  check_finite(kName, "noise", task.noise_deviation);
-  check_finite(kName, "score_scale", task.score_scale);
-  if (batch.prompts < 1) fail(kName, "prompts", static_cast<double>(batch.prompts), "at least 1");
-  if (batch.first < 0) fail(kName, "first", static_cast<double>(batch.first), "at least 0");
+  if (d < 1) fail(kRegressionGradient, "dimension", static_cast<double>(d), "at least 1");
+  check_shape(kRegressionGradient, "token_root", d, task.token_root.cols(), d, d);
+  check_shape(kRegressionGradient, "query_root", task.query_root.rows(), task.query_root.cols(), d, d);
+  check_shape(kRegressionGradient, "prior_root", task.prior_root.rows(), task.prior_root.cols(), d, d);
+  check_shape(kRegressionGradient, "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
+  check_size(kRegressionGradient, "v", parameters.v.size(), d + 1);
+  check_finite(kRegressionGradient, "token_root", task.token_root);
+  check_finite(kRegressionGradient, "query_root", task.query_root);
+  check_finite(kRegressionGradient, "prior_root", task.prior_root);
+  check_finite(kRegressionGradient, "U", parameters.U);
+  check_finite(kRegressionGradient, "v", parameters.v);
+  check_finite(kRegressionGradient, "noise", task.noise_deviation);
+  check_finite(kRegressionGradient, "score_scale", task.score_scale);
+  if (batch.prompts < 1)
+    fail(kRegressionGradient, "prompts", static_cast<double>(batch.prompts), "at least 1");
+  if (batch.first < 0) fail(kRegressionGradient, "first", static_cast<double>(batch.first), "at least 0");
   const bool no_tokens = batch.attention == AttentionKind::linear && batch.kernel == PromptKernel::collapsed;
   if (batch.length < 1 || batch.length >= (no_tokens ? prompts::kMostLinear : prompts::kMostTokens)) {
-    fail(kName, "length", static_cast<double>(batch.length),
+    fail(kRegressionGradient, "length", static_cast<double>(batch.length),
          no_tokens ? "between 1 and 2^53" : "between 1 and 2^40");
   }
 }
@@ -293,7 +294,7 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   mean.U *= scale;
   mean.v *= scale;
   if (!std::isfinite(mean.loss) || !mean.U.allFinite() || !mean.v.allFinite()) {
-    fail(kName, "the loss or its gradient overflows: scale down U, v or the roots of the task");
+    fail(kRegressionGradient, "the loss or its gradient overflows: scale down U, v or the roots of the task");
   }
   return mean;
 }

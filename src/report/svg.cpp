@@ -22,9 +22,9 @@ constexpr std::array<double, 3> kPlotHeights = {184, 146, 112};
 constexpr double kMargin = 3;  // of the page
 constexpr double kTick = 3;    // length of a tick
 constexpr double kSmallTick = 1.7;
-constexpr double kTickGap = 2;   // between a tick and its label
-constexpr double kLabelGap = 3;  // between tick labels and the name of the y axis
-constexpr double kTitleGap = 4;  // between a title and the plot
+constexpr double kTickGap = 2;      // between a tick and its label
+constexpr double kAxisNameGap = 3;  // between tick labels and the name of the y axis
+constexpr double kTitleGap = 4;     // between a title and the plot
 constexpr double kRowGap = 8;
 constexpr double kRight = 6;      // beside a plot, without notes
 constexpr double kNoteStep = 7;   // between notes one above another
@@ -71,7 +71,7 @@ struct PlacedPanel {
     double width = 0;
     for (const Tick& tick : frame.y.ticks)
       width = std::max(width, text_width(tick.label.text, tick.label.power, kTickSize));
-    const double name = y_label.empty() ? 0 : lines_height(y_label, kLabelSize) + kLabelGap;
+    const double name = y_label.empty() ? 0 : lines_height(y_label, kLabelSize) + kAxisNameGap;
     return name + width + kTickGap + kTick;
   }
 

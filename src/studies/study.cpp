@@ -18,13 +18,13 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "study";
+constexpr const char* kStudy = "study";
 // Begins the text whose hash is a unit's name: another number for another meaning of the same parameters.
 constexpr const char* kUnitText = "largo unit 1\n";
 
 const studies::Quantity* quantity_of(const StudyPlan& plan) {
   const studies::Quantity* quantity = studies::find_quantity(plan.quantity);
-  if (quantity == nullptr) fail(kName, "quantity", fmt::format("'{}'", plan.quantity), "a known one");
+  if (quantity == nullptr) fail(kStudy, "quantity", fmt::format("'{}'", plan.quantity), "a known one");
   return quantity;
 }
 
@@ -49,7 +49,7 @@ std::string digest_of_file(const std::filesystem::path& path) {
 
 Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(plan_)) {
   if (plan_.settings.size() != quantity_->parameters().size()) {
-    fail(kName, "there must be a value, or nothing, for each parameter of the quantity");
+    fail(kStudy, "there must be a value, or nothing, for each parameter of the quantity");
   }
   double count = plan_.axes.empty() ? 0 : 1;
   for (StudyAxis& axis : plan_.axes) {
@@ -63,7 +63,7 @@ Study::Study(StudyPlan plan) : plan_(std::move(plan)), quantity_(quantity_of(pla
   }
   if (const double all = count + static_cast<double>(plan_.points.size());
       all > static_cast<double>(kMostUnits)) {
-    fail(kName, fmt::format("this would be {:.15g} units, and at most {} are allowed", all, kMostUnits));
+    fail(kStudy, fmt::format("this would be {:.15g} units, and at most {} are allowed", all, kMostUnits));
   }
   grid_size_ = static_cast<std::int64_t>(count);
   hash_files();
@@ -127,7 +127,7 @@ Study::Version Study::version_of(const std::string& file) {
 void Study::check_files() const {
   for (const auto& [file, version] : versions_) {
     if (version_of(file) == version) continue;
-    fail(kName, fmt::format("{} has changed while the study was running; run it again", file));
+    fail(kStudy, fmt::format("{} has changed while the study was running; run it again", file));
   }
 }
 

@@ -17,7 +17,7 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "load_descent";
+constexpr const char* kLoadDescent = "load_descent";
 constexpr Eigen::Index kNumbers = 7;        // in "state"
 constexpr Eigen::Index kRecordNumbers = 3;  // before the parameters in a row of "records"
 constexpr double kMostSteps = 0x1p53;
@@ -26,7 +26,7 @@ constexpr std::string_view kBeforeDigest = "\"sha256\":\"";
 constexpr std::size_t kDigits = 64;
 
 [[noreturn]] void refuse(const std::string& name, std::string_view reason) {
-  fail(kName, fmt::format("{}: {}; delete this checkpoint to begin anew", io::one_line(name), reason));
+  fail(kLoadDescent, fmt::format("{}: {}; delete this checkpoint to begin anew", io::one_line(name), reason));
 }
 
 [[noreturn]] void refuse_damaged(const std::string& name, std::string_view reason) {
@@ -164,9 +164,10 @@ DescentState load_descent(const std::filesystem::path& path) {
 DescentState load_descent(const std::filesystem::path& path, std::string_view run) {
   DescentState state = load_descent(path);
   if (state.run != run) {
-    fail(kName, fmt::format("{}: is the checkpoint of another run, with other settings; give another place "
-                            "for this one's, or delete it to begin anew",
-                            io::one_line(path.native())));
+    fail(kLoadDescent,
+         fmt::format("{}: is the checkpoint of another run, with other settings; give another place "
+                     "for this one's, or delete it to begin anew",
+                     io::one_line(path.native())));
   }
   return state;
 }

@@ -12,11 +12,11 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "descent_noise";
+constexpr const char* kDescentNoise = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kDifference = 1e-5;  // balances the third derivatives against rounding of gradients
-constexpr double kSmallShare = 1e-6;  // of a typical parameter: smaller ones are taken as so large
-constexpr double kMostAway = 0.1;     // of what directions that rise add to the mean
+constexpr double kHessianDifference = 1e-5;  // balances the third derivatives against rounding of gradients
+constexpr double kTypicalShare = 1e-6;       // of a typical parameter: smaller ones are taken as so large
+constexpr double kMostAway = 0.1;            // of what directions that rise add to the mean
 
 // 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.
 double geometric_sum(double x, double y, std::int64_t n) {
@@ -35,10 +35,10 @@ Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Executi
   Vector at = parameters;
   // In the parameters' own units. Where all are zero there are none.
   const double norm = training::norm_of(parameters);
-  const double typical = norm > 0 ? norm / std::sqrt(static_cast<double>(size)) : 1 / kSmallShare;
+  const double typical = norm > 0 ? norm / std::sqrt(static_cast<double>(size)) : 1 / kTypicalShare;
   for (Eigen::Index i = 0; i < size; ++i) {
     runtime::check_stop(execution);
-    const double step = kDifference * std::max(kSmallShare * typical, std::abs(parameters[i]));
+    const double step = kHessianDifference * std::max(kTypicalShare * typical, std::abs(parameters[i]));
     at[i] = parameters[i] + step;
     second.col(i) = risk.at(at).gradient;
     at[i] = parameters[i] - step;
@@ -67,13 +67,13 @@ Matrix gradient_covariance(const StochasticRisk& batches, const ConstVectorRef& 
 DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& hessian,
                            const ConstMatrixRef& covariance, double step_size, std::int64_t steps) {
   const Eigen::Index size = hessian.rows();
-  check_symmetric(kName, "hessian", hessian);
-  check_symmetric(kName, "covariance", covariance);
-  check_shape(kName, "covariance", covariance.rows(), covariance.cols(), size, size);
-  check_size(kName, "slope", slope.size(), size);
-  check_finite(kName, "slope", slope);
-  check_positive(kName, "step_size", step_size);
-  if (steps < 0) fail(kName, "steps", static_cast<double>(steps), "at least 0");
+  check_symmetric(kDescentNoise, "hessian", hessian);
+  check_symmetric(kDescentNoise, "covariance", covariance);
+  check_shape(kDescentNoise, "covariance", covariance.rows(), covariance.cols(), size, size);
+  check_size(kDescentNoise, "slope", slope.size(), size);
+  check_finite(kDescentNoise, "slope", slope);
+  check_positive(kDescentNoise, "step_size", step_size);
+  if (steps < 0) fail(kDescentNoise, "steps", static_cast<double>(steps), "at least 0");
   if (size == 0) return {};
   const auto [values, vectors] = numerics::symmetric_eigenvalues(hessian);
   const Vector forgotten = step_size * values;  // in a step

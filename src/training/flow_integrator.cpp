@@ -15,7 +15,7 @@
 namespace largo::training {
 namespace {
 
-constexpr const char* kName = "gradient_flow";
+constexpr const char* kFlowIntegrator = "gradient_flow";
 constexpr double kFirstMove = 1e-4;   // of the sizes of parameters, in the first step
 constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
 constexpr int kMostFailures = 40;
@@ -48,8 +48,8 @@ std::string flag_name(int flag) {
 RiskPoint finite_risk(const Risk& risk, const ConstVectorRef& parameters) {
   RiskPoint point = risk.at(parameters);
   if (!std::isfinite(point.value) || !point.gradient.allFinite()) {
-    fail(kName, fmt::format("the risk or its gradient is not finite where |parameters| = {:.3g}",
-                            norm_of(parameters)));
+    fail(kFlowIntegrator, fmt::format("the risk or its gradient is not finite where |parameters| = {:.3g}",
+                                      norm_of(parameters)));
   }
   return point;
 }
@@ -103,16 +103,17 @@ double FlowIntegrator::step() {
   const int flag = CVode(memory_.get(), towards, state_.get(), &time, CV_ONE_STEP);
   if (flag < 0 && failure_) std::rethrow_exception(failure_);
   if (flag == CV_ILL_INPUT && time_ == 0) {
-    fail(kName,
+    fail(kFlowIntegrator,
          fmt::format("the flow cannot begin: no step from a start with |gradient| = {:.3g} towards t = "
                      "{:.3g} is a number; take another end in time, or another start",
                      norm_of(finite_risk(risk_, parameters()).gradient), end_));
   }
   // Next to a time where the flow is infinite, steps become too short to move the clock.
   if (flag < 0 || !(time > time_)) {
-    fail(kName, fmt::format("the integrator stops at t = {:.6g}, |parameters| = {:.3g} ({}): the flow leaves "
-                            "every bound, or the tolerances are below what the risk can give",
-                            time, norm_of(parameters()), flag < 0 ? flag_name(flag) : "steps of no length"));
+    fail(kFlowIntegrator,
+         fmt::format("the integrator stops at t = {:.6g}, |parameters| = {:.3g} ({}): the flow leaves "
+                     "every bound, or the tolerances are below what the risk can give",
+                     time, norm_of(parameters()), flag < 0 ? flag_name(flag) : "steps of no length"));
   }
   time_ = time;
   return time;

@@ -13,21 +13,22 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "gradient_flow";
+constexpr const char* kGradientFlow = "gradient_flow";
 constexpr double kFarAway = 1e100;  // of the start, or of the way at its slope to a risk of zero
 constexpr double kNearZero = 1e-50;
 constexpr double kRise = 0.01;       // of the risk
 constexpr double kShortStep = 1e-4;  // of the whole way
 
 void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) {
-  check_size(kName, "start", start.size(), risk.size());
-  check_finite(kName, "start", start);
-  check_positive(kName, "relative_tolerance", plan.relative_tolerance);
-  check_positive(kName, "absolute_tolerance", plan.absolute_tolerance);
-  check_positive(kName, "stationary_tolerance", plan.stationary_tolerance);
-  check_nonnegative(kName, "risk_scale", plan.risk_scale);
-  if (!(plan.end > 0)) fail(kName, "end", plan.end, "a time after 0, or infinity");
-  if (plan.most_steps < 1) fail(kName, "most_steps", static_cast<double>(plan.most_steps), "at least 1");
+  check_size(kGradientFlow, "start", start.size(), risk.size());
+  check_finite(kGradientFlow, "start", start);
+  check_positive(kGradientFlow, "relative_tolerance", plan.relative_tolerance);
+  check_positive(kGradientFlow, "absolute_tolerance", plan.absolute_tolerance);
+  check_positive(kGradientFlow, "stationary_tolerance", plan.stationary_tolerance);
+  check_nonnegative(kGradientFlow, "risk_scale", plan.risk_scale);
+  if (!(plan.end > 0)) fail(kGradientFlow, "end", plan.end, "a time after 0, or infinity");
+  if (plan.most_steps < 1)
+    fail(kGradientFlow, "most_steps", static_cast<double>(plan.most_steps), "at least 1");
 }
 
 // How far from zero a flow may come; infinity where the start is so large that only overflow is a bound. A
@@ -42,7 +43,7 @@ double bound_of(const ConstVectorRef& start, const RiskPoint& first) {
 void check_bounds(double time, const Vector& here, const RiskPoint& point, double first_risk, double bound) {
   const double norm = training::norm_of(here), slope = training::norm_of(point.gradient);
   if (norm <= bound) return;
-  fail(kName,
+  fail(kGradientFlow,
        fmt::format("the flow leaves every bound: at t = {:.6g}, |parameters| = {:.3g} and |gradient| = "
                    "{:.3g}{}",
                    time, norm, slope,
@@ -66,9 +67,10 @@ void check_fall(const Risk& risk, const Trajectory& trajectory) {
       training::finite_risk(risk, steepest->parameters - step).value) {
     return;
   }
-  fail(kName, fmt::format("the risk rises, from {:.6g} to {:.6g}, where a gradient flow makes it fall: the "
-                          "gradient is not that of the risk, check its sign",
-                          first, last));
+  fail(kGradientFlow,
+       fmt::format("the risk rises, from {:.6g} to {:.6g}, where a gradient flow makes it fall: the "
+                   "gradient is not that of the risk, check its sign",
+                   first, last));
 }
 
 // What conserved quantities were, and how far they drift.
@@ -136,13 +138,14 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
   result.evaluations =
       integrator.evaluations() + static_cast<std::int64_t>(result.trajectory.points().size());
   if (to_the_end && !result.stationary && !result.flat) {
-    fail(kName, fmt::format("not stationary after {} steps, at t = {:.4g} (|gradient| = {:.2g}): give an end "
-                            "in time, or more steps",
-                            plan.most_steps, time, training::norm_of(result.last.gradient)));
+    fail(kGradientFlow,
+         fmt::format("not stationary after {} steps, at t = {:.4g} (|gradient| = {:.2g}): give an end "
+                     "in time, or more steps",
+                     plan.most_steps, time, training::norm_of(result.last.gradient)));
   }
   if (time < plan.end && !to_the_end) {
-    fail(kName, fmt::format("t = {:.6g} of {:.6g} after {} steps: allow more, or larger tolerances", time,
-                            plan.end, plan.most_steps));
+    fail(kGradientFlow, fmt::format("t = {:.6g} of {:.6g} after {} steps: allow more, or larger tolerances",
+                                    time, plan.end, plan.most_steps));
   }
   return result;
 }

@@ -15,39 +15,39 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "descend";
+constexpr const char* kDescend = "descend";
 constexpr std::int64_t kProgressCalls = 200;
 
 void check_options(const DescentOptions& options) {
-  if (!options.step_size) fail(kName, "there is no step_size");
-  if (options.steps < 0) fail(kName, "steps", static_cast<double>(options.steps), "at least 0");
+  if (!options.step_size) fail(kDescend, "there is no step_size");
+  if (options.steps < 0) fail(kDescend, "steps", static_cast<double>(options.steps), "at least 0");
   if (options.record_every < 0) {
-    fail(kName, "record_every", static_cast<double>(options.record_every), "at least 0");
+    fail(kDescend, "record_every", static_cast<double>(options.record_every), "at least 0");
   }
   if (options.checkpoint_every < 0) {
-    fail(kName, "checkpoint_every", static_cast<double>(options.checkpoint_every), "at least 0");
+    fail(kDescend, "checkpoint_every", static_cast<double>(options.checkpoint_every), "at least 0");
   }
   if (options.checkpoint_every > 0 && options.checkpoint.empty()) {
-    fail(kName, "checkpoint_every without a checkpoint");
+    fail(kDescend, "checkpoint_every without a checkpoint");
   }
   const auto check_rate = [](const char* name, double rate) {
-    if (!(rate >= 0 && rate < 1)) fail(kName, name, rate, "at least 0 and below 1");
+    if (!(rate >= 0 && rate < 1)) fail(kDescend, name, rate, "at least 0 and below 1");
   };
   if (options.optimizer != Optimizer::plain) check_rate("momentum", options.momentum);
   if (options.optimizer == Optimizer::adam) {
     check_rate("squares", options.squares);
-    check_finite(kName, "epsilon", options.epsilon);
-    check_positive(kName, "epsilon", options.epsilon);
+    check_finite(kDescend, "epsilon", options.epsilon);
+    check_positive(kDescend, "epsilon", options.epsilon);
   }
   if (!(options.divergence_factor > 1)) {
-    fail(kName, "divergence_factor", options.divergence_factor, "above 1");
+    fail(kDescend, "divergence_factor", options.divergence_factor, "above 1");
   }
 }
 
 // The moments of a start; those of a run under way must be the optimizer's.
 void prepare(DescentState& state, Eigen::Index size, Optimizer optimizer) {
-  check_size(kName, "parameters of the state", state.parameters.size(), size);
-  check_finite(kName, "parameters of the state", state.parameters);
+  check_size(kDescend, "parameters of the state", state.parameters.size(), size);
+  check_finite(kDescend, "parameters of the state", state.parameters);
   const Eigen::Index momentum = optimizer == Optimizer::plain ? 0 : size;
   const Eigen::Index squares = optimizer == Optimizer::adam ? size : 0;
   if (state.step == 0) {
@@ -56,9 +56,9 @@ void prepare(DescentState& state, Eigen::Index size, Optimizer optimizer) {
     state.momentum_power = state.squares_power = 1;
   }
   if (state.momentum.size() != momentum || state.squares.size() != squares) {
-    fail(kName, fmt::format("the state of step {} has {} numbers of momentum and {} of squares, but the "
-                            "optimizer has {} and {}: go on with the one it began with",
-                            state.step, state.momentum.size(), state.squares.size(), momentum, squares));
+    fail(kDescend, fmt::format("the state of step {} has {} numbers of momentum and {} of squares, but the "
+                               "optimizer has {} and {}: go on with the one it began with",
+                               state.step, state.momentum.size(), state.squares.size(), momentum, squares));
   }
 }
 
@@ -72,7 +72,7 @@ class Descent {
     look_at(point);
     const double size = options_.step_size(state_.step);
     if (!(size >= 0 && std::isfinite(size))) {
-      fail(kName, fmt::format("step_size of step {}", state_.step), size, "finite and not negative");
+      fail(kDescend, fmt::format("step_size of step {}", state_.step), size, "finite and not negative");
     }
     move(point.gradient, size);
     // A sum is finite only if its terms are: one pass where looking at each would take three.
@@ -152,7 +152,7 @@ class Descent {
 }  // namespace
 
 Diverged::Diverged(std::int64_t step, const std::string& reason)
-    : InputError(fmt::format("{}: diverged at step {}: {}; take smaller steps", kName, step, reason)),
+    : InputError(fmt::format("{}: diverged at step {}: {}; take smaller steps", kDescend, step, reason)),
       step_(step) {}
 
 DescentState descend(const StochasticRisk& risk, DescentState state, const DescentOptions& options) {

@@ -156,9 +156,9 @@ TEST_F(DevicePrompts, SayWhatIsMissing) {
     return "";
   };
   EXPECT_NE(message_of(prompt_of(2, Arithmetic::float64)).find("--precision float32"), std::string::npos);
-  EXPECT_NE(message_of(EmpiricalMeasure(normals(2, 2, 1), Vector::Ones(2), Arithmetic::float32))
-                .find("on the CPU"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of(EmpiricalMeasure(normals(2, 2, 1), Vector::Ones(2), Arithmetic::float32)).find("on the CPU"),
+      std::string::npos);
   RowMatrix bad = normals(3, 2, 1);
   bad(1, 0) = std::numeric_limits<double>::quiet_NaN();
   EXPECT_NE(message_of(EmpiricalMeasure(bad, std::nullopt, Arithmetic::float32)).find("token 1"),

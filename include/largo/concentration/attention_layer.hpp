@@ -21,6 +21,9 @@ struct AttentionLayer {
 /// Throws InputError unless the shapes fit and all numbers are finite.
 void check_layer(std::string_view function, const AttentionLayer& layer);
 
+/// Whether the law of the tokens is a GaussianMeasure, for which most formulas are closed.
+bool has_gaussian_tokens(const AttentionLayer& layer);
+
 /// The queries as a finite set with their probabilities: one query, or a prompt used as a law of queries. For
 /// any other law there are no rows.
 struct FiniteQueries {

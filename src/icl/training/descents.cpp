@@ -15,7 +15,7 @@
 namespace largo::icl {
 namespace {
 
-constexpr const char* kName = "train";
+constexpr const char* kDescents = "train";
 constexpr std::int64_t kCheckpoints = 50;  // in a run
 
 DescentOptions descent_options(const TrainingPlan& plan, const Execution& execution) {
@@ -32,7 +32,7 @@ DescentOptions descent_options(const TrainingPlan& plan, const Execution& execut
   try {
     std::rethrow_exception(error);
   } catch (const Diverged& diverged) {
-    fail(kName,
+    fail(kDescents,
          fmt::format("{} attention, L = {:g}: {}", name_of(state.attention), state.L, diverged.what()));
   }
 }

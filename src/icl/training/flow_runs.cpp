@@ -18,7 +18,6 @@
 namespace largo::icl {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a path
 // Times the tolerances, of flows that tell how far errors of steps move an end. Two of them: how far two
 // flows are apart changes its sign in time, at another time for another flow.

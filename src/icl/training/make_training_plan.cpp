@@ -7,13 +7,12 @@
 
 #include <fmt/format.h>
 
+#include "icl/training/plan_parts.hpp"
 #include "largo/icl/named_problem.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo {
 namespace {
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 bool has_finite(const std::vector<double>& lengths) {
   return std::any_of(lengths.begin(), lengths.end(), [](double L) { return std::isfinite(L); });
@@ -75,7 +74,7 @@ class PlanMaker {
     }
     std::vector<double> lengths = request_.lengths;
     if (lengths.empty()) {
-      lengths = request_.published ? published_lengths() : std::vector<double>{10, 100, 1000, kInfinity};
+      lengths = request_.published ? published_lengths() : std::vector<double>{10, 100, 1000, icl::kInfinity};
     }
     for (const double L : lengths) {
       if (std::find(plan().lengths.begin(), plan().lengths.end(), L) == plan().lengths.end()) {

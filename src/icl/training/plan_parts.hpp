@@ -1,11 +1,15 @@
 // What the parts of a training plan mean: its parameters, risks and nodes.
 #pragma once
 
+#include <limits>
 #include <memory>
 
 #include "largo/icl/training/training_plan.hpp"
 
 namespace largo::icl {
+
+/// The length of the infinite prompt.
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// The map from the trained parameters to (U, v).
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan);

@@ -28,32 +28,32 @@
 namespace largo {
 namespace {
 
-constexpr const char* kName = "train";
+constexpr const char* kTrain = "train";
 
 void make_folder(const std::filesystem::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // or another process does
   if (!std::filesystem::is_directory(folder, error)) {
-    fail(kName, "checkpoints", fmt::format("'{}'", folder.string()), "a folder that can be written");
+    fail(kTrain, "checkpoints", fmt::format("'{}'", folder.string()), "a folder that can be written");
   }
 }
 
 void check(const TrainingPlan& plan) {
   check(plan.problem);
-  if (plan.lengths.empty()) fail(kName, "there are no lengths");
-  check_size(kName, "start", plan.start.size(), icl::map_of(plan)->size());
+  if (plan.lengths.empty()) fail(kTrain, "there are no lengths");
+  check_size(kTrain, "start", plan.start.size(), icl::map_of(plan)->size());
   const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
   if (plan.seeds < 1 || plan.seeds > kMostSeeds ||
       static_cast<std::uint64_t>(plan.seeds - 1) > last - plan.batches.seed) {
-    fail(kName, "seeds", static_cast<double>(plan.seeds),
+    fail(kTrain, "seeds", static_cast<double>(plan.seeds),
          fmt::format("at least 1 and at most {}, and the last one below 2^64", kMostSeeds));
   }
   if (!has(plan, TrainingMethod::descent)) return;
-  if (!plan.descent.step_size) fail(kName, "descents need a step size");
+  if (!plan.descent.step_size) fail(kTrain, "descents need a step size");
   for (const double L : plan.lengths) {
     if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L >= kLongestDescent)) {
-      fail(kName, "length", L,
+      fail(kTrain, "length", L,
            fmt::format("a whole number from 1 to below 1e{:g} for descents, or inf",
                        std::log10(kLongestDescent)));
     }

@@ -15,7 +15,7 @@
 namespace largo::studies {
 namespace {
 
-constexpr const char* kName = "concentration";
+constexpr const char* kConcentration = "concentration";
 
 AttentionLayer layer_of(const UnitInputs& inputs) {
   AttentionLayer layer;
@@ -28,12 +28,12 @@ AttentionLayer layer_of(const UnitInputs& inputs) {
   layer.U = named_matrix("U", inputs.text("U"), d);
   layer.V = named_matrix("V", inputs.text("V"), std::nullopt, d);
   const std::string query = inputs.text("query"), law = inputs.text("query-law");
-  if (query.empty() == law.empty()) fail(kName, "give either query or query-law");
+  if (query.empty() == law.empty()) fail(kConcentration, "give either query or query-law");
   if (query.empty()) {
     layer.queries = named_law(law, layer.U.cols());
     return layer;
   }
-  const RowMatrix rows = named_queries(kName, "query", query, layer.U.cols());
+  const RowMatrix rows = named_queries(kConcentration, "query", query, layer.U.cols());
   if (rows.rows() == 1) {
     layer.queries = Vector(rows.row(0).transpose());
   } else {
@@ -52,7 +52,7 @@ UnitResult to_result(const ErrorBar& bar, const ConcentrationRow& row) {
 class Concentration final : public Quantity {
  public:
   Concentration()
-      : Quantity(kName,
+      : Quantity(kConcentration,
                  {{.name = "law", .kind = ParameterKind::law, .required = true},
                   {.name = "d", .kind = ParameterKind::whole},
                   {.name = "U", .kind = ParameterKind::matrix, .otherwise = "identity"},
@@ -74,7 +74,7 @@ class Concentration final : public Quantity {
 
   void check(const UnitInputs& inputs) const override {
     const AttentionLayer layer = layer_of(inputs);
-    if (draws_prompts(inputs, layer)) concentration::check_sampled_length(kName, inputs.number("L"));
+    if (draws_prompts(inputs, layer)) concentration::check_sampled_length(kConcentration, inputs.number("L"));
   }
 
   bool draws_prompts(const UnitInputs& inputs) const override {

@@ -121,13 +121,13 @@ const Quantity& icl_flow_quantity() {
 
 namespace {
 
-constexpr const char* kName = "icl-risk";
+constexpr const char* kIclRisk = "icl-risk";
 
 RegressionParameters parameters_of(const UnitInputs& inputs, const RegressionProblem& problem) {
   const Eigen::Index d = problem.dimension();
   const std::string A = inputs.text("A");
   const auto b = inputs.given_number("b");
-  if (A.empty() != !b.has_value()) fail(kName, "A and b go together");
+  if (A.empty() != !b.has_value()) fail(kIclRisk, "A and b go together");
   const InvariantPoint point = b ? InvariantPoint{named_matrix("A", A, d, d), *b} : infinite_limit(problem);
   RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
   parameters.U.topLeftCorner(d, d) = point.A;
@@ -139,7 +139,7 @@ class IclRisk final : public Quantity {
  public:
   IclRisk()
       : Quantity(
-            kName,
+            kIclRisk,
             with_problem(
                 {{.name = "A", .kind = ParameterKind::matrix},
                  {.name = "b"},
