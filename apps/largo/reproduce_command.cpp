@@ -115,9 +115,9 @@ void run_reproduce(const ReproduceOptions& options) {
     return options.only.empty() ||
            std::find(options.only.begin(), options.only.end(), id) != options.only.end();
   };
-  if (options.device != "cpu" && !wanted(claims::kTrainedClaim)) {
+  if (options.device != "cpu" && !wanted(claims::kPublishedClaim)) {
     fail(kReproduceCommand, "--device", options.device,
-         fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kTrainedClaim));
+         fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kPublishedClaim));
   }
   claims::ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::swap(settings.device, settings.execution.device);  // other claims draw few prompts

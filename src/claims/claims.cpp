@@ -15,7 +15,7 @@ std::span<const NamedClaim> all_claims() {
       {"lemma", lemma_claim},
       {"exact-error", exact_error_claim},
       {"other-laws", other_laws_claim},
-      {"averaged-exponent", exponent_claim},
+      {"averaged-exponent", averaged_exponent_claim},
       {"audit", audit_claim},
       {"bounds", bounds_claim},
       {"softmax-linear", softmax_linear_claim},
@@ -24,7 +24,7 @@ std::span<const NamedClaim> all_claims() {
       {"threshold", threshold_claim},
       {"risk-ratio", risk_ratio_claim},
       {"slow-limit", slow_limit_claim},
-      {kTrainedClaim, published_claim},
+      {kPublishedClaim, published_claim},
       {"other-covariates", other_covariates_claim},
   });
   return kClaims;

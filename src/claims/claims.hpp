@@ -27,13 +27,19 @@ struct ClaimOptions {
 
 struct NamedClaim {
   const char* id;
-  report::ReportSection (*check)(const ClaimOptions& options);
+  report::ReportSection (*compute)(const ClaimOptions& options);
+
+  report::ReportSection check(const ClaimOptions& options) const {
+    report::ReportSection section = compute(options);
+    section.id = id;
+    return section;
+  }
 };
 
 /// In the order of the report.
 std::span<const NamedClaim> all_claims();
 /// The one that a device has work for.
-inline constexpr const char* kTrainedClaim = "published";
+inline constexpr const char* kPublishedClaim = "published";
 
 /// A claim holds if `condition` does and all its numbers are within their limits; the reason is made of
 /// these, and of `what` the condition is.
@@ -49,7 +55,7 @@ std::vector<double> log_spaced_lengths(double first, double last, int count);
 report::ReportSection lemma_claim(const ClaimOptions& options);
 report::ReportSection exact_error_claim(const ClaimOptions& options);
 report::ReportSection other_laws_claim(const ClaimOptions& options);
-report::ReportSection exponent_claim(const ClaimOptions& options);
+report::ReportSection averaged_exponent_claim(const ClaimOptions& options);
 report::ReportSection audit_claim(const ClaimOptions& options);
 report::ReportSection bounds_claim(const ClaimOptions& options);
 report::ReportSection softmax_linear_claim(const ClaimOptions& options);

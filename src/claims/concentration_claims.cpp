@@ -43,7 +43,6 @@ std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
 
 report::ReportSection audit_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "audit",
       .title = "Errors fall like 1/L",
       .source = "Propositions 3.1 and 3.4, small σ",
       .statement =
@@ -112,7 +111,6 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
 
 report::ReportSection bounds_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "bounds",
       .title = "The paper's bounds",
       .source = "Propositions 3.1 and 3.4",
       .statement =
@@ -204,7 +202,6 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
 
 report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "softmax-linear",
       .title = "When linear attention will do",
       .source = "ours, on the Lemma at finite L",
       .statement =

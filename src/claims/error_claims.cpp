@@ -127,7 +127,6 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
   const std::vector<estimation::SimulatedErrors> rows =
       estimation::simulate_gaussian_errors(settings, options.execution);
   report::ReportSection claim{
-      .id = "exact-error",
       .title = "The exact error at every prompt length",
       .source = "ours, behind Propositions 3.1 and 3.4",
       .statement =
@@ -179,9 +178,8 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
   return claim;
 }
 
-report::ReportSection exponent_claim(const ClaimOptions& options) {
+report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "averaged-exponent",
       .title = "The exponent of the averaged error",
       .source = "ours, sharpening Proposition 3.1",
       .statement =

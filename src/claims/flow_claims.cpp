@@ -72,7 +72,6 @@ double trained_constant() {
 
 report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "infinite-limit",
       .title = "Training on infinite prompts",
       .source = "Theorem 5.1",
       .statement =
@@ -133,7 +132,6 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
 
 report::ReportSection transfer_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "transfer",
       .title = "From infinite to finite prompts",
       .source = "Theorems 4.3 and 5.2",
       .statement =
@@ -196,7 +194,6 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
 
 report::ReportSection threshold_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "threshold",
       .title = "How long must a prompt be: L(ε)",
       .source = "Theorem 5.2, as a number",
       .statement =
@@ -247,7 +244,6 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
 
 report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "risk-ratio",
       .title = "Trained softmax beside trained linear attention",
       .source = "ours",
       .statement =

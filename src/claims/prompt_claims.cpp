@@ -28,7 +28,6 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
   if (options.full) settings.prompts = 512;
   const LemmaReport lemma = check_lemma(settings, options.execution);
   report::ReportSection claim{
-      .id = "lemma",
       .title = "Gaussian tokens make softmax attention linear",
       .source = "Lemma (Castin et al., 2025)",
       .statement =
@@ -77,7 +76,6 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
   const std::vector<estimation::SimulatedLaw> rows =
       estimation::simulate_law_errors(settings, options.execution);
   report::ReportSection claim{
-      .id = "other-laws",
       .title = "Tokens that are not Gaussian",
       .source = "ours",
       .statement =

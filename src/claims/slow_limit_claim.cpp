@@ -38,7 +38,6 @@ Head head_of(Eigen::Index d) {
 
 report::ReportSection slow_limit_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "slow-limit",
       .title = "Off the invariant set risks approach their limit more and more slowly",
       .source = "ours, beyond Theorem 5.2",
       .statement =

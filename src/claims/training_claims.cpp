@@ -122,7 +122,6 @@ FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, cons
 
 report::ReportSection published_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "published",
       .title = "The published experiment",
       .source = "Section 5 of the paper, figures",
       .statement =
@@ -200,7 +199,6 @@ report::ReportSection published_claim(const ClaimOptions& options) {
 
 report::ReportSection other_covariates_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .id = "other-covariates",
       .title = "Covariates that are not Gaussian",
       .source = "Theorem 4.3, general laws",
       .statement =
