@@ -16,7 +16,7 @@ constexpr std::ptrdiff_t kLargestDimension = 32;
 constexpr std::uint64_t kCaseStream = 1;
 constexpr std::uint64_t kPromptStream = 2;
 
-constexpr double kLargestSpread = 1;  // standard deviation of the scores where convergence is looked at
+constexpr double kLargestSpread = 1;  // standard deviation of the scores where convergence is measured
 
 struct Case {
   Vector mean;
@@ -129,7 +129,7 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
   const Stream cases = Stream(settings.seed, kCaseStream);
   Vector errors(settings.cases);
   const auto dimension_of = [](std::ptrdiff_t k) { return 1 + k % kLargestDimension; };
-  // Every third case has half the rank; in one dimension, none at all.
+  // Every third case has half the rank; in one dimension, rank zero.
   const auto rank_of = [&](std::ptrdiff_t k) { return k % 3 == 2 ? dimension_of(k) / 2 : dimension_of(k); };
   runtime::parallel_for(settings.cases, execution, [&](std::ptrdiff_t k) {
     runtime::check_stop(execution);
@@ -141,7 +141,8 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
 
   const Stream prompts = Stream(settings.seed, kPromptStream);
   Case convergence = draw_case(prompts, 4, 4);
-  // Scores of moderate spread, whatever the draw: for large ones the rate 1/L sets in beyond any prompt.
+  // The scores have a moderate spread, whatever the draw: for a large one, the rate 1/L sets in only beyond
+  // the length of any prompt.
   const Vector a = convergence.weights.U * convergence.query.row(0).transpose();
   convergence.weights.score_scale =
       std::min(0.5, kLargestSpread / std::sqrt(a.dot(convergence.covariance * a)));

@@ -9,8 +9,8 @@
 namespace largo::attention {
 namespace {
 
-// Up to this dimension linear attention forms the d x d second moment; above, only its products. The number
-// of queries must not enter the choice: the two differ in their last bits.
+// Up to this dimension linear attention forms the d x d second moment M; beyond it, only products M h. The
+// number of queries must not enter the choice: the two differ in their last bits.
 constexpr std::ptrdiff_t kDenseDimension = 32;
 
 // Mean and covariance of the law itself, on the threads of the call.
@@ -36,7 +36,7 @@ Matrix second_moment_products(const Measure& prompt, const ConstMatrixRef& vecto
   return products;
 }
 
-// A matrix that fits the prompt is not to blame for a query that does not fit it.
+// If the matrix fits the prompt, the message blames the query and not the matrix.
 void check_query_size(const ConstRowsRef& queries, std::ptrdiff_t columns, const char* matrix) {
   if (queries.cols() == columns) return;
   fail("attention", "size of a query", static_cast<double>(queries.cols()),

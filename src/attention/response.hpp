@@ -13,7 +13,7 @@
 
 namespace largo::attention {
 
-/// The prompt of a call, which may take several passes over it: a device has it until the call ends.
+/// The prompt of a call, which may take several passes over it. A device keeps it until the call ends.
 class PromptOfCall {
  public:
   PromptOfCall(const Measure& prompt, const Execution& execution);
@@ -29,7 +29,7 @@ class PromptOfCall {
 /// Column q is scale · U z_q. Checks every shape, and that weights and queries are finite.
 Matrix score_directions(const Measure& prompt, const MergedWeights& weights, const ConstRowsRef& queries);
 
-/// U = KᵀQ, once K fits the tokens and Q the queries.
+/// U = KᵀQ, after checking that K fits the tokens and Q the queries.
 MergedWeights merge_for(const Measure& prompt, const FactoredWeights& weights, const ConstRowsRef& queries);
 
 /// Throws InputError unless every entry of a result is finite: its factors were, but a product may overflow.

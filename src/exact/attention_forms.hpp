@@ -1,11 +1,11 @@
 // The errors of attention over Gaussian tokens as linear combinations of softmax statistics, whose
 // coefficients depend on the direction e of the query alone.
 //
-// In whitened coordinates a token is m + R g, Γ = R Rᵀ, g ~ N(0, I). Along e = Rᵀa/s the scores see g, across
-// it they do not; so the weighted covariance Ĉ of the g's has the entry B along e, and given the weights its
-// other entries are quadratic forms in normals that do not know the weights. With W = RᵀVᵀVR and G = RᵀR, ‖V
-// (C_p − Γ)‖² = tr (Ĉ − I) W (Ĉ − I) G, whose expectation needs E[(B−1)²], E[D], E[(B−1)P_2] and τ = E[P_2 −
-// 2 P_3 + P_2²].
+// In whitened coordinates a token is m + R g, Γ = R Rᵀ, g ~ N(0, I). The scores depend on g along e = Rᵀa/s
+// alone; so the weighted covariance Ĉ of the g's has the entry B along e, and given the weights its other
+// entries are quadratic forms in normals that are independent of the weights. With W = RᵀVᵀVR and G = RᵀR,
+// ‖V(C_p − Γ)‖² = tr (Ĉ − I) W (Ĉ − I) G, whose expectation needs E[(B−1)²], E[D], E[(B−1)P_2] and
+// τ = E[P_2 − 2 P_3 + P_2²].
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@
 
 namespace largo::exact {
 
-/// Σ of coefficients times E[P_2], E[P_3], …
+/// A linear combination of E[P_2], E[P_3], …, given by its coefficients.
 struct MomentCombination {
   double P2 = 0, P3 = 0, P2P2 = 0, mse = 0, variance_mse = 0, variance_P2 = 0, squared_spread = 0;
 
@@ -41,7 +41,7 @@ struct MomentCombination {
            variance_P2 * m.variance_P2 + squared_spread * m.squared_spread;
   }
 
-  /// Of the absolute values: what the relative error of a table is to be multiplied by.
+  /// The sum of the absolute values, by which the relative error of a table is to be multiplied.
   double size_of(const SoftmaxStatistics& m) const {
     return std::abs(P2) * m.P2 + std::abs(P3) * m.P3 + std::abs(P2P2) * m.P2P2 + std::abs(mse) * m.mse +
            std::abs(variance_mse) * m.variance_mse + std::abs(variance_P2) * m.P3 +
@@ -62,10 +62,10 @@ struct AttentionForms {
 
   Matrix W, G, WG;  ///< WG is the symmetric part of the product
   double W_trace, G_trace, WG_trace;
-  double rows;  ///< of V
+  double rows;  ///< number of rows of V
 };
 
-/// Of a direction e, or averaged over e (with a weight, whose average is `one`).
+/// Values at a direction e, or averages over e (with a weight, whose average is `one`).
 struct DirectionValues {
   double one = 1;
   double W = 0, G = 0, WG = 0;  ///< eᵀWe, eᵀGe, eᵀWGe
@@ -77,7 +77,7 @@ inline MomentCombination output_combination(const AttentionForms& forms, const D
   return {.P2 = at.one * forms.W_trace - at.W, .mse = at.W};
 }
 
-/// rows(V) times the same with V = I.
+/// rows(V) times the output error with V = I.
 inline MomentCombination value_gradient_combination(const AttentionForms& forms, const DirectionValues& at) {
   return {.P2 = forms.rows * (at.one * forms.G_trace - at.G), .mse = forms.rows * at.G};
 }

@@ -13,17 +13,17 @@ namespace {
 // The outer rule: first step, and the number of times it may be halved.
 constexpr double kStep = 0.3;
 constexpr int kHalvings = 5;
-// The error of the trapezoidal rule on the line is about squared when its step is halved, so a change of
-// this size means an error of the order of the machine's.
+// The error of the trapezoidal rule on the line is about squared when its step is halved, so a change of this
+// size means an error of the order of the machine epsilon.
 constexpr double kEnough = 1e-8;
-// Integrands are followed down to e^-kDepth of their maximum, the inner integrals with as much accuracy as
-// that leaves, and some to spare as the next node may lie higher.
+// Integrands are followed down to e^-kDepth of their maximum. The inner integrals get the accuracy that this
+// requires, and some to spare, as the next node may lie higher.
 constexpr double kDepth = 38;
 constexpr double kLeastDepth = 6;
 constexpr double kMargin = 3;
-// Quantities below have no digits to converge.
+// Smaller quantities have too few digits to converge.
 constexpr double kSmallestFollowed = 1e-290;
-// Rounding errors of a term of an integrand, in epsilons, beside those of its exponents.
+// Rounding errors of a term of an integrand, in epsilons, besides those of its exponents.
 constexpr double kRounding = 32;
 
 // Calls visit(blocks) for every way to merge the factors into blocks.
@@ -44,12 +44,12 @@ void for_each_partition(const std::vector<Block>& factors, std::size_t next, std
 }
 
 // The outer variable: y = middle + width (v + 1 - e^-v). In y the integrands fall like those of a Gumbel law,
-// doubly exponentially to the right but like e^{Ky} to the left; in v doubly exponentially on both sides,
-// which leaves a third of the nodes.
+// doubly exponentially to the right but like e^{Ky} to the left; in v they fall doubly exponentially on both
+// sides, which takes only a third of the nodes.
 struct OuterVariable {
   OuterVariable(double s, double log_L) {
-    // The integrands are large where L (1 - φ_0(y)) is about one, and as wide as one, or, where the weights
-    // condense on few tokens, as the law of the largest score.
+    // The integrands are large where L (1 - φ_0(y)) is about one. Their width is about one or, where the
+    // weights condense on few tokens, that of the law of the largest score.
     const double largest = std::sqrt(2 * log_L);
     middle = s <= largest ? -log_L - 0.5 * s * s : -s * largest;
     width = std::max(1.0, s / std::max(1.0, largest));
@@ -63,8 +63,8 @@ struct OuterVariable {
 struct Sums {
   explicit Sums(std::size_t count) : value(count), magnitude(count), uncertainty(count) {}
   std::vector<double> value;
-  std::vector<double> magnitude;    ///< of the absolute values, term by term
-  std::vector<double> uncertainty;  ///< of their rounding errors, in epsilons
+  std::vector<double> magnitude;    ///< sum of the absolute values, term by term
+  std::vector<double> uncertainty;  ///< sum of their rounding errors, in epsilons
 };
 
 }  // namespace
@@ -109,7 +109,7 @@ class MasterFormula::Rule {
         largest_(quantities_.size()),
         sums_(quantities_.size()),
         coarse_(sums_) {
-    // Outwards from the middle until nothing matters.
+    // Outwards from the middle until the integrands no longer matter.
     depths_.push_front(add(0, kDepth));
     while (depths_.front() > 0) depths_.push_front(add(first_ -= step_, depths_.front()));
     for (double last = 0; depths_.back() > 0;) depths_.push_back(add(last += step_, depths_.back()));
@@ -145,8 +145,9 @@ class MasterFormula::Rule {
   }
 
  private:
-  // Adds the integrands at v, to within e^-depth of each, and returns the depth that its neighbours need:
-  // what is small against the largest so far need not be accurate. Zero or less when nothing here matters.
+  // Adds the integrands at v, each to within e^-depth, and returns the depth that the neighbouring nodes
+  // need: what is small compared with the largest so far need not be accurate. A node where nothing matters
+  // gives zero or less.
   double add(double v, double depth) {
     integrals_.at(variable_.y(v), std::max(depth, kLeastDepth), values_);
     const double weight = std::exp(values_.log_power) * variable_.slope(v);
@@ -186,14 +187,14 @@ class MasterFormula::Rule {
   OuterVariable variable_;
   ScoreIntegrals integrals_;
   ScoreIntegrals::Values values_;
-  std::vector<double> largest_;  ///< integrand of each quantity, term by term
+  std::vector<double> largest_;  ///< magnitude of the integrand of each quantity
   Sums sums_, coarse_;
   double first_ = 0, step_ = kStep;
-  std::deque<double> depths_;  ///< of the nodes from first_ on
+  std::deque<double> depths_;  ///< of the nodes, from first_ on
 };
 
 std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
-  // Below, the statistics are those of s = 0 to 1e-16.
+  // Below 1e-8 the statistics are those of s = 0 to 1e-16.
   const double s = std::max(spread, 1e-8);
   std::vector<Estimate> results(quantities_.size());
   Rule rule(*this, s, L);

@@ -31,16 +31,16 @@ class MasterFormula {
  public:
   explicit MasterFormula(const std::vector<Quantity>& quantities);
 
-  /// Domain: s > 0, L >= 1, both finite. Error: that of the outer rule, from halving its step, and of
-  /// rounding, from the integral of the absolute values.
+  /// Domain: s > 0, L >= 1, both finite. The error estimate is that of the outer rule, from halving its step,
+  /// plus that of rounding, from the integral of the absolute values.
   std::vector<Estimate> operator()(double s, double L) const;
 
  private:
   class Rule;
   struct Monomial {
-    double coefficient;  ///< with the multiplicity and 1/Γ(K)
+    double coefficient;  ///< includes the multiplicity and 1/Γ(K)
     int centre, offset;
-    std::vector<std::size_t> blocks;  ///< of R
+    std::vector<std::size_t> blocks;  ///< indices into R
   };
   std::vector<Block> blocks_;
   std::vector<std::vector<Monomial>> quantities_;

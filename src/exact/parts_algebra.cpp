@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kClass = "SoftmaxExpression";
 
-// The built-ins of GCC and Clang: true when the result does not fit.
+// The built-ins of GCC and Clang return true when the result does not fit.
 std::int64_t checked_sum(std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   if (__builtin_add_overflow(a, b, &result)) fail(kClass, "a coefficient leaves the range of 64 bits");
@@ -78,14 +78,14 @@ SoftmaxProduct without(SoftmaxProduct factors, std::size_t position) {
   return factors;
 }
 
-// What the steps by parts lower.
+// The sum that every step by parts lowers.
 std::int64_t total_m(const SoftmaxProduct& factors) {
   std::int64_t total = 0;
   for (const SoftmaxSum& factor : factors) total += factor.m;
   return total;
 }
 
-// E[coefficient S(k,m) rest], m >= 1, by one step.
+// E[coefficient S(k,m) rest], m >= 1, by one step of integration by parts.
 SoftmaxExpression integrate_by_parts(SoftmaxSum chosen, const SoftmaxProduct& rest,
                                      const SpreadPolynomial& coefficient) {
   const auto [k, m] = chosen;
@@ -117,14 +117,14 @@ std::string to_string(const SoftmaxProduct& factors) {
   return fmt::format("E[{}]", text);
 }
 
-// "a - b + c": a sign before each summand, none before a first that is positive.
+// "a - b + c": a sign before each summand, except a first one that is positive.
 void append_summand(std::string& text, bool negative, const std::string& summand) {
   if (!text.empty()) text += ' ';
   if (negative || !text.empty()) text += negative ? "- " : "+ ";
   text += summand;
 }
 
-// The coefficient with the sign of its first power taken out; nothing for one.
+// The coefficient with the sign of its first power taken out; empty for one.
 std::string to_string(const SpreadPolynomial& coefficient, bool negative) {
   std::string text;
   int powers = 0;
@@ -290,7 +290,7 @@ Estimate expectation(const SoftmaxExpression& reduced, double s, const PowerSumM
     }
     result.value += c * moment.value;
     result.error += std::abs(c) * moment.error;
-    // Horner: two roundings a power; one each for the conversion, the product, and the sums that follow.
+    // Horner: two roundings per power; one each for the conversion, the product, and the sums that follow.
     const auto roundings = static_cast<double>(2 * coefficient.size() + 2 + reduced.terms().size());
     rounding += roundings * magnitude * std::abs(moment.value);
   }

@@ -49,7 +49,7 @@ double log_lognormal_laplace(double log_t, double s) {
   check_score_spread(kName, s);
   if (!(std::abs(log_t) <= 700)) fail(kName, "log_t", log_t, "between -700 and 700");
   if (s < 0.25 && log_t > 34 && s > 0) fail(kName, "log_t", log_t, "at most 34 for s below 1/4");
-  // -t + O(s²t²): below rounding.
+  // The value is -t + O(s²t²), where the correction is below rounding.
   if (s == 0 || (s < 1e-8 && log_t + 2 * std::log(s) < -40)) return -std::exp(log_t);
   exact::ScoreIntegrals integrals(s, 1, {});
   exact::ScoreIntegrals::Values values;

@@ -21,16 +21,16 @@ namespace {
 
 constexpr const char* kAveragedAttentionError = "averaged_attention_error";
 
-// The step of the rule is halved until what remains is estimated to be less than kEnough, relatively.
+// The step of the rule is halved until the remaining relative error is estimated to be below kEnough.
 constexpr double kEnough = 1e-11;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
 // The largest error of the rule of sphere_query_nodes().
 constexpr double kSphereError = 1e-10;
-// Beyond, an average over queries is not one.
+// If the average of one is off by more than this, the average over the queries has not converged.
 constexpr double kLargestCheck = 1e-3;
-// A table pays from so many nodes on.
+// With more nodes than this, a table pays off.
 constexpr std::size_t kFewNodes = 8;
 
 enum : std::size_t { kOutput, kSquaredBias, kGradientV, kGradientU, kDifference, kLimit, kCheck, kAverages };
@@ -48,8 +48,8 @@ struct Sums {
   }
 };
 
-// Softmax against linear attention over the same prompt, centred tokens: along e the outputs differ by
-// A − s Σ g_i²/L, across by Σ (p_i − s g_i/L) r_i. By parts E[A Σ g_i²] = (L + 1) E[A] + s E[B], so that
+// Softmax compared with linear attention over one prompt of centred tokens: along e the outputs differ by
+// A − s Σ g_i²/L, across it by Σ (p_i − s g_i/L) r_i. By parts E[A Σ g_i²] = (L + 1) E[A] + s E[B], and so
 //   along  E[(A − s)²] + 2 s² (E[P_2] − E[B])/L,   across  E[P_2] (1 + 2 s²/L) − s²/L.
 struct SoftmaxLinear {
   SoftmaxLinear(const SoftmaxStatistics& m, double square, double L)
@@ -58,10 +58,10 @@ struct SoftmaxLinear {
         along_size(m.mse + 2 * square / L * (m.P2 + m.variance)),
         across_size(m.P2 * (1 + 2 * square / L) + square / L) {}
   double along, across;
-  double along_size, across_size;  ///< of the terms
+  double along_size, across_size;  ///< sums of the absolute values of the terms
 };
 
-// One layer: what the errors at a node are.
+// The errors of one layer at a node.
 class ErrorsAt {
  public:
   ErrorsAt(const exact::AttentionForms& forms, double L, double scale)
@@ -117,7 +117,7 @@ struct Averaged {
   Averages value{}, error{};
 };
 
-// All nodes there are, of a rule with this relative error.
+// The average over a given set of nodes, from a rule with this relative error.
 Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_error, const ErrorsAt& errors,
                  double L, double scale) {
   const bool few = nodes.size() <= kFewNodes;
@@ -136,7 +136,7 @@ Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_err
   return result;
 }
 
-// Nodes as needed.
+// The average over Gaussian queries, with as many nodes as are needed.
 Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale,
                  const Execution& execution) {
   const double largest = scale * std::sqrt(nodes.largest_square(L));
@@ -168,7 +168,7 @@ Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, doub
     for (std::size_t i = 0; i < kAverages; ++i) {
       const double size = std::abs(finer.value[i]);
       const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
-      // The next change, if they fell in proportion; usually they fall much faster.
+      // The next change, if the changes fell geometrically; usually they fall much faster.
       const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
       const double remaining = change * ratio;
       last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
@@ -181,7 +181,7 @@ Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, doub
   }
 }
 
-// Shapes before products: a release build does not notice what does not fit.
+// Checks the shapes before any product: a release build does not notice a mismatch.
 exact::AttentionForms checked_forms(const Matrix& root, const ConstMatrixRef& U, const ConstMatrixRef& V,
                                     std::ptrdiff_t query_size) {
   check_shape(kAveragedAttentionError, "U", U.rows(), U.cols(), root.rows(), query_size);
@@ -216,9 +216,9 @@ class QueryAverage::Rule {
   Matrix root;  ///< R, Γ = R Rᵀ
   exact::AttentionForms forms;
   Matrix scores;                                 ///< RᵀU
-  std::vector<exact::DirectionNode> nodes;       // these,
-  std::optional<exact::SphereNodes> sphere;      // those,
-  std::optional<exact::GaussianNodes> gaussian;  // or others
+  std::vector<exact::DirectionNode> nodes;       // for rows, or for a constant spread
+  std::optional<exact::SphereNodes> sphere;      // for a sphere
+  std::optional<exact::GaussianNodes> gaussian;  // for Gaussian queries
 };
 
 QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
@@ -271,7 +271,7 @@ AveragedAttentionError QueryAverage::operator()(double L, double token_scale,
   AveragedAttentionError result;
   const bool infinite = L == kInfinitePrompt;
   if (rule_->root.cols() == 0) return result;
-  // The limit does not depend on L; everything else vanishes there.
+  // The limit does not depend on L; everything else vanishes for an infinite prompt.
   const auto [value, error] = (*rule_)(infinite ? 1 : L, token_scale, execution);
   for (const double x : value) check_finite(kAveragedAttentionError, "averaged error", x);
   if (!(std::abs(value[kCheck] - 1) < kLargestCheck)) {

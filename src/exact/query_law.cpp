@@ -13,22 +13,22 @@ namespace {
 using Complex = std::complex<double>;
 using ComplexVector = Eigen::VectorXcd;
 
-// Eigenvalues below this share of the largest are zero but for rounding.
+// Eigenvalues below this share of the largest are zero except for rounding.
 constexpr double kNegligible = 1e-26;
-// The contour crosses the axis at least so far from the branch points, in units of the decay of e^-uq:
+// The contour crosses the axis at least this far from the branch points, in units of the decay of e^-uq: any
 // closer, the products of forms, which have stronger singularities there, would cancel.
 constexpr double kLeastCrossing = 4;
-// Its height is at most this share of that distance. Its slope: tan 22.5°, half way between the vertical,
-// where e^{ζ q/2λ} does not fall, and 45°, up to which everything does (query_law.hpp).
+// Its height is at most this share of that distance. Its slope is tan 22.5°, half way between the vertical,
+// where e^{ζ q/2λ} does not fall, and 45°, up to which everything falls (query_law.hpp).
 constexpr double kLargestShare = 0.7;
 constexpr double kSlope = 0.41421356;
-// The rule on it: its error is about e^{-2π 0.39/step}, 22.5° being 0.39.
+// The rule on it has an error of about e^{-2π 0.39/step}, since 22.5° is 0.39 radians.
 constexpr double kContourStep = 0.05;
 constexpr double kContourDepth = 40;
 constexpr int kMostNodes = 400;
 constexpr double kUnderflow = -740;
 
-// A quadratic form in y = ν + ε, ε ~ N(0, D): mean and what its cumulants need.
+// A quadratic form in y = ν + ε, ε ~ N(0, D): its mean, and what its cumulants need.
 struct TiltedForm {
   TiltedForm(const QuadraticForm& form, const ComplexVector& mean, const ComplexVector& D)
       : A(form.A),
@@ -76,7 +76,7 @@ QueryLaw::Rotated QueryLaw::rotate(const Vector& mean, const Matrix& root, const
   for (Eigen::Index j = 0; j < svd.values.size(); ++j) {
     if (rotated.squares[j] <= std::max(kNoSpread, kNegligible * rotated.squares[0])) {
       rotated.squares[j] = 0;
-      rotated.map.col(j).setZero();  // as in s²
+      rotated.map.col(j).setZero();  // consistent with s²
       continue;
     }
     const double along = svd.left.col(j).dot(rotated.scores);
@@ -105,16 +105,17 @@ QueryLaw::QueryLaw(const Rotated& rotated, const Matrix& root, const Matrix& W, 
     if (ratio > 0) smallest_ratio_ = std::min(smallest_ratio_, ratio);
   }
   rank_ = static_cast<int>((ratio_.array() > 0).count());
-  // A Lipschitz function of y, around the norm of √ratio μ but for that of √ratio x.
+  // √(Q/λ) is a Lipschitz function of y, and differs from the norm of √ratio μ by at most that of √ratio x.
   const double distance = std::sqrt(ratio_.dot(mu_.cwiseAbs2()));
   const double spread = std::sqrt(ratio_.sum());
   highest_ = distance + spread;
   lowest_ = distance - spread;
 }
 
-// Of q' ζ + Σ log(D)/2 + μ² D/2 in 0 < ζ, where it is convex: by bisection in ln ζ, from above, to 1e-3.
+// The saddle point of q ζ + Σ log(D)/2 + μ² D/2 (q in units of 2λ) for 0 < ζ, where this is convex, by
+// bisection in ln ζ, from above, to 1e-3.
 double QueryLaw::saddle_point(double q) const {
-  double low = 0.5 / q;  // the sum is at least that of the largest λ
+  double low = 0.5 / q;  // the sum is at least the term of the largest λ
   double high = low;
   auto slope = [&](double zeta) {
     double sum = 0;
@@ -161,7 +162,7 @@ QueryLaw::Densities QueryLaw::densities(double q, const Execution& execution) co
   const double decay = q / (2 * largest_);
   const double crossing = std::max(saddle_point(decay), kLeastCrossing / decay);
   ComplexVector D(ratio_.size());
-  // Logarithm of the integrand beside the products, in ζ = 1 - 2λu; D set on the way.
+  // Logarithm of the integrand without the products, as a function of ζ = 1 - 2λu. Sets D on the way.
   auto exponent = [&](Complex zeta) {
     Complex sum = decay * (zeta - 1.0);
     for (Eigen::Index j = 0; j < ratio_.size(); ++j) {

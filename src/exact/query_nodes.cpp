@@ -11,11 +11,11 @@
 namespace largo::exact {
 namespace {
 
-// What is below e^-kDepth of the integral is left out.
+// Contributions below e^-kDepth of the integral are left out.
 constexpr double kDepth = 42;
-constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
+constexpr double kLinearFrom = 40;  // ρ = t from here on
 constexpr double kFarthest = 1e4;
-// Rules on the sphere have nodes in proportion to it: some seconds at the limit.
+// The number of nodes on the sphere is proportional to the spread: some seconds at this limit.
 constexpr double kLargestSphereSpread = 300;
 
 // s = 0: the scores do not tell directions apart, and the first axis serves as e.
@@ -103,7 +103,7 @@ GaussianNodes::GaussianNodes(QueryLaw law) : law_(std::move(law)) {
   first_ = -kDepth / law_.rank() - 1 + 0.5 * std::log(law_.smallest_ratio());
   const double nearest = law_.lowest() - std::sqrt(2 * kDepth);
   if (nearest > kLinearFrom) first_ = nearest;
-  // Exponents of the order lowest² are to keep some digits.
+  // Exponents of the order lowest² must keep some digits.
   if (law_.lowest() > kFarthest) {
     fail("averaged_attention_error", "distance of the query mean from zero scores, in deviations",
          law_.lowest(), "at most 1e4 (or take the error at the mean)");

@@ -16,29 +16,30 @@
 
 namespace largo::exact {
 
-/// FormProducts with e in place of a; where s = 0, of any e.
+/// FormProducts with e in place of a; if s = 0, with any e.
 struct DirectionNode {
   double square = 0;  ///< s²
   FormProducts fine{}, coarse{};
 };
 
-/// Of products in a = s e.
+/// The products with e in place of a = s e.
 FormProducts by_direction(const FormProducts& products, double square);
 
-/// The only nodes of queries in the rows of a matrix, with these weights.
+/// The nodes of queries in the rows of a matrix, with these weights.
 std::vector<DirectionNode> nodes_of_rows(const ConstMatrixRef& queries, const ConstVectorRef& weights,
                                          const Matrix& scores, const AttentionForms& forms);
 
-/// Of Gaussian queries whose scores all have the same spread.
+/// The only node of Gaussian queries whose scores all have the same spread.
 DirectionNode node_of_constant_spread(const QueryLaw& law, const AttentionForms& forms);
 
-/// Queries uniform on a sphere. The rule of sphere_query_nodes() is as fine as s², the scale of the tokens in
-/// it, asks for: one for each scale, made when first asked for and kept. Thread-safe.
+/// Queries uniform on a sphere. How fine the rule of sphere_query_nodes() has to be depends on s², which
+/// contains the scale of the tokens, so there is one rule per scale, made when first asked for and kept.
+/// Thread-safe.
 class SphereNodes {
  public:
   SphereNodes(double radius, const Matrix& scores, const AttentionForms& forms);
 
-  /// With s² at scale 1. Throws InputError where s may be beyond 300.
+  /// The nodes, with s² at scale 1. Throws InputError if s may exceed 300.
   const std::vector<DirectionNode>& at(double scale, const Execution& execution = {}) const;
 
  private:
@@ -46,7 +47,7 @@ class SphereNodes {
   Matrix scores_;
   AttentionForms forms_;
   mutable std::mutex mutex_;
-  mutable std::map<double, std::vector<DirectionNode>> scales_;  // nodes stay where they are
+  mutable std::map<double, std::vector<DirectionNode>> scales_;  // a map, so that nodes stay where they are
 };
 
 /// Gaussian queries: trapezoidal nodes in t, √(Q/λ) = ln(1 + e^t), which is analytic for |Im t| < π. Level 0
@@ -56,12 +57,12 @@ class GaussianNodes {
  public:
   static constexpr double kFirstStep = 0.4;
 
-  /// Domain: a law of rank 1 at least; a mean at most 1e4 deviations away from zero scores, else InputError.
+  /// Domain: a law of rank at least 1; a mean at most 1e4 deviations away from zero scores, else InputError.
   explicit GaussianNodes(QueryLaw law);
 
-  /// How many nodes of a level matter for prompts of L tokens.
+  /// The number of nodes of a level that matter for prompts of L tokens.
   std::size_t count(int level, double L) const;
-  /// Without the step in its weight.
+  /// Node i of a level, without the step in its weight.
   const DirectionNode& at(int level, std::size_t i, const Execution& execution = {}) const;
   /// s² of the farthest queries that matter.
   double largest_square(double L) const;
@@ -74,7 +75,7 @@ class GaussianNodes {
   QueryLaw law_;
   double first_;
   mutable std::mutex mutex_;
-  mutable std::vector<std::deque<DirectionNode>> levels_;  // deques: nodes stay where they are
+  mutable std::vector<std::deque<DirectionNode>> levels_;  // deques, so that nodes stay where they are
 };
 
 }  // namespace largo::exact

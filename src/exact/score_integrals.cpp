@@ -16,7 +16,7 @@ constexpr double kShallow = 14;
 // The step in g: the trapezoidal rule's error is e^{-2π²/step²} for the Gaussian alone.
 constexpr double kStepG = 0.6;
 
-// The step in x: its error is about |Γ(k + iω)|/Γ(k) with ω = 2π/step, below 1e-15 for this ω.
+// The step in x: the error is about |Γ(k + iω)|/Γ(k) with ω = 2π/step, below 1e-15 for this ω.
 double step_in_x(int largest_k) { return 2 * std::numbers::pi / (31.4 + 1.5 * (std::max(largest_k, 3) - 5)); }
 
 // With steps below kTailStep the Gaussian tail beyond x = kGaussianFrom, where e^{-e^x} < 1e-19, is summed
@@ -75,7 +75,7 @@ ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
       kappa_(tilted_ ? 1 : 0),
       blocks_(std::move(blocks)) {
   for (const Block& block : blocks_) {
-    // By parts, a block with k = 1 needs up to k = 3.
+    // By parts, a block with k = 1 needs integrals up to k = 3.
     largest_k_ = std::max(largest_k_, block.k == 1 && block.g + block.h > 0 ? 3 : block.k);
     degree_ = std::max(degree_, static_cast<std::size_t>(block.g + 2 * block.h));
   }
@@ -89,7 +89,7 @@ ScoreIntegrals::Peak ScoreIntegrals::peak(int k) const {
   const double w = wright_omega(y_ + k * s_ * s_ + 2 * log_s_);
   Peak peak;
   peak.b = w / s_;
-  // Two ways to the same place, with cancellation for small and for large s.
+  // Two formulas for the same point, each without the cancellation of the other, for small and for large s.
   if (s_ < 1) {
     peak.g = k * s_ - peak.b;
     peak.x = y_ + s_ * peak.g;
@@ -97,7 +97,7 @@ ScoreIntegrals::Peak ScoreIntegrals::peak(int k) const {
     peak.x = std::log(w) - 2 * log_s_;
     peak.g = (peak.x - y_) / s_;
   }
-  // By u²/2 at least, and by b |u| - b/s.
+  // To the left it falls by at least u²/2, and by at least u²/2 + b |u| - b/s.
   peak.left =
       std::min(std::sqrt(2 * depth_), std::sqrt(peak.b * peak.b + 2 * (depth_ + peak.b / s_)) - peak.b);
   const double q = depth_ * s_ / peak.b;  // e^v - 1 - v reaches q before either bound
@@ -125,7 +125,7 @@ void ScoreIntegrals::fill_nodes(const Peak& peak, double first, double last) {
   score_weights(nodes_, weight_.data(), growth_.data());
 }
 
-// The sum of n(g) (1 - e^-v), v = e^x, relative to the maximum of n(g) v e^-v, from the nodes of k = 1 and
+// The sum of n(g) (1 - e^-v), v = e^x, relative to the maximum of n(g) v e^-v, over the nodes of k = 1 and
 // beyond them, where 1 - e^-v = 1.
 double ScoreIntegrals::sum_complement(const Peak& peak) {
   const auto end = growth_.begin() + std::ptrdiff_t(nodes_.count);
@@ -152,7 +152,8 @@ void ScoreIntegrals::at(double y, double depth, Values& values) {
   depth_ = depth;
   centre_ = tilted_ ? s_ : -y / s_;
   exponents_ = 0;
-  // φ_0 by its distance from 1 while it is closer to 1 than to 0: with the nodes of k = 1, else of k = 0.
+  // While φ_0 is closer to 1 than to 0, its distance from 1 is computed, with the nodes of k = 1; otherwise
+  // φ_0 itself, with those of k = 0.
   int k = y < 0 ? 1 : 0;
   current_step_ = step_ * (depth < kShallow ? 2 : 1);
   if (k == 0) {
@@ -172,18 +173,18 @@ void ScoreIntegrals::at(double y, double depth, Values& values) {
   for (std::size_t i = 0; i < blocks_.size(); ++i) values.R[i] = integral(blocks_[i]);
 }
 
-// The moments of k and of as many that follow as can share its nodes and its scale, and log φ_0 from the
-// first. Returns the next k.
+// The moments of k and of all following k that can share its nodes and its scale; the first group also gives
+// log φ_0. Returns the next k.
 int ScoreIntegrals::summed_moments(int k, const Peak& base, bool first_of_all) {
   const double step = current_step_;
   double first = -base.left;
   double last = base.right;
-  // φ_0 itself falls like the Gaussian to the left: cut where nothing but the Gaussian is left of it.
+  // To the left φ_0 itself falls like the Gaussian: it is cut where only the Gaussian remains.
   const double cut = (kLinearBelow - base.x) / s_;
   const bool is_cut = k == 0 && step < kTailStep && first < cut;
   if (is_cut) first = cut;
   if (first_of_all && k == 1) {
-    // To the end of the Gaussian, or to where nothing but the Gaussian is left.
+    // To the end of the Gaussian, or to where only the Gaussian remains.
     const double end_of_tail =
         step > kTailStep ? std::sqrt(y_ * y_ / (s_ * s_) + 2 * depth_) : (kGaussianFrom - y_) / s_;
     last = std::max(last, std::min(end_of_tail - base.g, base.b + std::sqrt(base.b * base.b + 2 * depth_)));
@@ -216,7 +217,7 @@ int ScoreIntegrals::summed_moments(int k, const Peak& base, bool first_of_all) {
                       : log_scale + std::log(moments[0] + rest);
   }
   for (int power = k; power <= end; ++power) {
-    // In two steps: the scale alone may be below the range of a double where the product is not.
+    // In two steps: the scale alone may be below the range of a double when the product is not.
     const double half = std::exp(0.5 * (log_scale + (power - k) * base.x + log_L_ - log_phi_));
     for (std::size_t m = 0; m <= degree_; ++m, ++moments) *moments = *moments * half * half;
   }

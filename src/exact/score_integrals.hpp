@@ -8,9 +8,8 @@
 //            from those with k = 2, 3 by parts: R(1,1,0) = -s R(2,0,0), R(1,0,1) = s² (R(3,0,0) - R(2,0,0)).
 //            So they keep their relative accuracy when they are tiny, as they are for long prompts.
 //   local    c = -y/s, so that G = x/s, κ = 0: for s > √(2 ln L) (and s > 1), where a few of the largest
-//   tokens carry
-//            the weight and lie close to each other. Only for differences of scores, to which the centre does
-//            not matter.
+//            tokens carry the weight and lie close to each other. Only for differences of scores, for which
+//            the centre does not matter.
 //
 // Method: the trapezoidal rule in g around the maximum of each integrand, which is log-concave with a known
 // maximum (Wright's omega function) and known decay. The integrands are analytic in |Im g| < π/(2s), so the
@@ -45,14 +44,14 @@ class ScoreIntegrals {
   struct Values {
     double log_power = 0;   ///< L log φ_0
     double centre = 0;      ///< c
-    double exponents = 0;   ///< size of the exponents in R: their rounding is its relative error
+    double exponents = 0;   ///< size of the exponents in R, whose rounding is its relative error
     std::vector<double> R;  ///< in the order of the blocks
   };
   /// Relative errors are of the order of e^-depth, at best that of rounding (depth 38).
   void at(double y, double depth, Values& values);
 
  private:
-  /// Of -g²/2 + k x - e^x: the maximum lies at g, x, where b = s e^x = ks - g.
+  /// The maximum of -g²/2 + k x - e^x lies at g, x, where b = s e^x = ks - g.
   struct Peak {
     double g, x, b;
     double left, right;  ///< distances in g at which the integrand has fallen to e^-depth
@@ -73,7 +72,7 @@ class ScoreIntegrals {
   std::size_t degree_ = 0;       ///< of the polynomials in G
   std::vector<double> moments_;  ///< L E[e^{kx} e^{-e^x} G^m]/φ_0 as [k][m]
   KernelNodes nodes_;            ///< of the current group
-  double y_ = 0, depth_ = 0;     ///< of the current call, like what follows
+  double y_ = 0, depth_ = 0;     ///< of the current call, like the members below
   double log_phi_ = 0, exponents_ = 0;
   double current_step_ = 0;  ///< the usual one or, where more or less accuracy is needed, another
   double other_step_ = 0;

@@ -61,8 +61,8 @@ void Moments(const KernelNodes& nodes, const double* HWY_RESTRICT weight, const 
   }
 }
 
-// Power sums alone, their partial sums in registers: on the way through memory, adding to one would wait for
-// the last addition to be stored.
+// Power sums alone, with the partial sums in registers: in memory, each addition would wait for the store of
+// the last one.
 template <std::size_t kPowers>
 void PowerSums(const KernelNodes& nodes, const double* HWY_RESTRICT weight, const double* HWY_RESTRICT growth,
                double* HWY_RESTRICT partial) {
@@ -155,7 +155,7 @@ double Complement(const KernelNodes& nodes, const double* HWY_RESTRICT weight,
     double* to = partial + i % kNodesAtOnce;
     hn::Store(hn::Add(hn::Load(d, to), value), d, to);
   };
-  // Four nodes at a time at every level: what decides between the two series must not depend on the lanes.
+  // Four nodes at a time at every level: the choice between the two series must not depend on the lanes.
   while (i + kNodesAtOnce <= half && nodes.rate * growth[i + kNodesAtOnce - 1] < kSmall) {
     for (const std::size_t end = i + kNodesAtOnce; i < end; i += kLanes) {
       const auto v = hn::Mul(hn::Set(d, nodes.rate), hn::Load(d, growth + i));

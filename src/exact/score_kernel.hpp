@@ -9,7 +9,7 @@ namespace largo::exact {
 
 inline constexpr std::size_t kNodesAtOnce = 4;
 
-/// Of the partial sums, in a fixed order.
+/// The sum of the partial sums, in a fixed order.
 inline double total(const double* partial) { return (partial[0] + partial[2]) + (partial[1] + partial[3]); }
 
 struct KernelNodes {

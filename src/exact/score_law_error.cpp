@@ -16,7 +16,7 @@ namespace largo {
 namespace {
 
 constexpr auto kFunction = "score_law_error";
-constexpr double kStep = 7.0 / 32;         // in y; exact, so that the grid is
+constexpr double kStep = 7.0 / 32;         // in y; exact, so that the grid is exact
 constexpr double kVanishes = 745;          // e^{-745} is zero
 constexpr double kLargestExponent = 700;   // e^700 is finite, and beyond e^450 no node has a share in T
 constexpr double kTailOfIntegral = 1e-18;  // relative, where the sum over y stops
@@ -103,7 +103,7 @@ struct Integral {
 Integral integrate(const Table& table, double log_partition, double length, double step) {
   constexpr double kFoldsAtLeft = 25;
   Integrand integrand(table, log_partition, length);
-  // Here L (1 - φ_0) <= 1: tokens of every size still count, and t² is all that happens at the left.
+  // Here L (1 - φ_0) <= 1: tokens of every size still count, and to the left the terms fall like t² alone.
   const double all_present = -(std::log(length) + log_partition);
   auto last = static_cast<std::int64_t>(std::ceil((4 - table.score.minCoeff()) / step));
   if (length > 3) {
@@ -126,7 +126,7 @@ Integral integrate(const Table& table, double log_partition, double length, doub
       largest = term;
       result.peak = y;
     }
-    // The bias goes like t where the error goes like t², hence is asked for itself.
+    // The bias falls like t where the error falls like t², so it is tested as well.
     const bool small = term <= kTailOfIntegral * largest &&
                        integrand.left_bound() <= kTailOfIntegral * result.mse &&
                        integrand.bias().norm() <= kTailOfBias * std::sqrt(result.mse);
@@ -135,7 +135,7 @@ Integral integrate(const Table& table, double log_partition, double length, doub
   return result;
 }
 
-// Rounding of v near the end of its range, in units of the length within which the density falls off there.
+// The rounding error of v near the end of its range, in units of the length over which the density falls off.
 double steepness(const ScoreLaw& law) {
   double steepest = 0;
   for (const ScoreComponent& component : law.components)
@@ -208,7 +208,7 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
       std::numeric_limits<double>::epsilon() * (32 + std::abs(fine.peak) + steepness(law));
   result.error =
       result.mse * (std::min(difference, 10 * difference * difference) + rounding + law.relative_error);
-  // Below the normal numbers, what the steps of the subnormal ones leave.
+  // For subnormal values, the spacing of the subnormal numbers adds to the error.
   if (result.mse > 0) result.error += 1e3 * std::numeric_limits<double>::denorm_min();
   return result;
 }

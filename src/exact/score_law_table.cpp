@@ -10,7 +10,7 @@
 namespace largo::exact {
 namespace {
 
-// Fewer coordinates for x when there are few components: norms stay the same.
+// Reduces the number of coordinates of x if there are few components; norms stay the same.
 void compress(Centred& law) {
   const std::ptrdiff_t count = law.at.cols();
   if (law.at.rows() <= 2 * count) return;
@@ -72,7 +72,7 @@ class TableBuilder {
  public:
   TableBuilder(const ScoreLaw& law, const Centred& centred, double length, int coarsening)
       : centred_(centred), length_(length) {
-    // The widest first: the lattices of the others lie within theirs.
+    // The widest first: the lattices of the others lie within its lattice.
     std::vector<std::size_t> order(law.components.size());
     for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
     std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
@@ -107,7 +107,7 @@ class TableBuilder {
     std::size_t begin;
   };
 
-  // Where the first of these nodes is in the table; new rows unless a lattice holds them all.
+  // The row of the first of these nodes in the table; new rows are added unless a lattice holds them all.
   std::size_t place(const measures::ScoreNodes& nodes) {
     const std::int64_t last = nodes.first + std::ssize(nodes.v) - 1;
     for (const Lattice& lattice : lattices_) {

@@ -1,5 +1,5 @@
-// The law of the tokens as the integrals of score_law_error see it: nodes in the score, and what x = Vz' -
-// T[μ] is at each of them.
+// The law of the tokens as the integrals of score_law_error see it: nodes in the score, and the values of
+// x = Vz' - T[μ] at each of them.
 #pragma once
 
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace largo::exact {
 
-/// The law as seen from its limit T[μ]: within component k, x = at.col(k) + along.col(k) (v - tilted[k]) on
-/// average and has variance (constant_part + round_part (1 - v²)) spread[k] around it.
+/// The law as seen from its limit T[μ]: given v, within component k, x has mean
+/// at.col(k) + along.col(k) (v - tilted[k]) and variance (constant_part + round_part (1 - v²)) spread[k].
 struct Centred {
   double reference = 0;      // subtracted from all scores
-  double log_partition = 0;  // less the reference
+  double log_partition = 0;  // relative to the reference
   std::vector<double> tilted;
   std::vector<double> spread;
-  Matrix basis;  // of the outputs, where they are more than the columns below; else empty
+  Matrix basis;  // of the outputs, if there are more of them than columns below; otherwise empty
   Matrix at;
   Matrix along;
 };
@@ -25,7 +25,7 @@ Centred centre(const ScoreLaw& law, const ConstMatrixRef& V);
 /// All nodes of the law, those of Gaussian components merged where they share a lattice.
 struct Table {
   Eigen::ArrayXd score;
-  Eigen::ArrayXd expected;  // L w: how many tokens of a prompt are expected at the node
+  Eigen::ArrayXd expected;  // L w, the expected number of tokens of a prompt at the node
   Eigen::ArrayXd square;    // L w E[‖x‖² | u]
   Matrix x;                 // row i: E[x | u]
 };

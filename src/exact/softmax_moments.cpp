@@ -2,7 +2,7 @@
 //   tilted   A = s + Y, B = 1 + X - Y²
 //   local    A = c + Y, B = X - Y², with factors P_1 = 1 that bring every product to the same K: then the
 //            integrand of a quantity that depends on differences of scores alone, like B, does so too.
-// The s-derivatives come from d p_i^k/ds = k p_i^k (g_i - A), and for small s, where those are differences of
+// The s-derivatives come from d p_i^k/ds = k p_i^k (g_i - A), and for small s, where these are differences of
 // nearly odd functions, from the identities by parts.
 #include "largo/exact/softmax_moments.hpp"
 
@@ -81,7 +81,7 @@ std::vector<exact::Quantity> tilted_quantities() {
   };
 }
 
-// d E[statistic]/ds over s, reduced to power sums by parts: every coefficient is then a multiple of s.
+// (d E[statistic]/ds)/s, reduced to power sums by parts: every coefficient is then a multiple of s.
 exact::Quantity slope_over_s(const SoftmaxExpression& statistic) {
   exact::Quantity quantity;
   const SoftmaxExpression slope = reduce_by_parts(derivative_in_s(statistic));
@@ -106,7 +106,7 @@ Estimate operator+(Estimate a, Estimate b) { return {a.value + b.value, a.error 
 Estimate operator+(double a, Estimate b) { return {a + b.value, b.error + 0x1p-53 * std::abs(a + b.value)}; }
 Estimate operator*(double a, Estimate b) { return {a * b.value, std::abs(a) * b.error}; }
 
-// A few operations on exact numbers.
+// A value from a few operations on exact numbers.
 Estimate rounded(double value) {
   return {value, 4 * std::numeric_limits<double>::epsilon() * std::abs(value) +
                      std::numeric_limits<double>::denorm_min()};

@@ -31,7 +31,7 @@ void EvaluatePanel(const double* HWY_RESTRICT coefficients, double x, double* HW
     auto sum = hn::Load(d, row + (SoftmaxPanel::kNodes - 1) * kFields);
     for (std::size_t k = SoftmaxPanel::kNodes - 2; k > 0; --k) {
       const auto before = sum;
-      // The part that does not wait for the last step first.
+      // The part that does not wait for the last step comes first.
       sum = hn::Add(hn::Mul(twice, sum), hn::Sub(hn::Load(d, row + k * kFields), next));
       next = before;
     }
@@ -77,12 +77,12 @@ enum : std::size_t {
 };
 
 constexpr double kTolerance = 1e-10;
-// Of the last coefficients as an estimate of the error.
+// Factor from the last coefficients to an estimate of the error.
 constexpr double kSafety = 3;
 // E[P_3] and E[P_2²] ~ L^-2 are not followed to relative accuracy below this: they may underflow nearby.
 constexpr double kTiny = 1e-280;
 
-// The field by whose size a field is measured: itself while it keeps its sign.
+// The field whose size measures the errors of a field: the field itself if it keeps its sign.
 constexpr std::size_t reference(std::size_t field) {
   switch (field) {
     case kSlopeP2:
@@ -97,14 +97,14 @@ constexpr std::size_t reference(std::size_t field) {
   }
 }
 
-// At most 1/L, the others cannot underflow.
+// The other fields are at worst of order 1/L and cannot underflow.
 constexpr double least_size(std::size_t field) {
   return reference(field) == kP3 || reference(field) == kP2P2 ? kTiny : std::numeric_limits<double>::min();
 }
 
 // Factors that make every statistic an even function around s = 0, or one with a limit other than zero as
-// s -> ∞: two tokens within 1/s of each other at the top, with probability of the order 1/s, make the
-// spreads.
+// s -> ∞: the spreads come from two tokens within 1/s of each other at the top, with a probability of the
+// order 1/s.
 Fields factors(PanelVariable variable, double s) {
   Fields factor;
   factor.fill(1);
@@ -118,8 +118,7 @@ Fields factors(PanelVariable variable, double s) {
   return factor;
 }
 
-// E[A²] + F = E[P_2] + (1 + s²) F: even in s, one at s = 0 and with a limit as s -> ∞. F itself vanishes
-// there.
+// E[A²] + F = E[P_2] + (1 + s²) F: even in s, one at s = 0, with a limit as s -> ∞, where F itself vanishes.
 Estimate square_and_F(const SoftmaxMoments& m) {
   return {m.square.value + prediction_square(m), m.s < 1 ? m.P2.error : 2 * m.square.error + m.P2.error};
 }
@@ -144,7 +143,7 @@ std::array<double, 4 * kNodes> cosines() {
   return table;
 }
 
-// Of Σ c_k T_k through the samples.
+// The coefficients of Σ c_k T_k through the samples.
 Samples chebyshev(const Samples& samples) {
   static const auto kCosines = cosines();
   Samples coefficients{};
@@ -195,7 +194,7 @@ SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
     }
   }
 
-  // r: the beginning of the Chebyshev series of the logarithm.
+  // r is the beginning of the Chebyshev series of the logarithm.
   std::array<Samples, kFields> scale{};
   for (std::size_t field = 0; field < kFields; ++field) {
     Samples logs{};
@@ -212,7 +211,7 @@ SoftmaxPanel::SoftmaxPanel(double L, const PanelRange& range)
 
   for (std::size_t field = 0; field < kFields; ++field) {
     Samples samples{};
-    double size = std::numeric_limits<double>::infinity();  // the least of what errors are measured by
+    double size = std::numeric_limits<double>::infinity();  // smallest size that errors are measured by
     double noise = 0;
     for (std::size_t i = 0; i < kNodes; ++i) {
       samples[i] = values[field][i] / scale[field][i];

@@ -10,12 +10,12 @@
 
 namespace largo::exact {
 
-/// What x in [-1, 1] stands for.
+/// The variable that x in [-1, 1] stands for.
 enum class PanelVariable { kSquare, kPlain, kInverse };
 
 struct PanelRange {
   PanelVariable variable;
-  double low, high;  ///< of s², s or 1/s
+  double low, high;  ///< range of s², s or 1/s
 
   double variable_of(double s) const;
   double s_of(double x) const;
@@ -35,15 +35,16 @@ class SoftmaxPanel {
   SoftmaxPanel(double L, const PanelRange& range);
 
   const PanelRange& range() const { return range_; }
-  /// Of interpolation alone, in the sense of SoftmaxStatistics::relative_error, over what the values
-  /// interpolated allow: beyond 1 the panel is too wide.
+  /// The error of interpolation alone, in the sense of SoftmaxStatistics::relative_error, divided by what the
+  /// interpolated values allow. Above 1 the panel is too wide.
   double excess() const { return excess_; }
   SoftmaxStatistics operator()(double s) const;
 
  private:
   PanelRange range_;
   double excess_ = 0, relative_error_ = 0;
-  runtime::AlignedVector<double> coefficients_;  ///< r (three rows), then Chebyshev's, each for all fields
+  /// Coefficients of r (three rows), then of the Chebyshev series, each for all fields.
+  runtime::AlignedVector<double> coefficients_;
 };
 
 }  // namespace largo::exact

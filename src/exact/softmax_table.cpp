@@ -16,15 +16,15 @@ namespace largo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Panels between s = 0 and their last edge, in units of the width of the first; from there on in 1/s.
+// Edges of the groups of panels in s, in units of the width of the first; the last two groups are in 1/s.
 constexpr std::array kEdges = {0.0, 1.0, 1.3, 1.75, 2.3, 3.1, 8.0, kInfinity};
 constexpr std::size_t kGroups = kEdges.size() - 1;
-// A panel that is too wide is halved, at most so often.
+// A panel that is too wide is halved, at most this many times.
 constexpr int kSplits = 10;
 constexpr std::size_t kShared = 64;
 
-// One token, or infinitely many: closed forms. Next to one token most statistics vanish like L - 1, and are
-// lost in the noise of those that do not: computed each time instead.
+// One token and infinitely many have closed forms. Close to one token, most statistics vanish like L - 1 and
+// would be lost in the noise of those that do not, so they are computed each time.
 constexpr double kNearOne = 1.001;
 bool is_direct(double L) { return L < kNearOne || L == kInfinitePrompt; }
 
@@ -55,7 +55,7 @@ SoftmaxStatistics softmax_statistics(double s, double L) {
 class SoftmaxTable::Panels {
  public:
   explicit Panels(double length) : L(length) {
-    // The statistics change with s/√(2 ln L), the condensation line, or for short prompts with s.
+    // The statistics vary with s over the condensation line √(2 ln L) or, for short prompts, with s.
     const double width = std::max(0.85, condensation_line(L) / 3.5);
     for (std::size_t i = 0; i < kEdges.size(); ++i) edges[i] = width * kEdges[i];
   }
@@ -65,7 +65,7 @@ class SoftmaxTable::Panels {
     std::size_t group = 0;
     while (s > edges[group + 1]) ++group;
     fill(group);
-    // In order of the variable, which falls with s at the end.
+    // The panels are in order of their variable, which falls with s in the last groups.
     const std::vector<exact::SoftmaxPanel>& panels = groups[group];
     if (panels.size() == 1) return panels.front();
     const exact::PanelVariable variable = panels.front().range().variable;
@@ -138,7 +138,7 @@ void SoftmaxTable::fill(double s_max, const Execution& execution) const {
 
 std::shared_ptr<const SoftmaxTable> SoftmaxTable::shared(double L) {
   static std::mutex mutex;
-  static std::deque<std::shared_ptr<const SoftmaxTable>> tables;  // the last used first
+  static std::deque<std::shared_ptr<const SoftmaxTable>> tables;  // most recently used first
   const std::lock_guard lock(mutex);
   const auto found =
       std::find_if(tables.begin(), tables.end(), [L](const auto& table) { return table->L() == L; });

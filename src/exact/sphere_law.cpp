@@ -15,11 +15,11 @@ namespace {
 
 using std::numbers::pi;
 
-// Eigenvalues below this share of the largest are zero but for rounding; those this close relatively are one.
+// Eigenvalues below the share kNegligible of the largest are zero except for rounding; those within kSame of
+// each other, relatively, count as one.
 constexpr double kNegligible = 1e-26;
 constexpr double kSame = 1e-13;
-// The contour ends where the integrand is e^-kDepth of its maximum; so much below other nodes, one is left
-// out.
+// The contour ends where the integrand is e^-kDepth of its maximum. Nodes this far below others are left out.
 constexpr double kDepth = 34;
 
 }  // namespace
@@ -46,15 +46,15 @@ SphereSpectrum sphere_spectrum(double radius, const Matrix& scores, const Matrix
   }
   SphereSpectrum spectrum;
   spectrum.radius_square = radius * radius;
-  // The coarser rule, of twice this step, has kSphereDigits: all e singularities of power 1/2 may lie on one
-  // side, and the forms add to them.
+  // The coarser rule, with twice this step, has kSphereDigits. All e singularities of power 1/2 may lie on
+  // one side, and the forms add to them.
   spectrum.contour_step = pi / needed_frequency(0.5 * static_cast<double>(size + 3));
   spectrum.largest = squares[size - 1] > kNoSpread ? squares[size - 1] : 0;
   std::vector<Eigen::Index> first;
   for (Eigen::Index j = 0; j < size; ++j) {
     if (squares[j] <= kNegligible * spectrum.largest || spectrum.largest == 0) {
       squares[j] = 0;
-      map.col(j).setZero();  // as in s²
+      map.col(j).setZero();  // consistent with s²
     }
     if (first.empty() || squares[j] - squares[first.back()] > kSame * squares[j]) first.push_back(j);
   }
@@ -91,8 +91,8 @@ SphereContour::SphereContour(const SphereSpectrum& spectrum, const SpherePlace& 
   find_saddle();
 }
 
-// Of Σ -n/2 ln(1 - 2ud), by bisection between zero and the branch point on the side where it falls. The
-// distance of the saddle point from that branch point is at least 1/e of it.
+// Finds the saddle point of Σ -n/2 ln(1 - 2ud), by bisection between zero and the branch point on the side
+// where the sum falls. The saddle point is at least 1/e as far from that branch point as zero is.
 void SphereContour::find_saddle() {
   const double at_zero = spectrum_.counts.dot(distances_);
   const double end = 0.5 / distances_[at_zero > 0 ? 0 : distances_.size() - 1];
@@ -156,15 +156,15 @@ namespace {
 
 using std::numbers::pi;
 
-// d ln f / ds² of the statistics, at most: E[P_3] grows like e^{3s²}.
+// A bound on d ln f / ds² for the statistics: E[P_3] grows like e^{3s²}.
 constexpr double kSteepest = 4;
-// As functions of s they have fronts about as wide as those of e^{-s²}, where they condense: nodes at most so
-// far apart in s.
+// As functions of s, the statistics have fronts about as wide as those of e^{-s²}, where the weights
+// condense: nodes are at most this far apart in s.
 constexpr double kWidest = 0.3;
-// The density is never steeper than 1/√ at an end: e^{-x/2} is left.
+// The density is never steeper than 1/√ at an end, so the integrand falls at least like e^{-x/2}.
 constexpr double kFarthest = 72;
 
-// All queries have the same spread: averages over the sphere.
+// The only node if all queries have the same spread: averages over the sphere.
 QueryNode constant_node(const SphereSpectrum& spectrum) {
   const double e = spectrum.size();
   const double w = spectrum.W.sum(), g = spectrum.G.sum();
@@ -176,8 +176,8 @@ QueryNode constant_node(const SphereSpectrum& spectrum) {
   return node;
 }
 
-// A quarter of the circle, the trapezoidal rule; odd powers of the coordinates cancel between the quarters.
-// Functions of s are smooth on the scale 1, so the number of nodes grows like its range.
+// The trapezoidal rule on a quarter of the circle; odd powers of the coordinates cancel between the quarters.
+// Functions of s are smooth on the scale 1, so the number of nodes grows like the range of s.
 std::vector<QueryNode> circle_nodes(const SphereSpectrum& spectrum) {
   const double gap = spectrum.levels[1] - spectrum.levels[0];
   const auto intervals = static_cast<int>(40 + 16 * std::sqrt(gap * spectrum.largest));
@@ -201,7 +201,7 @@ std::vector<QueryNode> circle_nodes(const SphereSpectrum& spectrum) {
 struct Place : SpherePlace {
   double square = 0;
   double weight = 0;
-  double log_size = 0;  ///< of weight times density, up to a factor of the order 1
+  double log_size = 0;  ///< of weight times density, up to a factor of order 1
 };
 
 Place place_at(const SphereSpectrum& spectrum, Eigen::Index interval, double x, double step) {
@@ -219,10 +219,10 @@ Place place_at(const SphereSpectrum& spectrum, Eigen::Index interval, double x, 
 
 // The largest step in x for which the trapezoidal rule has kSphereDigits on an interval.
 //
-// Where f(s²) = e^{cs²}, |c| <= kSteepest, puts the maximum of the integrand to x, its curvature there is
-// α(x); with α the largest of them, e^{-αx - e^{-x}} is the model. On short intervals f varies little and a
-// wider strip, |Im x| < y, can be used: then the model is (cosh x/2)^-4α, and f at most grows by its slope
-// times how far the arc at y reaches beyond the interval.
+// If f(s²) = e^{cs²}, |c| <= kSteepest, puts the maximum of the integrand at x, its curvature there is α(x).
+// With α the largest of these, the model is e^{-αx - e^{-x}}. On short intervals f varies little, and a wider
+// strip |Im x| < y can be used: then the model is (cosh x/2)^-4α, and f grows at most by its slope times how
+// far the arc at y reaches beyond the interval.
 double step_for(const SphereSpectrum& spectrum, Eigen::Index interval) {
   constexpr double kProbe = 0.25, kProbed = 14;
   const double gap = (spectrum.levels[interval + 1] - spectrum.levels[interval]) * spectrum.largest;
@@ -250,7 +250,7 @@ double step_for(const SphereSpectrum& spectrum, Eigen::Index interval) {
   return std::min(step, kWidest / fastest);
 }
 
-// Without those that are below e^-kDepth of another for every f of slope kSteepest.
+// Leaves out the places that are below e^-kDepth of another one for every f of slope kSteepest.
 std::vector<Place> that_matter(const std::vector<Place>& places) {
   std::vector<double> bound(places.size(), -std::numeric_limits<double>::infinity());
   auto sweep = [&](std::size_t i, std::size_t previous) {

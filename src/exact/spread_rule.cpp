@@ -18,12 +18,12 @@ constexpr double kContourStep = 0.08;
 constexpr double kNegligible = 1e-14;
 constexpr std::size_t kGroup = 16;
 constexpr std::size_t kMostNodes = 256;
-// What is below e^-kDepth of an average is left out.
+// Contributions below e^-kDepth of an average are left out.
 constexpr double kDepth = 32;
 constexpr double kLeastLength = 1e12;
-constexpr double kLinearFrom = 40;  // ρ = t there, and for larger t
+constexpr double kLinearFrom = 40;  // ρ = t from here on
 constexpr double kStep = 0.2;
-// Shares of the largest λ below this are zero: rounding, or without influence on s².
+// Ratios to the largest λ below this count as zero: they are rounding errors, or have no influence on s².
 constexpr double kNoRatio = 1e-18;
 
 using Group = std::array<double, kGroup>;
@@ -84,9 +84,10 @@ Matrix SpreadRule::coarse_averages(const Matrix& values) const {
   return averages;
 }
 
-// Of decay ζ + Σ log(D)/2 in 0 < ζ, where it is convex: by Newton's method in ln ζ, from below, to 1e-3.
+// The saddle point of decay ζ + Σ log(D)/2 for 0 < ζ, where this is convex, by Newton's method in ln ζ, from
+// below, until a step is below 1e-3.
 double SpreadRule::saddle_point(double decay) const {
-  double zeta = 0.5 / decay;  // the sum is at least that of the largest λ
+  double zeta = 0.5 / decay;  // the sum is at least the term of the largest λ
   for (int i = 0; i < 60; ++i) {
     double sum = 0, slope = 0;
     for (const double ratio : ratios_) {
@@ -102,7 +103,8 @@ double SpreadRule::saddle_point(double decay) const {
   return zeta;
 }
 
-// Nodes of the contour, some at a time, real and imaginary parts apart: loops over them are vectorised.
+// Takes a group of nodes of the contour at a time, with real and imaginary parts apart, so that the loops
+// over them are vectorised.
 void SpreadRule::add_densities(double rho, double weight, Eigen::Ref<Vector> column) const {
   const Eigen::Index d = ratios_.size();
   const double decay = rho * rho / 2;

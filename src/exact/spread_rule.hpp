@@ -2,9 +2,9 @@
 // standard normal, for any functions f at once. Risks of in-context regression and their gradients are sums
 // of these, since other products of coordinates vanish by symmetry.
 //
-// As in query_law.hpp: given s² the products have densities, inversions of a Laplace transform in closed form
-// (a tilt by e^{u s²} leaves y independent, with variances D_j = 1/(1 - 2uλ_j)); here without a mean, so that
-// the densities depend on the ratios of the λ_j alone.
+// As in query_law.hpp, the products have densities given s², which are inverses of Laplace transforms in
+// closed form (a tilt by e^{u s²} leaves y independent, with variances D_j = 1/(1 - 2uλ_j)). Here there is no
+// mean, so the densities depend on the ratios of the λ_j alone.
 #pragma once
 
 #include "largo/runtime/matrix.hpp"
@@ -14,16 +14,17 @@ namespace largo::exact {
 class SpreadRule {
  public:
   /// For prompts of up to `length` tokens, or 1e12 if that is more: statistics of softmax attention are below
-  /// 1/length only where s² is next to zero. Domain: λ_j >= 0, not all zero. Cost: 0.4 ms for five λ_j.
+  /// 1/length only where s² is close to zero. Domain: λ_j >= 0, not all zero. Cost: 0.4 ms for five λ_j.
   SpreadRule(const Vector& ratios, double length);
 
   Eigen::Index size() const { return squares_.size(); }
-  /// s² at each node, for λ_j as the ratios.
+  /// s² at each node, with the ratios as λ_j.
   const Vector& squares() const { return squares_; }
-  /// Row by row the weights of 1, of y_j², and of y_j² y_k² for k <= j (row moment_row(j, k)); a column for
-  /// each node. The product with a column of values of f is its averages.
+  /// Row by row, the weights of 1, of y_j², and of y_j² y_k² for k <= j (row moment_row(d, j, k)), with one
+  /// column per node. The product with a column of values of f gives its averages.
   const Matrix& weights() const { return weights_; }
-  /// The averages from every other node: these are less accurate, and their distance an error estimate.
+  /// The averages from every other node. They are less accurate, and how far they lie from the averages over
+  /// all nodes estimates the error.
   Matrix coarse_averages(const Matrix& values) const;
 
   static Eigen::Index moment_row(Eigen::Index dimension, Eigen::Index j, Eigen::Index k) {

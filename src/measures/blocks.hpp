@@ -1,4 +1,4 @@
-// Vectors and matrices of independent parts.
+// Joins the vectors and matrices of independent parts.
 #pragma once
 
 #include "largo/runtime/matrix.hpp"

@@ -1,4 +1,4 @@
-// A tilt from sums over tokens around a centre, and how much cancels when the centre is taken off.
+// A tilt from sums over tokens around a centre, and how much cancels when its offset is subtracted.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@ namespace largo::measures {
 
 struct CentredTilt {
   Tilt tilt;
-  double cancellation = 1;  ///< second moment around the centre over the covariance it leaves
+  double cancellation = 1;  ///< second moment around the centre divided by the covariance left
 
-  /// tilt.covariance holds second moments around the centre, `offset` away from the mean: makes it the
-  /// covariance.
+  /// Turns tilt.covariance, which holds second moments around the centre, into the covariance; `offset` is
+  /// the mean minus the centre.
   void take_off(const Vector& offset) {
     Matrix& covariance = tilt.covariance;
     double before = 0;

@@ -40,7 +40,7 @@ double largest_proxy_of_unit_law(const CoordinateLaw& law) {
   // Below 1e-3 rounding hides the difference from the variance; beyond 1e6 the proxy only falls, like 1/a.
   constexpr double kSmallest = 1e-3, kLargest = 1e6;
   constexpr int kBits = 40;
-  std::uintmax_t steps = 500;  // some 60 are enough
+  std::uintmax_t steps = 500;  // about 60 are enough
   const auto best = boost::math::tools::brent_find_minima(negative_proxy, std::log(kSmallest),
                                                           std::log(kLargest), kBits, steps);
   return std::max(variance, -best.second);
@@ -104,7 +104,7 @@ class CentredBernoulli final : public CoordinateLaw {
  public:
   explicit CentredBernoulli(double probability) : p_(probability) {}
   Cumulants cumulants(double a) const override {
-    // Divide by e^{max(a,0)} so that nothing overflows; then success + failure = e^{-|a|}-sized or one.
+    // Divided by e^{max(a,0)}, so that nothing overflows: one of the terms is left with a factor e^{-|a|}.
     const double success = p_ * std::exp(std::min(a, 0.0));
     const double failure = (1 - p_) * std::exp(std::min(-a, 0.0));
     const double partition = success + failure;
@@ -172,13 +172,13 @@ class TruncatedLaplace final : public CoordinateLaw {
     return {std::log(bound_ / scale_) + x / 2 + tilt.value, middle * (1 + std::copysign(tilt.derivative, x)),
             middle * middle * tilt.second_derivative};
   }
-  // Nearly an exponential law, whose length is far below the bound: taken as a deviation from the middle of
-  // [0, bound] it would be lost in rounding.
+  // Nearly an exponential law whose length is far below the bound: expressed as a deviation from the middle
+  // of [0, bound], it would be lost in rounding.
   Half far_half(double rate) const {
     const double length = 1 / std::abs(rate);
     const double edge = std::exp(-bound_ / length);
     const double mass = 1 - edge;
-    const double to_end = bound_ * (edge / mass);  // mean and variance lose by being cut off
+    const double to_end = bound_ * (edge / mass);  // truncation lowers the mean by this
     const double mean = length - to_end;
     const double variance = length * length - to_end * (bound_ / mass);
     const double log_mass = std::log(mass * (length / scale_));

@@ -42,7 +42,7 @@ double EllipticalMeasure::log_partition(const ConstVectorRef& direction) const {
 }
 
 // Given W = w the tilt has mean g Γa and covariance g (Γ - uuᵀ) + h uuᵀ, with ρ = √w s, u = Γa/s,
-// g = w ψ'(ρ)/ρ and h = w ψ''(ρ); then the law of total covariance over w.
+// g = w ψ'(ρ)/ρ and h = w ψ''(ρ). The law of total covariance over w then gives the tilt.
 Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
   check_direction(direction);
   const Vector shifted = shape_ * direction;
@@ -85,14 +85,14 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
   if (s > 0) {
     const Vector u = shifted / s;
     const Matrix projection = u * u.transpose();
-    result.covariance -=
-        mean_g * projection;  // apart from the next term: along u, g may be far larger than h
+    // Separate from the next term: along u, g may be far larger than h.
+    result.covariance -= mean_g * projection;
     result.covariance += (mean_h + s * s * variance_g) * projection;
   }
   return finite(std::move(result));
 }
 
-// Given W = w, a Gaussian or a sphere of radius √(w d); all of them share Γa/s and Γ - Γa(Γa)ᵀ/s².
+// Given W = w the law is a Gaussian or a sphere of radius √(w d); all of these share Γa/s and Γ - Γa(Γa)ᵀ/s².
 ScoreLaw EllipticalMeasure::score_law(const ConstVectorRef& direction) const {
   check_direction(direction);
   const Vector zero = Vector::Zero(dimension());

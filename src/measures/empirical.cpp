@@ -17,7 +17,7 @@
 namespace largo {
 namespace {
 
-// Tokens averaged for the point that second moments are taken around: any point among the tokens serves.
+// Number of tokens averaged for the centre of second moments; any point among the tokens serves.
 constexpr std::int64_t kCentreTokens = 64;
 
 std::ptrdiff_t checked_dimension(const ArrayView& tokens) {
@@ -66,12 +66,12 @@ Vector widen(const std::vector<T>& values) {
       .template cast<double>();
 }
 
-// Calls pass(first, count, execution) over batches of directions. A prompt too short to occupy the threads
-// leaves them to the batches.
+// Calls pass(first, count, execution) over batches of directions. If the prompt is too short to occupy the
+// threads, the batches share them instead.
 template <typename Pass>
 void for_each_pass(std::ptrdiff_t directions, std::int64_t rows, std::int64_t length,
                    const Execution& execution, const Pass& pass) {
-  // The sums of a batch, times a few per thread, are all the memory there is beside the prompt.
+  // The sums of a batch, a few times per thread, are the only memory used besides the prompt.
   constexpr std::int64_t kMostSums = 1 << 20;
   std::ptrdiff_t per_pass = measures::kDirectionsPerPass;
   while (per_pass > 8 && rows * per_pass > kMostSums) per_pass /= 2;
@@ -96,8 +96,8 @@ Vector rows_over_partition(const measures::WeightedSums& sums, std::int64_t firs
   return values;
 }
 
-// log of the mean of e^{score - maximum}. Near its largest value, 0, from the difference to equal scores:
-// these then give exactly 0, and Λ is their common value.
+// log of the mean of e^{score - maximum}. Near 0, its largest value, it is computed from the difference to
+// equal scores, so that equal scores give exactly 0 and Λ is their common value.
 double log_mean_weight(const measures::WeightedSums& sums, std::int64_t row, std::int64_t length,
                        std::int64_t q) {
   const auto count = static_cast<double>(length);
@@ -224,7 +224,7 @@ Matrix EmpiricalMeasure::products_in(const ConstMatrixRef& directions, const Con
                                      const Execution& execution) const {
   const measures::SumLayout layout(measures::TiltTask::covariance_product, dimension());
   Matrix products(dimension(), directions.cols());
-  // Fills columns [first, first + count) and returns those that cancelled, with their tilted means.
+  // Fills columns [first, first + count) and returns those with too much cancellation and their tilted means.
   const auto pass = [&](std::ptrdiff_t first, std::ptrdiff_t count, const Vector& around,
                         const Execution& how) {
     auto problem = make_problem<T>(tokens_, log_weights_, measures::TiltTask::covariance_product,

@@ -1,4 +1,4 @@
-// Tilts of a prompt by a device.
+// Tilts of a prompt on a device.
 #include <cmath>
 #include <numbers>
 
@@ -65,7 +65,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
     std::vector<measures::CentredTilt> results;
     for (Eigen::Index q = 0; q < some.cols(); ++q) {
       const std::span<const double> row(rows.data() + static_cast<std::size_t>(q) * width, width);
-      // A bad token shows in the mean, asked for or not.
+      // A bad token shows in the mean, which is in the row even if it was not asked for.
       if (!std::all_of(row.begin(), row.end(), [](double x) { return std::isfinite(x); })) {
         explain_non_finite();
       }
@@ -74,7 +74,7 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
     }
     return results;
   };
-  // Numbers of float32: what is subtracted there is subtracted exactly here.
+  // Rounded to float32, so that the device subtracts exactly the centre that is added here.
   const auto rounded = [](const Vector& x) { return Vector(x.cast<float>().cast<double>()); };
   std::vector<measures::CentredTilt> results = pass(directions, rounded(moment_centre()));
   std::vector<Tilt> tilts;
@@ -89,9 +89,10 @@ std::vector<Tilt> EmpiricalMeasure::tilts_on_device(const ConstMatrixRef& direct
 
 Matrix EmpiricalMeasure::products_on_device(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
                                             const Execution& execution) const {
-  const EmpiricalMeasure kept = kept_on(*execution.device);  // for the passes below
+  const EmpiricalMeasure kept = kept_on(*execution.device);  // kept for all passes below
   Matrix products(dimension(), directions.cols());
-  // Columns of the same direction share its covariance; so many are in memory at a time.
+  // Successive columns with the same direction share its covariance; at most kDirectionsPerPass covariances
+  // are in memory at a time.
   for (Eigen::Index first = 0; first < directions.cols();) {
     std::vector<Eigen::Index> starts;  // of runs of equal columns
     Eigen::Index end = first;

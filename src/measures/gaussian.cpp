@@ -59,7 +59,7 @@ void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,
 ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
   check_direction(direction);
   const double centre = direction.dot(mean_);
-  // Through the root, so that Γa/s is right where s vanishes but for rounding.
+  // Through the root, so that Γa/s is right even if s is zero except for rounding.
   const Vector whitened = root_transposed_ * direction;
   const double s = whitened.norm();
   if (!(s > 0)) return measures::finite_law(measures::constant_score(centre, mean_, covariance_));

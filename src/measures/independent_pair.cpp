@@ -17,7 +17,7 @@
 namespace largo {
 namespace {
 
-// The parts have streams of their own; 1 is for what a law draws beside its tokens.
+// The parts have substreams of their own; number 1 is for what a law draws besides its tokens.
 constexpr std::uint64_t kFirstStream = 2;
 constexpr std::uint64_t kSecondStream = 3;
 
@@ -99,8 +99,8 @@ void IndependentPair::sample(const Stream& stream, std::uint64_t first_token,
   second_->sample(stream.substream(kSecondStream), first_token, tokens.rightCols(second_->dimension()));
 }
 
-// The score of an independent pair, the sum of theirs: a mixture over pairs of components, where each such
-// sum is again of a standard shape.
+// The score of an independent pair is the sum of the scores of its parts: a mixture over pairs of components,
+// where each such sum must again be of a standard shape.
 
 namespace {
 
@@ -121,7 +121,7 @@ class PairScore {
     sum.weight = x.weight * y.weight;
     sum.centre = x.centre + y.centre;
     sum.mean = measures::stack(x.mean, y.mean);
-    Vector across;  // what the score of two Gaussians leaves free
+    Vector across;  // the direction that the score of two Gaussians leaves free
     if (x.shape == ScoreShape::gaussian && y.shape == ScoreShape::gaussian) {
       sum.scale = std::hypot(x.scale, y.scale);
       const double c = x.scale / sum.scale, s = y.scale / sum.scale;

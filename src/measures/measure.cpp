@@ -49,7 +49,7 @@ double Measure::length_scale() const {
   constexpr double kLarge = 1e-2;
   constexpr double kRounding = 1e-12;
   constexpr double kFarthest = 1e150;  // its square is finite
-  constexpr int kMostSteps = 100;      // a law that jumps from 0 to infinity would go on for ever
+  constexpr int kMostSteps = 100;      // for a law that jumps from 0 to infinity the search would never end
   double probe = 1;
   for (int step = 0; step < kMostSteps && probe < kFarthest && probe > 1 / kFarthest; ++step) {
     double sum = 0;
@@ -63,7 +63,7 @@ double Measure::length_scale() const {
     } else if (std::isinf(sum)) {
       probe *= 1e-3;
     } else {
-      // Right at once where Λ is quadratic; from far out, where it is linear, half the way in logarithm.
+      // Right at once if Λ is quadratic; from far out, where Λ is linear, half the way in the logarithm.
       probe *= std::sqrt(std::sqrt(kSmall * kLarge) / sum);
     }
   }
@@ -130,7 +130,7 @@ Tilt Measure::tilt(const ConstVectorRef& direction, TiltOrder order) const {
       }
     }
   }
-  // The differences reach beyond the direction, where Λ was found finite.
+  // Λ is finite at the direction itself, but the differences reach beyond it.
   check_finite("tilt", "mean of a user-defined law", result.mean);
   check_finite("tilt", "covariance of a user-defined law", result.covariance);
   return result;

@@ -139,7 +139,7 @@ ScoreLaw MixtureMeasure::score_law(const ConstVectorRef& direction) const {
   ScoreLaw law;
   for (std::size_t k = 0; k < components_.size(); ++k) {
     const double weight = weights_[static_cast<std::ptrdiff_t>(k)];
-    if (weight == 0) continue;  // takes no part, whatever it is
+    if (weight == 0) continue;  // takes no part, whatever its law
     ScoreLaw part = components_[k]->score_law(direction);
     law.relative_error = std::max(law.relative_error, part.relative_error);
     const std::ptrdiff_t shift = std::ssize(law.covariances);
@@ -157,7 +157,7 @@ std::vector<TokenLeaf> MixtureMeasure::token_leaves() const {
   std::vector<TokenLeaf> leaves;
   for (std::size_t k = 0; k < components_.size(); ++k) {
     const double weight = weights_[static_cast<std::ptrdiff_t>(k)];
-    if (weight == 0) continue;  // takes no part, whatever it is
+    if (weight == 0) continue;  // takes no part, whatever its law
     for (TokenLeaf& leaf : components_[k]->token_leaves()) {
       leaf.probability *= weight;
       leaves.push_back(std::move(leaf));

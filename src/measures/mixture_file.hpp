@@ -17,10 +17,10 @@ struct MixtureComponent {
   std::optional<Vector> shift = {};
 };
 
-/// InputError, with file and line, for a file that is something else or has other keys.
+/// Throws InputError, with file and line, if the file is anything else or has other keys.
 std::vector<MixtureComponent> read_mixture_file(const std::string& file);
 
-/// The same of the file's text.
+/// The same for the text of a file.
 std::vector<MixtureComponent> parse_mixture(const std::string& text, const std::string& file);
 
 }  // namespace largo::measures

@@ -1,4 +1,4 @@
-// The files that the names of laws and matrices lead to, for whoever has to know whether they have changed.
+// The files that names of laws and matrices lead to, for callers that must know whether they have changed.
 #pragma once
 
 #include <optional>
@@ -8,11 +8,11 @@
 
 namespace largo::measures {
 
-/// Those that named_law() would read for this text, each once: those that it names, and, for mixtures, those
-/// that its components name, at any depth. A text or a file with a mistake has those before it.
+/// The files that named_law() would read for this text, each once: those that it names and, for mixtures,
+/// those that the components name, at any depth. A text or a file with a mistake contributes those before it.
 std::vector<std::string> files_of_law(std::string_view text);
 
-/// That which named_matrix() would read for this text; none for the other names.
+/// The file that named_matrix() would read for this text; none for a name that is not a file.
 std::optional<std::string> file_of_matrix(std::string_view text);
 
 }  // namespace largo::measures

@@ -31,12 +31,12 @@ using Dimension = std::optional<std::ptrdiff_t>;
 
 constexpr int kMostNestedFiles = 16;  // mixtures in mixtures; a file that names itself would never end
 
-// Files that name files grow like a power of their number: what they have in common is bounded, too.
+// Mixtures of mixtures grow like a power of their size, so the number of all components is bounded, too.
 constexpr std::int64_t kMostComponents = 100'000;
 
 struct MixtureFiles {
   int depth = 0;
-  std::int64_t* components = nullptr;  // of all mixtures so far
+  std::int64_t* components = nullptr;  // number in all mixtures so far
 };
 
 MeasurePtr nested_law(std::string_view text, Dimension dimension, Arithmetic arithmetic,
@@ -273,7 +273,7 @@ class Files {
       } else if (const auto cov = Options(name, detail).text("cov")) {
         if (const auto file = measures::file_of_matrix(*cov)) add(*file);
       }
-    } catch (const InputError&) {  // what is wrong is said where the law is made
+    } catch (const InputError&) {  // the mistake is reported when the law is made
     }
   }
 
@@ -288,7 +288,7 @@ class Files {
 
   void add_mixture(const std::string& file, int depth) {
     if (depth > kMostNestedFiles) return;
-    if (!add(file)) return;  // each is read once, also where they name each other
+    if (!add(file)) return;  // each file is read once, even if files name each other
     for (const measures::MixtureComponent& component : measures::read_mixture_file(file))
       add_law(component.law, depth + 1);
   }

@@ -47,7 +47,7 @@ bool is_number(std::string_view text) {
   }
 }
 
-// The number behind the colon of "toeplitz:0.5".
+// The number after the colon of "toeplitz:0.5".
 double parse_detail(std::string_view argument, std::string_view text, std::string_view detail,
                     std::string_view form) {
   if (!is_number(detail)) fail("named_matrix", argument, fmt::format("'{}'", text), form);
@@ -62,7 +62,8 @@ double parse_seed(std::string_view argument, std::string_view text, std::string_
   return seed;
 }
 
-// A misspelt name, a number or a list gets what a matrix may be; a file or a folder what is wrong with it.
+// For a misspelt name, a number or a list the message says what a matrix may be; for a file or a folder, it
+// says what is wrong there.
 bool looks_like_a_file(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
@@ -77,7 +78,7 @@ bool takes_any_size(std::string_view name) {
   return name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
 }
 
-// Where the name begins in "factor*name": 0 without a factor. A star behind a slash belongs to a file.
+// Where the name begins in "factor*name": 0 without a factor. A star after a slash belongs to a file name.
 std::size_t after_factor(std::string_view text) {
   const auto star = text.find('*');
   return star != std::string_view::npos && text.find_first_of("/\\") > star ? star + 1 : 0;

@@ -82,8 +82,8 @@ std::vector<TokenLeaf> ProductMeasure::token_leaves() const {
   return {leaf};
 }
 
-// The score of independent coordinates, Σ_j a_j X_j: a mixture over the values of the discrete ones, which
-// may leave one continuous term.
+// The score Σ_j a_j X_j of independent coordinates is a mixture over the values of the discrete ones; at most
+// one term may be continuous.
 
 namespace {
 
@@ -94,14 +94,14 @@ bool is_continuous(const std::vector<ScoreComponent>& pieces) {
   return false;
 }
 
-// What is added to the score and to coordinate j when X_j follows one of its pieces.
+// Adds to the score and to coordinate j what X_j contributes when it follows one of its pieces.
 ScoreComponent with_coordinate(ScoreComponent so_far, const ScoreComponent& piece, std::ptrdiff_t j,
                                double a) {
   so_far.weight *= piece.weight;
   so_far.centre += a * piece.centre;
   so_far.mean[j] = piece.centre;
   if (piece.shape != ScoreShape::atom) {
-    const double sign = std::copysign(1.0, a);  // v points where the score grows
+    const double sign = std::copysign(1.0, a);  // so that v grows with the score
     so_far.shape = piece.shape;
     so_far.scale = std::abs(a) * piece.scale;
     so_far.order = piece.order;
@@ -117,8 +117,8 @@ ScoreLaw ProductMeasure::score_law(const ConstVectorRef& direction) const {
   check_direction(direction);
   ScoreComponent start;
   start.mean = Vector::Zero(dimension());
-  Matrix ignored =
-      Matrix::Zero(dimension(), dimension());  // the covariance of the coordinates the score ignores
+  // The covariance of the coordinates that the score ignores.
+  Matrix ignored = Matrix::Zero(dimension(), dimension());
   for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
     if (direction[j] != 0) continue;
     const Cumulants cumulants = coordinates_[static_cast<std::size_t>(j)]->cumulants(0);

@@ -21,9 +21,9 @@ constexpr int kNodesPerPanel = 30;
 // Panels of tail_nodes: 20 nodes integrate 20 e-folds to 1e-16 of the largest value.
 constexpr int kNodesPerTailPanel = 20;
 constexpr double kFoldsPerPanel = 20;
-// Below this variance of the score, what is asked of it is a power series in the variance to 1e-12.
+// Below this variance of the score, whatever is computed from it is a power series in the variance to 1e-12.
 constexpr double kSmoothVariance = 0.1;
-constexpr double kTailError = 2e-13;  // 4e-14 is the largest seen against nodes four times as dense
+constexpr double kTailError = 2e-13;  // the largest seen, against nodes four times as dense, is 4e-14
 
 }  // namespace
 

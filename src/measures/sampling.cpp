@@ -5,7 +5,7 @@
 namespace largo::measures {
 namespace {
 
-// The tokens use the stream itself; what is drawn beside them must not overlap.
+// The tokens use the stream itself; other draws must not overlap with theirs.
 constexpr std::uint64_t kSideStream = 1;
 
 }  // namespace

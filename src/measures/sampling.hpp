@@ -1,5 +1,5 @@
-// What the samplers of the laws share. A token's bits may depend on (stream, token number) alone, never on
-// the block it is drawn in, so sums over coordinates run in a fixed order: no matrix products here.
+// The common parts of the samplers. A token's bits may depend on (stream, token number) alone, never on the
+// block it is drawn in, so sums over coordinates run in a fixed order: no matrix products here.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace largo::measures {
 
 inline constexpr std::ptrdiff_t kSampleBlock = 1024;  // tokens; bounds the scratch memory
 
-/// Calls body(first row, scratch) over blocks of rows; scratch holds `per_token` draws for each row of the
-/// block, taken from the stream by `draw(first_index, span)` at index token number * per_token.
+/// Calls body(row, draws) for each row, block by block. `draws` holds the `per_token` draws of the row, which
+/// `draw(first_index, span)` takes from the stream at index token number * per_token.
 template <typename Draw, typename Body>
 void for_each_block(std::uint64_t first_token, std::ptrdiff_t rows, std::ptrdiff_t per_token,
                     const Draw& draw, const Body& body) {
@@ -31,7 +31,7 @@ void for_each_block(std::uint64_t first_token, std::ptrdiff_t rows, std::ptrdiff
   }
 }
 
-/// row = offset + Σ_k x_k x_k map.row(k), summed in order of k.
+/// row = offset + Σ_k x_k map.row(k), summed in order of k.
 template <typename Row>
 void linear_image(std::span<const double> x, const RowMatrix& map, const Vector& offset, Row&& row) {
   row = offset.transpose();
@@ -46,7 +46,7 @@ void sample_linear_image(const Stream& stream, std::uint64_t first_token, const 
 void sample_sphere(const Stream& stream, std::uint64_t first_token, double radius,
                    Eigen::Ref<RowMatrix> tokens);
 
-/// One uniform per token, of a stream of its own: for a radius or a mixture component beside the tokens.
+/// One uniform per token, from a stream of its own, for a radius or a mixture component.
 std::vector<double> side_uniforms(const Stream& stream, std::uint64_t first_token, std::ptrdiff_t count);
 
 /// Index of the first entry of an ascending cumulative sum that exceeds the draw.

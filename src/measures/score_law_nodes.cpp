@@ -13,23 +13,23 @@ namespace {
 
 using std::numbers::pi;
 
-// The Gaussian rule errs by e^{-2π²/h²} for step h in v, from its own decay, and by e^{-π²/h} for step h in
-// u, from the strip; a little more as both act together.
+// The error of the Gaussian rule is e^{-2π²/h²} for step h in v, from its own decay, and e^{-π²/h} for step h
+// in u, from the strip; it is slightly larger as both act together.
 constexpr double kGaussianStep = 0.4;
-constexpr double kScoreStep = 7.0 / 32;  // exact, as its halves: lattices have no rounding
+constexpr double kScoreStep = 7.0 / 32;  // exact, like its halves, so that lattices have no rounding errors
 constexpr int kMostHalvings = 12;
 
 ScoreNodes gaussian_nodes(double centre, double s, double log_length, int coarsening) {
   ScoreNodes nodes;
   int halvings = 0;
   while (halvings <= kMostHalvings && std::ldexp(kScoreStep, -halvings) > kGaussianStep * s) ++halvings;
-  // Too narrow for a lattice through all components: nodes of its own.
+  // A component too narrow for a lattice that others share gets nodes of its own.
   const bool alone = halvings > kMostHalvings;
   const double step = coarsening * (alone ? kGaussianStep * s : std::ldexp(kScoreStep, -halvings));
   const double origin = alone ? centre : 0;
   const double left = std::sqrt(-2 * kNegligibleLog);
-  // A token out there matters if it exists, with probability e^{-g²/2}, and the error it adds to is at
-  // least of order 1/L.
+  // A token this far out matters only if it exists, with probability e^{-g²/2}, and the error that it adds to
+  // is at least of order 1/L.
   double right = std::min(tail_reach(s), std::sqrt(2 * (2 * log_length - kNegligibleLog)));
   nodes.tilt_apart = right < s - left;
   if (!nodes.tilt_apart) right = std::max(right, s + left);
@@ -58,9 +58,9 @@ void erase_outside(std::vector<double>& values, std::size_t first, std::size_t l
 
 ScoreNodes bounded_nodes(const ScoreComponent& law, double centre, int coarsening) {
   const double n = law.order;
-  // Resolves the strip, the density and its ends, in this order.
+  // The terms resolve the strip, the density and its ends, in this order.
   const double step = coarsening / (7 * law.scale + 4 * std::sqrt(n - 1 + std::abs(law.rate)) + 8);
-  // With v = tanh q the law and its tilts sit below the larger of their means, and decay beyond it like
+  // With v = tanh q the law and its tilts lie below the larger of their means, and decay beyond it like
   // e^{-(n-1)|q|} or like a Gaussian of variance 1/(n-1).
   const double middle = std::max(numerics::sphere_tilt(n, std::abs(law.rate)).derivative,
                                  numerics::sphere_tilt(n, std::abs(2 * law.scale + law.rate)).derivative);

@@ -22,10 +22,10 @@ struct RoundBase {
 void add_round_component(ScoreLaw& law, double weight, const RoundBase& base, double centre, double s,
                          const Vector& mean, const Vector& slope);
 
-/// The most components of a score law: beyond, prompts have to be sampled.
+/// The largest number of components of a score law; beyond it, prompts have to be sampled.
 inline constexpr std::size_t kMostScoreComponents = std::size_t{1} << 16;
 
-/// Passes the law on, or throws InputError when a number in it is not finite.
+/// Returns the law, or throws InputError when a number in it is not finite.
 ScoreLaw finite_law(ScoreLaw law);
 
 }  // namespace largo::measures

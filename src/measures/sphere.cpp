@@ -12,8 +12,8 @@
 namespace largo {
 namespace {
 
-// ‖a‖ where the squares of its entries overflow, too. (Eigen's stableNorm depends on the alignment of its
-// argument in memory, and results may not.)
+// ‖a‖, even if the squares of its entries overflow. (The bits of Eigen's stableNorm depend on the alignment
+// of its argument in memory, and results must not.)
 double length_of(const ConstVectorRef& direction) {
   constexpr double kSquareOverflows = 1e150;
   const double largest = direction.cwiseAbs().maxCoeff();

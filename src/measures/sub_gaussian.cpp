@@ -1,8 +1,8 @@
-// The sub-Gaussian constant of a law that is known by its log-partition alone: sup_a √(2(Λ(a) − <a,
-// mean>))/‖a‖ as far as a search finds it, from below. Axes, diagonals, principal axes and 64 random
-// directions are searched at radii of 1/16 to 64 over the length scale of the law; the best eight are then
-// followed uphill in direction and radius. A needle between the directions may be missed. Cost: some 22 d² +
-// 3000 log-partitions and up to 500 tilts (means).
+// The sub-Gaussian constant of a law of which only the log-partition is known:
+// sup_a √(2(Λ(a) − <a, mean>))/‖a‖ as far as a search finds it, which is a lower bound. Axes, diagonals,
+// principal axes and 64 random directions are searched at radii of 1/16 to 64 over the length scale of the
+// law; the best eight are then followed uphill in direction and radius. A needle between the directions may
+// be missed. Cost: about 22 d² + 3000 log-partitions and up to 500 tilts (means).
 
 #include <algorithm>
 #include <cmath>
@@ -19,8 +19,8 @@ constexpr double kNearest = 1.0 / 16, kFarthest = 64;  // in units of 1/scale
 constexpr std::uint64_t kSeed = 7, kRandom = 64;
 constexpr std::size_t kFollowed = 8;
 constexpr int kRounds = 6, kSteps = 10;
-constexpr double kGain = 1e-9;                                        // relative: less is the end
-constexpr double kFirstStep = 1.4142135623730951, kLastStep = 1.001;  // of the radius
+constexpr double kGain = 1e-9;  // relative; a smaller gain ends the search
+constexpr double kFirstStep = 1.4142135623730951, kLastStep = 1.001;  // factors of the radius
 
 struct Found {
   double value;  // σ²
@@ -52,7 +52,7 @@ class Search {
   }
 
  private:
-  // `so_far`, or what is at `a` if it is more.
+  // The larger of `so_far` and the value at `a`.
   Found better(const Found& so_far, const Vector& a) const {
     const double value = 2 * (law_.log_partition(a) - a.dot(centre_)) / a.squaredNorm();
     return value > so_far.value ? Found{value, a} : so_far;
@@ -67,7 +67,7 @@ class Search {
     return found;
   }
 
-  // Λ − <·, mean> is convex: on the sphere of the radius its gradient, scaled, is never lower.
+  // Λ − <·, mean> is convex, so at its gradient, scaled to the same radius, it is never lower.
   Found in_direction(Found found) const {
     for (int step = 0; step < kSteps; ++step) {
       try {
@@ -77,7 +77,7 @@ class Search {
         if (!(next.value > found.value * (1 + kGain))) return next;
         found = next;
       } catch (const InputError&) {
-        return found;  // the differences reach farther than Λ is finite
+        return found;  // the differences reach beyond where Λ is finite
       }
     }
     return found;
@@ -119,7 +119,7 @@ double Measure::sub_gaussian_constant() const {
     Stream(kSeed, i).normals(0, {along.data(), static_cast<std::size_t>(d)});
     search.look(along.normalized());
   }
-  // Next to a = 0 the quotient is the variance.
+  // Near a = 0 the quotient is the variance.
   return std::sqrt(std::max(search.best(), principal.values[d - 1]));
 }
 

@@ -1,4 +1,4 @@
-// Softmax-weighted sums over a prompt that is given, on a device.
+// Softmax-weighted sums over a given prompt, on a device.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +12,20 @@
 
 namespace largo::measures {
 
-/// A prompt that a device keeps, as far as it has room, from its first pass on and for as long as this lives.
-/// May be used by several threads, one after the other.
+/// A prompt that a device keeps in its memory, as far as there is room, from the first pass on and for as
+/// long as this object lives. Several threads may use it, one after the other.
 class KeptPrompt {
  public:
   KeptPrompt(const KeptPrompt&) = delete;
   KeptPrompt& operator=(const KeptPrompt&) = delete;
   virtual ~KeptPrompt() = default;
 
-  /// With weights w = 2^{t - top}, t = <a, z - centre> log2 e: a row for each direction a (column), of Σ w,
-  /// Σ w², Σ w (z - centre), where asked for Σ w (z - centre)(z - centre)ᵀ (of row j the entries 0, ..., j,
-  /// row after row), and top, a whole number. Reads the tokens once for up to 64 directions. Tokens and
-  /// products in float32, summed in float64 every 256 tokens; the same bits from run to run, and whether the
-  /// device has room for the prompt or not. InputError where the dimension is too large for it. Throws
-  /// Stopped.
+  /// Writes a row for each direction a, which is a column. With weights w = 2^{t - top}, t = <a, z - centre>
+  /// log2 e, the row holds Σ w, Σ w², Σ w (z - centre), if asked for Σ w (z - centre)(z - centre)ᵀ (row after
+  /// row, of row j the entries 0, ..., j), and top, an integer. Reads the tokens once for up to 64
+  /// directions. Tokens and products are in float32, and are summed in float64 every 256 tokens. The bits are
+  /// the same from run to run, whether or not the device has room for the prompt. InputError if the dimension
+  /// is too large for the device. Throws Stopped.
   virtual void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
                    const Execution& execution, std::span<double> rows) = 0;
 
@@ -40,7 +40,7 @@ class KeptPrompt {
 
 class TiltEngine : public Engine {
  public:
-  /// The tokens must outlive what is returned, and so must the engine.
+  /// The tokens and the engine must outlive the result.
   virtual std::shared_ptr<KeptPrompt> keep(const ArrayView& tokens) const = 0;
 };
 

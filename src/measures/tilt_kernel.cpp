@@ -134,7 +134,8 @@ class Segment {
       for (std::int64_t t = 0; t < count; ++t)
         initial[t] = static_cast<T>(problem_.log_weights[first + t] / kScoreUnit<T>);
     }
-    // A score above the reference is rare after the first block: then once more, with the reference raised.
+    // A score above the reference is rare after the first block; it then raises the reference, and the block
+    // is done once more.
     for (bool above = true; above;) {
       BlockTotals<kWidth> totals;
       Weigh<T, kWidth>(tokens_, stride_, count, dimension,

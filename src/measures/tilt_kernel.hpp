@@ -1,6 +1,6 @@
 // One pass over a prompt for many directions at once, without storing a score.
 //
-// The prompt is cut into segments of kSegment tokens and these into blocks of kBlock. For a block, three
+// The prompt is cut into segments of kSegment tokens and these into blocks of kBlock. A block takes three
 // steps, each a small matrix product or elementwise, in cache:
 //   1. scores      S = Z A          (block x directions)
 //   2. weights     W = e^{S - reference}
@@ -25,7 +25,7 @@
 
 namespace largo::measures {
 
-/// Which sums beside the partition Σ w.
+/// The sums to compute besides the partition Σ w.
 enum class TiltTask : std::uint8_t {
   partition,
   mean,               ///< Σ w z
@@ -38,8 +38,8 @@ inline constexpr std::int64_t kSegment = 8192;
 /// Directions handled in one pass over the prompt; more of them take several passes.
 inline constexpr std::int64_t kDirectionsPerPass = 64;
 
-/// Second moment over covariance from which the latter is computed again, around the tilted mean: softmax has
-/// concentrated on few tokens, far from the centre of the prompt.
+/// The ratio of second moment to covariance above which the covariance is computed again, around the tilted
+/// mean: the softmax has then concentrated on few tokens, far from the centre of the prompt.
 template <typename T>
 constexpr double kMostCancellation = std::is_same_v<T, float> ? 10 : 1000;
 
@@ -47,7 +47,7 @@ constexpr double kMostCancellation = std::is_same_v<T, float> ? 10 : 1000;
 template <typename T>
 inline constexpr double kScoreUnit = std::is_same_v<T, float> ? std::numbers::ln2 : 1.0;
 
-/// Directions interleaved for the kernel, in groups: two AVX2 vectors, one of AVX-512, four of SSE.
+/// Directions in a group, interleaved for the kernel: two vectors of AVX2, one of AVX-512, four of SSE.
 template <typename T>
 constexpr std::int64_t group_width(std::int64_t directions) {
   constexpr std::int64_t full = 64 / sizeof(T);

@@ -41,7 +41,7 @@ struct Lanes {
       std::is_same_v<T, float> ? HWY_MAX(1, 12 / kVectors) : HWY_MAX(1, 4 / kVectors);
 };
 
-// body(integral_constant<int, rows>, first) with the run-time number of rows, 1 <= rows <= kMost.
+// Calls body(integral_constant<int, rows>, first) with the run-time number of rows, 1 <= rows <= kMost.
 template <int kMost, typename Body>
 HWY_INLINE void WithRows(std::int64_t rows, std::int64_t first, const Body& body) {
   if constexpr (kMost > 1) {
@@ -129,17 +129,17 @@ HWY_INLINE void AddCompensated(V term, V& sum, V& error) {
   sum = total;
 }
 
-// What a pass over the weights of a block leaves beside them, per direction.
+// What a pass over a block computes besides the weights, per direction.
 template <int kWidth>
 struct BlockTotals {
   HWY_ALIGN double partition[kWidth] = {};
   HWY_ALIGN double error[kWidth] = {};  // of the partition, in double arithmetic
-  double largest[kWidth];               // score
+  double largest[kWidth];               // scores
 };
 
 // w[t][q] = b^{<z_t, a_q> + initial[t] - reference[q]} in the base b of the kernel, their sums and the
-// largest scores, the scores never leaving the registers. The weights are of use only if no score lies above
-// the reference.
+// largest scores, while the scores stay in registers. The weights are valid only if no score lies above the
+// reference.
 template <typename T, int kWidth>
 HWY_NOINLINE void Weigh(const T* HWY_RESTRICT z, std::int64_t stride, std::int64_t count,
                         std::int64_t dimension, const T* HWY_RESTRICT a, const T* HWY_RESTRICT initial,

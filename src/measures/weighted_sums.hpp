@@ -32,13 +32,13 @@ class WeightedSums {
   }
 
   double value(std::int64_t row, std::int64_t direction) const;
-  /// The sum less count · term, when it is at least half of it: with the rounding errors of both.
+  /// The sum minus count · term, with the rounding errors of both. Domain: sum at least half of count · term.
   double excess(std::int64_t row, std::int64_t direction, double count, double term) const;
   double unit() const { return unit_; }
   double maximum(std::int64_t direction) const { return maximum_[static_cast<std::size_t>(direction)]; }
   double reference(std::int64_t direction) const { return reference_[static_cast<std::size_t>(direction)]; }
 
-  /// Takes note of a score, and moves the reference up when it lies above.
+  /// Records a score, and raises the reference if the score lies above it.
   void raise(std::int64_t direction, double score);
 
   /// Adds to one row of a group; the errors count only for compensated sums.

@@ -11,16 +11,18 @@
 namespace largo::numerics {
 namespace {
 
-// A matrix computed from data in single precision may have negative eigenvalues so far below zero.
+// The least eigenvalue, relative to the largest: a matrix computed from data in single precision may have
+// eigenvalues this far below zero.
 constexpr double kIndefinite = -1e-10;
 // Rounding of the entries leaves eigenvalues of a singular covariance at about d ε of the largest.
 constexpr double kRounding = 8 * std::numeric_limits<double>::epsilon();
-// Powers of two that units of coordinates differ by: coordinates of about the same size keep one unit.
+// The units of coordinates differ by powers of 2^kUnitStep: coordinates of about the same size share a unit.
 constexpr int kUnitStep = 10;
 
-// Powers of two that bring all variances to the order of the largest: what is small in its own coordinate
-// alone is then not small, and keeps its digits. Exact, and ones for variances within 2^20 of one another.
-// One also where a variance is smaller than its covariances allow and these are rounding: it should be zero.
+// Powers of two, one per coordinate, that bring all variances to the order of the largest, so that a variance
+// that is small only because of its unit keeps its digits. Scaling by them is exact, and all are one for
+// variances within 2^10 of the largest. A unit is also one if its variance is smaller than its covariances
+// allow and these are rounding errors: the variance should then be zero.
 Vector coordinate_units(const ConstMatrixRef& covariance) {
   const Eigen::Index d = covariance.rows();
   const double largest = covariance.diagonal().maxCoeff();
@@ -83,7 +85,7 @@ double operator_norm(const ConstMatrixRef& matrix) {
 Matrix least_squares(const ConstMatrixRef& A, const ConstMatrixRef& B) {
   const auto decomposition = Matrix(A).completeOrthogonalDecomposition();
   Matrix x(A.cols(), B.cols());
-  // One by one: what a column gives must not depend on how many there are, to the bit.
+  // One column at a time: the bits of its solution must not depend on the number of columns.
   for (Eigen::Index j = 0; j < B.cols(); ++j) x.col(j) = decomposition.solve(Vector(B.col(j)));
   return x;
 }

@@ -1,6 +1,6 @@
-// Constants of the elementary functions. The CPU evaluates them on vectors (simd_math-inl.hpp),
-// a GPU on numbers (cuda/portable.cuh, cuda/draws.cuh): the same coefficients in the same order, for the same
-// bits.
+// Constants of the elementary functions. The CPU evaluates the functions on vectors (simd_math-inl.hpp), a
+// GPU on single numbers (cuda/portable.cuh, cuda/draws.cuh), both with the same coefficients in the same
+// order, so that they return the same bits.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ template <>
 struct ExpConstants<double> {
   static constexpr double kRound = 0x1.8p52;  // adding it leaves the nearest integer in the low bits
   static constexpr double kLog2E = 0x1.71547652b82fep+0;
-  static constexpr double kLn2High = 0x1.62e42fefa3000p-1;  // 41 bits: times n is exact
+  static constexpr double kLn2High = 0x1.62e42fefa3000p-1;  // 41 bits, so that the product with n is exact
   static constexpr double kLn2Low = 0x1.3de6af278ece6p-42;
-  static constexpr double kZeroBelow = -746, kInfinityAbove = 710;  // the scaling rounds what lies between
+  static constexpr double kZeroBelow = -746, kInfinityAbove = 710;  // between them, the scaling itself rounds
   static constexpr int kMantissaBits = 52;
   static constexpr std::uint64_t kOneBits = 0x3ff0000000000000;
   // (exp(r) - 1 - r)/r^2 on |r| <= log(2)/2, error of exp 2^-57.6

@@ -44,7 +44,7 @@ class LogSumExp {
   void merge(const LogSumExp& other);
 
   /// The logarithm of the sum. Error: kLogSumExpMaxUlp. Edges: -inf scores add nothing; an empty sum is -inf;
-  /// a score of +inf makes it +inf; a NaN makes it NaN, also beside +inf.
+  /// a score of +inf makes it +inf; a NaN makes it NaN, even together with +inf.
   double value() const;
 
  private:
@@ -58,7 +58,7 @@ class LogSumExp {
   bool nan_ = false;
 };
 
-/// log(sum_i exp(s_i)); error and edges of LogSumExp::value().
+/// log(sum_i exp(s_i)); error and edges as for LogSumExp::value().
 double log_sum_exp(std::span<const double> scores);
 
 /// The weights exp(s_i)/sum_j exp(s_j), each to 2.5 ulp; their exact sum is within 2^-52 of one.

@@ -1,4 +1,4 @@
-// exp and log of one number with bits that do not depend on the C library, which chooses by processor.
+// exp and log of one number. Their bits do not depend on the C library, which chooses its code by processor.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline double portable_log(double x) {
   return y;
 }
 
-/// 2^exponent for exponent <= 1023, zero where that is below all doubles.
+/// 2^exponent for exponent <= 1023; zero if that is below the smallest double.
 inline double power_of_two(std::int64_t exponent) {
   constexpr std::int64_t kLowest = -2000;
   return std::ldexp(1.0, static_cast<int>(std::max(exponent, kLowest)));

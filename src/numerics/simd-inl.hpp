@@ -1,4 +1,4 @@
-// What kernels on Highway vectors begin with: names, a b + c by two rules of rounding, the largest of some
+// Basics for kernels on Highway vectors: short names, a b + c with one or two roundings, the largest of some
 // numbers. Private: included once per SIMD level through hwy/foreach_target.h, like Highway's own -inl
 // headers.
 #if defined(LARGO_NUMERICS_SIMD_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
@@ -20,14 +20,14 @@ namespace largo::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// Vectors of at most four doubles, for kernels whose sums are in one order at every level.
+/// Vectors of at most four doubles, for kernels whose sums have the same order at every level.
 namespace four {
 using D = hn::CappedTag<double, 4>;
 using V = hn::Vec<D>;
 constexpr std::size_t kLanes = hn::MaxLanes(D());
 }  // namespace four
 
-/// The largest of values[0 .. count), aligned, count >= 1.
+/// The largest of values[0 .. count). Domain: values aligned, count >= 1.
 template <class D, typename T = hn::TFromD<D>>
 HWY_INLINE T Largest(D d, const T* HWY_RESTRICT values, std::size_t count) {
   const std::size_t lanes = hn::MaxLanes(d);
@@ -47,8 +47,8 @@ struct Separate {
   }
 };
 
-/// a b + c with one rounding: the same at every level, float or double. One instruction where the level has
-/// it (AVX2 and up); else some twenty.
+/// a b + c with one rounding: the same at every level, float or double. One instruction if the level has it
+/// (AVX2 and up), otherwise about twenty.
 struct FusedExact {
   template <class V>
   static HWY_INLINE V MulAdd(V a, V b, V c) {
@@ -61,7 +61,7 @@ struct FusedExact {
 
 #if !HWY_NATIVE_FMA
  private:
-  // Lane by lane. (std::fma finds the instruction of a CPU that has it.)
+  // Lane by lane. (std::fma uses the instruction of a CPU that has it.)
   template <class D, class V = hn::Vec<D>>
   static HWY_INLINE V Emulated(D d, V a, V b, V c) {
     using T = hn::TFromD<D>;
@@ -82,8 +82,8 @@ struct FusedExact {
     return hn::Load(d, z);
   }
 
-  // In double the product is exact. A sum that is not gets an odd last digit, between the same two floats as
-  // the exact one, so that rounding it once more rounds the exact sum. (Infinity and NaN have no error.)
+  // In double the product is exact. An inexact sum gets an odd last bit, which keeps it between the same two
+  // floats as the exact sum, so that rounding it rounds the exact sum. (Infinity and NaN have no error.)
   template <class DF, class V = hn::Vec<DF>>
   static HWY_INLINE V InDoubles(DF df, V a, V b, V c) {
     const hn::Rebind<double, DF> d;
@@ -94,7 +94,7 @@ struct FusedExact {
     const auto second = hn::Sub(sum, product);
     const auto error = hn::Add(hn::Sub(product, hn::Sub(sum, second)), hn::Sub(term, second));
     const auto inexact = hn::Gt(hn::Abs(error), hn::Zero(d));
-    // Towards the error: one down where it and the sum have different signs, then up to an odd one.
+    // Towards the error: one down if the error and the sum have different signs, then up to an odd number.
     const auto apart = hn::ShiftRight<63>(hn::BitCast(du, hn::Xor(sum, error)));
     const auto odd = hn::Or(hn::Sub(hn::BitCast(du, sum), apart), hn::Set(du, 1));
     return hn::DemoteTo(df, hn::IfThenElse(inexact, hn::BitCast(d, odd), sum));

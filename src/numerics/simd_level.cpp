@@ -27,7 +27,7 @@ std::string name_of(std::int64_t target) {
   return hwy::TargetName(target);
 }
 
-// What this CPU runs, asked once, before any level is forced: forcing narrows Highway's answer.
+// The levels of this CPU, asked for once, before any level is forced: forcing narrows Highway's answer.
 const std::vector<std::int64_t>& available_targets() {
   static const std::vector<std::int64_t> targets = [] {
     hwy::SetSupportedTargetsForTest(0);

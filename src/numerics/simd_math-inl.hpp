@@ -4,13 +4,13 @@
 //   Exp, ExpSum, Exp2, Log, SinCos, SinCosPi, NormalInverse
 //
 // Every function returns the same bits at every level: the polynomials use separate multiplications and
-// additions (SSE has no fused ones, and the build sets -ffp-contract=off), and otherwise only operations that
-// IEEE 754 rounds correctly. The bits of a NaN are not specified. Highway's contrib/math is not used: it
+// additions (SSE has no fused ones, and the build sets -ffp-contract=off), and the rest uses only operations
+// that IEEE 754 rounds correctly. The bits of a NaN are not specified. Highway's contrib/math is not used: it
 // fuses where it can, and is wrong at NaN, infinities and zero.
 //
 // The polynomials are weighted least-squares fits on Chebyshev nodes in 60 digits, each coefficient rounded
-// to working precision before the next is fitted; the errors quoted are of the rounded polynomial.
-// Measured errors of the whole functions are in numerics/simd_math.hpp, asserted by the tests.
+// to working precision before the next is fitted; the errors quoted are those of the rounded polynomials.
+// Measured errors of the whole functions are in numerics/simd_math.hpp, and the tests assert them.
 #if defined(LARGO_NUMERICS_SIMD_MATH_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LARGO_NUMERICS_SIMD_MATH_INL_HPP_
 #undef LARGO_NUMERICS_SIMD_MATH_INL_HPP_
@@ -65,7 +65,7 @@ HWY_INLINE V ExpSum(D d, V x, V tail) {
   const V r = hn::Sub(r_high, correction);
   const V r_low = hn::Sub(hn::Sub(r_high, r), correction);
 
-  // 1 + r + (r_low + r^2 p(r)), the rounding error of 1 + r kept: the sum is rounded once.
+  // 1 + r + (r_low + r^2 p(r)), with the rounding error of 1 + r kept, so that the sum is rounded once.
   const V head = hn::Add(one, r);
   const V head_low = hn::Sub(r, hn::Sub(head, one));
   const V rest = hn::Mul(hn::Mul(r, r), Polynomial<Separate>(d, r, C::kPolynomial));
@@ -85,7 +85,7 @@ HWY_INLINE V ExpSum(D d, V x, V tail) {
                         hn::Set(d, std::numeric_limits<T>::infinity()), positive);
 }
 
-/// exp(x), float or double; error, edges and cost of ExpSum.
+/// exp(x), float or double; error, edges and cost as for ExpSum.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Exp(D d, V x) {
   return ExpSum(d, x, hn::Zero(d));
@@ -212,9 +212,9 @@ HWY_INLINE void SinCosModerate(D d, V x, V& sin, V& cos) {
   sin = hn::IfThenElse(hn::Eq(x, hn::Zero(d)), x, sin);  // keeps the sign of -0
 }
 
-/// sin(x) and cos(x), double. Error <= 1.5 ulp. Lanes with |x| > 2^20 are left to the C library one by one,
-/// whose bits depend on its version, not on the level. sin(-0) = -0; infinities and NaN give NaN.
-/// Cost: about 60 operations.
+/// sin(x) and cos(x), double. Error <= 1.5 ulp. Lanes with |x| > 2^20 are left to the C library one by one;
+/// their bits depend on its version, but not on the level. sin(-0) = -0; infinities and NaN give NaN. Cost:
+/// about 60 operations.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE void SinCos(D d, V x, V& sin, V& cos) {
   const auto moderate = hn::Le(hn::Abs(x), hn::Set(d, 0x1p20));
@@ -282,8 +282,8 @@ HWY_INLINE V Rational(D d, V x, const double (&numerator)[kCount], const double 
 
 /// The x with P(Z <= x) = p, Z standard normal, double. Error <= 3 ulp for every p, down to the smallest
 /// subnormal and on both sides of 1/2. Edges: 0 -> -inf, 1/2 -> 0, 1 -> +inf, NaN and p outside [0, 1] ->
-/// NaN. Cost: about 40 operations when all lanes are within 0.425 of 1/2, else about 130, two or three
-/// divisions.
+/// NaN. Cost: about 40 operations when all lanes are within 0.425 of 1/2, otherwise about 130 with two or
+/// three divisions.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V NormalInverse(D d, V p) {
   // G as a function of 0.425^2 - q^2, all coefficients positive; relative error of x 2^-55.2

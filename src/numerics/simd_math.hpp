@@ -29,7 +29,7 @@ void exp(std::span<const float> x, std::span<float> y);
 void log(std::span<const double> x, std::span<double> y);
 
 /// sin(x) and cos(x), error <= kSinCosMaxUlp. sin(-0) = -0; infinities and NaN give NaN.
-/// For |x| > 2^20 the C library's functions are used: one value at a time, and with its bits.
+/// For |x| > 2^20 the C library's functions are used: one value at a time, with the bits of that library.
 /// x may be the same array as sin or cos.
 void sincos(std::span<const double> x, std::span<double> sin, std::span<double> cos);
 
@@ -38,7 +38,7 @@ void sincos(std::span<const double> x, std::span<double> sin, std::span<double> 
 void sincospi(std::span<const double> x, std::span<double> sin, std::span<double> cos);
 
 /// The x with P(Z <= x) = p for a standard normal Z, error <= kNormalInverseMaxUlp for every p in (0, 1).
-/// p = 0 gives -inf, p = 1 +inf, anything else outside and NaN give NaN.
+/// p = 0 gives -inf and p = 1 gives +inf; NaN and all other p outside (0, 1) give NaN.
 void normal_inverse(std::span<const double> p, std::span<double> x);
 
 }  // namespace largo::numerics

@@ -54,7 +54,7 @@ double value_by_series(double n, double x) {
     }
     return std::log1p(sum);
   }
-  // The largest term, where (k+1)(n/2+k) = x²/4; then outwards on both sides.
+  // Starts at the largest term, where (k+1)(n/2+k) = x²/4, and goes outwards on both sides.
   const double b = (half + 1) / 2;
   const double peak = std::floor(std::max(0.0, std::sqrt(b * b - half + quarter) - b));
   const double log_peak =

@@ -29,16 +29,16 @@ using DF = hn::RebindToFloat<D32>;
 using V64 = hn::Vec<D64>;
 using V32 = hn::Vec<D32>;
 using Row = PhiloxRow<D64>;
-constexpr std::size_t kTokens = 2 * Row::kLanes;           // in a vector of counters
-constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters in a group
+constexpr std::size_t kTokens = 2 * Row::kLanes;           // per vector of counters
+constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters per group
 
-// Where vectors have 512 bits, the counters of two blocks side by side.
+// With vectors of 512 bits, the counters of two blocks lie side by side in one vector.
 using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
 constexpr bool kHasPairs = hn::MaxLanes(DPair()) == 2 * kCountersAtOnce;
 using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
 
-// What a token takes of a word: all of it, or an angle of 16 bits. That goes to the upper half, followed by
-// the middle of what the lower half could tell apart.
+// The part of a word that a token takes: all of it, or an angle of 16 bits. An angle goes to the upper half,
+// and the lower half is set to the middle of its range.
 enum class Part { whole, lower_half, upper_half };
 
 template <Part kPart>
@@ -50,7 +50,7 @@ HWY_INLINE V32 Take(V32 words) {
   return hn::Or(hn::And(words, hn::Set(d, 0xffff0000)), middle);
 }
 
-// The words in the lower halves of one vector and in the upper halves of another, in turn.
+// The words in the lower halves of one vector, alternating with those in the upper halves of another.
 class Words {
  public:
   using Counters = D64;
@@ -64,7 +64,7 @@ class Words {
       : words_{hn::OddEven(hn::BitCast(D32(), upper), hn::BitCast(D32(), lower))} {}
 #endif
 
-  // Bit by bit, as whatever `to` points to.
+  // Stores the bits as the type that `to` points to.
   template <Part kPart, typename T>
   HWY_INLINE void Store(T* HWY_RESTRICT to) const {
     const hn::Rebind<T, D32> dt;
@@ -83,8 +83,8 @@ HWY_INLINE void AllRounds(const PhiloxRow<D>& row, PhiloxCounters<D, kCount>& co
   (counters.template Round<kRound>(row), ...);
 }
 
-// The words of kCount vectors of counters at a time, from vector `done` on, while there are as many. Returns
-// how many are done.
+// Fills in the words of kCount vectors of counters at a time, from vector `done` on, while kCount are left.
+// Returns the number of vectors done.
 template <std::size_t kCount>
 HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::size_t done, std::size_t vectors,
                                  std::uint32_t* HWY_RESTRICT first, std::uint32_t* HWY_RESTRICT second) {
@@ -103,7 +103,7 @@ HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::siz
 }
 
 #if HWY_TARGET <= HWY_AVX3 && HWY_MAX_BYTES >= 64
-// Those of two blocks: the lower half of a vector belongs to the first.
+// The words of two blocks: the lower half of a vector belongs to the first block.
 class PairOfWords {
  public:
   using Counters = DPair;
@@ -128,11 +128,11 @@ class PairOfWords {
   hn::Vec<D> words_;
 };
 #else
-using PairOfWords = Words;  // never drawn
+using PairOfWords = Words;  // never used
 #endif
 
-// The words of the normals of a block (or two), of which only the first `groups` groups are stored: three
-// vectors of counters at a time, two of radii and one of angles.
+// Fills in the words for the normals of a block (or two), of which only the first `groups` groups are stored.
+// It works on three vectors of counters at a time, two for radii and one for angles.
 template <class WordsOf, class D = typename WordsOf::Counters>
 HWY_INLINE void FillBlock(const PhiloxRow<D>& row, std::uint64_t counter, std::size_t groups,
                           float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
@@ -157,14 +157,14 @@ HWY_INLINE void FillBlock(const PhiloxRow<D>& row, std::uint64_t counter, std::s
   }
 }
 
-// Words become normals in place, from token `done` on. Returns how many are done.
+// Turns words into normals in place, from token `done` on. Returns the number of tokens done.
 template <class D, std::size_t kCount>
 HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* HWY_RESTRICT first,
                                    float* HWY_RESTRICT second) {
   const D df;
   const hn::RebindToUnsigned<D> d32;
   constexpr std::size_t kFloats = hn::MaxLanes(df);
-  // Groups are aligned, vectors of two of them need not be.
+  // Groups are aligned; vectors of two groups need not be.
   for (; done + kCount * kFloats <= tokens; done += kCount * kFloats) {
     hn::Vec<decltype(d32)> radius[kCount], angle[kCount];
     hn::Vec<D> x[kCount], y[kCount];
@@ -191,8 +191,8 @@ void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* H
   FillWords<1>(row, address.first, done, vectors, first, second);
 }
 
-// First all words, then all normals: either keeps a core busy alone, and one register file is too small for
-// both at a time.
+// First all words, then all normals: each of the two keeps a core busy by itself, and there are too few
+// registers for both at once.
 void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
                   float* HWY_RESTRICT second) {
   std::size_t filled = 0;

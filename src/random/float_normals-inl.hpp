@@ -1,5 +1,5 @@
-// Standard normals in float32 from 32 + 32 random bits a pair, on Highway vectors. Private: included once per
-// SIMD level through hwy/foreach_target.h. The same bits at every level.
+// Standard normals in float32 from 32 + 32 random bits per pair, on Highway vectors, with the same bits at
+// every level. Private: included once per SIMD level through hwy/foreach_target.h.
 #if defined(LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_) == defined(HWY_TARGET_TOGGLE)
 #ifdef LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_
 #undef LARGO_RANDOM_FLOAT_NORMALS_INL_HPP_
@@ -16,24 +16,22 @@
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 
-/// yes where the upper bit is set, else no.
+/// `yes` where the upper bit is set, otherwise `no`.
 template <class DF, class VU, class VF = hn::Vec<DF>>
 HWY_INLINE VF SelectByUpperBit(DF df, VU bits, VF yes, VF no) {
   const hn::RebindToSigned<DF> di;
   auto sign = hn::BitCast(di, bits);
 #if HWY_TARGET == HWY_SSSE3
-  sign = hn::BroadcastSignBit(sign);  // its selection reads every bit
+  sign = hn::BroadcastSignBit(sign);  // the selection of SSSE3 reads every bit
 #endif
   return hn::BitCast(df, hn::IfNegativeThenElse(sign, hn::BitCast(di, yes), hn::BitCast(di, no)));
 }
 
-/// r², and cos θ and sin θ, of kCount vectors of words at a time, step by step: each fills the waiting times
-/// of the others.
-/// - r² = -2 ln u, u = (m + 1/2) 2^-31 with m the upper 31 bits of the first word, rounded to float32: at
-/// most
-///   44.4, relative error 2^-21.5, of u rounded.
-/// - θ lies within ±π/4, in the last 31 bits of the second word, whose upper bit exchanges cos and sin.
-///   Absolute error 2^-23.
+/// r², cos θ and sin θ for kCount vectors of words, step by step together: each fills the gaps of the others.
+/// - r² = -2 ln u, where u = (m + 1/2) 2^-31, rounded to float32, and m is the upper 31 bits of the first
+///   word: at most 44.4, relative error 2^-21.5 given the rounded u.
+/// - θ lies within ±π/4 and comes from the last 31 bits of the second word, whose upper bit exchanges cos and
+///   sin. Absolute error 2^-23.
 template <class DF, class VU, std::size_t kCount>
 HWY_INLINE void FloatPolar(DF df, const VU (&radius)[kCount], const VU (&angle)[kCount],
                            hn::Vec<DF> (&square)[kCount], hn::Vec<DF> (&first)[kCount],
@@ -96,8 +94,9 @@ HWY_INLINE hn::Vec<DF> SignOf(DF df, VU word) {
   return hn::BitCast(df, hn::ShiftLeft<31>(word));
 }
 
-/// Pairs of independent standard normals by Box and Muller's method, ±r (cos θ, sin θ): with the sign, which
-/// is the last bit of the first word, and the exchange, four quadrants. r has a relative error of 2^-22.
+/// Pairs of independent standard normals by the method of Box and Muller, ±r (cos θ, sin θ). The sign, which
+/// is the last bit of the first word, and the exchange of cos and sin give all four quadrants. r has a
+/// relative error of 2^-22.
 template <class DF, class VU, std::size_t kCount>
 HWY_INLINE void FloatNormals(DF df, const VU (&radius)[kCount], const VU (&angle)[kCount],
                              hn::Vec<DF> (&first)[kCount], hn::Vec<DF> (&second)[kCount]) {

@@ -68,8 +68,8 @@ HWY_INLINE void Philox(D d, V counter, std::uint64_t counter_high, std::uint64_t
   odd = hn::Or(hn::And(x2, lower), hn::ShiftLeft<32>(x3));
 }
 
-/// What the rounds add for all counters that agree in their upper three words: the keys and, in the first
-/// rounds, what the fixed words make of them. Replicated to the lanes once, read by every counter.
+/// The terms that the rounds add for all counters that agree in their upper three words: the keys and, in the
+/// first rounds, what follows from the fixed words. Replicated to the lanes once, and read by every counter.
 template <class D>
 struct PhiloxRow {
   static constexpr std::size_t kLanes = hn::MaxLanes(D());
@@ -82,7 +82,7 @@ struct PhiloxRow {
       key0[round] = (key + round * 0x9E3779B9) & kLower;
       key1[round] = ((key >> 32) + round * 0xBB67AE85) & kLower;
     }
-    // Round 0 sees x1, x2, x3 fixed and leaves x0, x1 so; round 1 leaves x3, round 2 nothing.
+    // Before round 0 x1, x2 and x3 are fixed; after it x0 and x1 are, after round 1 x3, after round 2 none.
     const std::uint64_t product1 = (counter_high & kLower) * 0xCD9E8D57;
     const std::uint64_t x0 = product1 >> 32 ^ counter_middle ^ key0[0];
     const std::uint64_t product0 = x0 * 0xD2511F53;
@@ -109,13 +109,13 @@ struct PhiloxRow {
   alignas(64) std::uint64_t terms[kPhiloxRounds][2][kLanes];
 };
 
-/// kCount vectors of counters of a row, taken round by round together: one alone would spend most of its time
-/// waiting for multiplications, and a caller can do other work between the rounds.
+/// kCount vectors of counters of a row, which go through the rounds together: one alone would spend most of
+/// its time waiting for multiplications, and a caller can do other work between the rounds.
 template <class D, std::size_t kCount>
 struct PhiloxCounters {
   using V = hn::Vec<D>;
 
-  /// Counters `distance` apart from one vector to the next.
+  /// The counters are `distance` apart from one vector to the next.
   HWY_INLINE PhiloxCounters(V first, std::size_t distance) {
     for (std::size_t i = 0; i < kCount; ++i)
       x0[i] = hn::Add(first, hn::Set(D(), std::uint64_t{i * distance}));
@@ -151,7 +151,7 @@ struct PhiloxCounters {
         x1[i] = product1;
         x3[i] = product0;
       } else {
-        // The words 2 and 3 go to the upper halves, where the high word of the product is already.
+        // Words 2 and 3 go to the upper halves, where the high word of the product already is.
         const V product0 = MulLowerHalves(d, x0[i], multiplier0);
         const V product1 = MulLowerHalves(d, x2[i], multiplier1);
         x0[i] = hn::Xor(hn::ShiftRight<32>(product1), hn::Xor(x1[i], term0));

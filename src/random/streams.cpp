@@ -17,7 +17,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 
-// (m + 1/2) 2^-52, m the upper 52 bits: m as the fraction of a number in [1, 2), minus 1 - 2^-53, exactly.
+// (m + 1/2) 2^-52 with m the upper 52 bits: m becomes the fraction of a number in [1, 2), from which
+// 1 - 2^-53 is subtracted exactly.
 template <class DU, class VU = hn::Vec<DU>>
 HWY_INLINE hn::Vec<hn::RebindToFloat<DU>> OpenUniform(DU du, VU bits) {
   const hn::RebindToFloat<DU> d;
@@ -25,8 +26,8 @@ HWY_INLINE hn::Vec<hn::RebindToFloat<DU>> OpenUniform(DU du, VU bits) {
   return hn::Sub(hn::BitCast(d, one_to_two), hn::Set(d, 1 - 0x1p-53));
 }
 
-// Two draws per counter, `counters` of them, through `transform(du, even, odd, out)`, which stores a vector
-// of interleaved pairs; a last, partial vector goes through a buffer and the same code.
+// Makes two draws for each of `counters` counters by `transform(du, even, odd, out)`, which stores a vector
+// of interleaved pairs. A last, partial vector goes through a buffer and the same code.
 template <class T, class Transform>
 HWY_INLINE void FillPairs(std::uint64_t key, std::uint64_t counter_high, std::uint64_t first_counter,
                           std::size_t counters, T* out, Transform transform) {
@@ -95,7 +96,7 @@ namespace {
 constexpr std::uint64_t kCounters = std::uint64_t{1} << 63;
 constexpr std::uint64_t kSubstreamKey = 0x9E3779B97F4A7C15;
 
-// Fills `draws` from any index: the second half of a pair first, whole pairs, the first half of a pair last.
+// Fills `draws` from any index: the second half of a first pair, whole pairs, the first half of a last pair.
 // `pairs(first_counter, counters, out)` writes both draws of each counter.
 template <class T, class Pairs>
 void fill(std::uint64_t first, std::span<T> draws, Pairs pairs) {

@@ -15,7 +15,7 @@
 namespace largo::runtime {
 
 #ifdef LARGO_THREAD_SANITIZER
-// It does not see oneTBB hand freed memory from one thread to another, and reports a race.
+// ThreadSanitizer does not see oneTBB hand freed memory from one thread to another, and reports a race.
 template <typename T>
 using AlignedVector = std::vector<T, boost::alignment::aligned_allocator<T, 64>>;
 #else

@@ -7,7 +7,7 @@
 namespace largo {
 namespace {
 
-constexpr double kSymmetryTolerance = 1e-12;  // of the largest entry; documented in check.hpp
+constexpr double kSymmetryTolerance = 1e-12;  // relative to the largest entry; documented in check.hpp
 
 std::string entry(std::string_view argument, std::ptrdiff_t i) { return fmt::format("{}[{}]", argument, i); }
 

@@ -29,7 +29,7 @@ std::size_t edit_distance(std::string_view one, std::string_view other) {
 
 namespace {
 
-constexpr std::size_t kLongest = 100;  // a longer one is no misspelling
+constexpr std::size_t kLongest = 100;  // characters; a longer name is not a misspelling
 
 std::string folded(std::string_view text) {
   std::string lower(text.substr(0, kLongest));
@@ -47,13 +47,13 @@ std::optional<std::string> closest_name(std::string_view name, const std::vector
   const std::string wanted = folded(name);
   std::optional<std::string> best;
   const std::size_t letters = without_dashes(wanted);
-  std::size_t least = std::max<std::size_t>(4, letters + 2);  // twice a distance; further is another word
+  std::size_t least = std::max<std::size_t>(4, letters + 2);  // twice the distance; beyond it, another word
   for (const std::string& one : known) {
     const std::string other = folded(one);
     const std::size_t distance = edit_distance(wanted, other);
     if (distance >= std::max(letters, without_dashes(other))) continue;  // nothing in common
     std::size_t twice = 2 * distance;
-    if (wanted.starts_with(other)) twice = distance;          // a longer word for it
+    if (wanted.starts_with(other)) twice = distance;          // a longer form of it
     if (letters > 1 && other.starts_with(wanted)) twice = 1;  // an abbreviation
     if (twice < least) {
       least = twice;

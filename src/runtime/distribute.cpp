@@ -7,7 +7,7 @@
 namespace largo::runtime {
 namespace {
 
-// What processes say to each other before they exchange rows; from kAtEnd on, that no rows will ever come.
+// The states that processes announce before they exchange rows. From kAtEnd on, no rows will ever come.
 constexpr double kReady = 0;
 constexpr double kFailed = 1;
 constexpr double kAtEnd = 2;
@@ -16,7 +16,7 @@ constexpr double kAtEnd = 2;
 
 Share share_of(std::ptrdiff_t count, const Execution& execution) {
   if (execution.ranks == nullptr) return {0, count};
-  // The first count mod size ranks take one more. (count * rank / size would overflow.)
+  // The first count mod size ranks take one unit more. (count * rank / size would overflow.)
   const std::ptrdiff_t size = execution.ranks->size();
   const std::ptrdiff_t rank = execution.ranks->rank();
   const std::ptrdiff_t each = count / size;
@@ -41,7 +41,7 @@ std::vector<int> deal(const std::vector<double>& costs, int processes) {
 
 AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const Execution& execution) {
   if (execution.ranks == nullptr || execution.ranks->size() == 1) return rows;
-  // Every rank says first whether its rows will come, so that none waits for one that has given up.
+  // Every rank first announces whether its rows will come, so that none waits for a rank that has given up.
   const double state[] = {failed ? kFailed : kReady};
   bool another = false;
   for (const double other : execution.ranks->gather(state)) another = another || other != kReady;
@@ -58,7 +58,7 @@ namespace largo {
 std::vector<int> gather_at_end(const Ranks& ranks, int code) {
   const double state[] = {runtime::kAtEnd + code};
   while (true) {
-    // Those that were still in gather_rows have now heard of it, and will come here.
+    // Processes that were still in gather_rows now know of it, and will come here.
     const std::vector<double> states = ranks.gather(state);
     if (std::any_of(states.begin(), states.end(), [](double other) { return other < runtime::kAtEnd; }))
       continue;

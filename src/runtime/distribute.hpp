@@ -1,4 +1,4 @@
-// Work over threads and ranks: the one place where both meet.
+// Distributes work over threads and ranks: the one place where both meet.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace largo::runtime {
 
-/// Throws Stopped once the caller asked for it.
+/// Throws Stopped once the caller has asked for it.
 inline void check_stop(const Execution& execution) {
   if (execution.stop != nullptr && execution.stop->load(std::memory_order_relaxed)) throw Stopped();
 }
@@ -25,15 +25,15 @@ struct Share {
 };
 Share share_of(std::ptrdiff_t count, const Execution& execution);
 
-/// Which process takes which unit, where units cost as much as `costs` says: the dearest first, each to the
-/// one that has least so far.
+/// The process that takes each unit, given the costs of the units: the most expensive ones first, each to the
+/// process with the least work so far.
 std::vector<int> deal(const std::vector<double>& costs, int processes);
 
-/// Gathers the rows of all ranks in order. `failed` says that this one has none: then all ranks throw, the
-/// one that failed not before the others know.
+/// Gathers the rows of all ranks in order. `failed` says that this rank has none: the other ranks then throw
+/// OtherProcessFailed, and this one returns nothing once they know, so that its caller can throw.
 AlignedVector<double> gather_rows(AlignedVector<double> rows, bool failed, const Execution& execution);
 
-/// `count` rows of `width` numbers, row i being what body(i, row) writes into zeros. Each is computed once,
+/// Computes `count` rows of `width` numbers: body(i, row) writes row i into zeros. Each row is computed once,
 /// on one thread of one rank; every rank returns all of them. An exception on one rank ends the work on all.
 template <typename Body>
 AlignedVector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, const Execution& execution,
@@ -41,7 +41,7 @@ AlignedVector<double> distribute_rows(std::ptrdiff_t count, std::size_t width, c
   const Share share = share_of(count, execution);
   AlignedVector<double> rows(static_cast<std::size_t>(share.count) * width);
   try {
-    const std::ptrdiff_t chunk = std::max<std::ptrdiff_t>(1, execution.chunk);  // units to a task
+    const std::ptrdiff_t chunk = std::max<std::ptrdiff_t>(1, execution.chunk);  // units per task
     parallel_for((share.count + chunk - 1) / chunk, execution, [&](std::ptrdiff_t task) {
       for (std::ptrdiff_t i = task * chunk; i < std::min(share.count, (task + 1) * chunk); ++i) {
         check_stop(execution);

@@ -1,5 +1,5 @@
-// What the CPU's kernels and those of a GPU share: functions that both compilers read, made of operations
-// that IEEE 754 rounds correctly on both. a b + c is two roundings (-ffp-contract=off, --fmad=false).
+// Functions shared by the kernels of the CPU and of a GPU. Both compilers read them; they use operations that
+// IEEE 754 rounds correctly on both. a b + c has two roundings (-ffp-contract=off, --fmad=false).
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ LARGO_HOST_DEVICE double larger_of(double a, double b) { return a < b ? b : a; }
 LARGO_HOST_DEVICE double smaller_of(double a, double b) { return b < a ? b : a; }  // std::min(a, b)
 LARGO_HOST_DEVICE double size_of_number(double a) { return a < 0 ? -a : a; }
 
-/// 1 + ⌊log2 x⌋, 0 for 0.
+/// 1 + ⌊log2 x⌋; 0 for x = 0.
 LARGO_HOST_DEVICE int bits_of(std::uint64_t x) {
 #ifdef __CUDA_ARCH__
   return 64 - __clzll(static_cast<long long>(x));

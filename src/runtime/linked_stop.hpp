@@ -1,4 +1,4 @@
-// A stop of some work among others, which follows the stop of all.
+// A stop flag for a part of the work, which follows the stop flag of the whole.
 #pragma once
 
 #include <atomic>
@@ -11,8 +11,8 @@
 
 namespace largo::runtime {
 
-/// A flag for Execution::stop that is set where `outer` (null: nobody's) is, at most 50 ms later, and where
-/// set() was called, of which `outer` hears nothing. `outer` must outlive it.
+/// A flag for Execution::stop. It is set at most 50 ms after `outer` (null: there is none), and by set(),
+/// which leaves `outer` as it is. `outer` must outlive it.
 class LinkedStop {
  public:
   explicit LinkedStop(const std::atomic<bool>* outer) : outer_(outer) {
@@ -32,7 +32,7 @@ class LinkedStop {
   }
 
   void set() { flag_ = true; }
-  /// At `outer`, now.
+  /// Looks at `outer` now.
   void look() {
     if (outer_ != nullptr && outer_->load(std::memory_order_relaxed)) set();
   }
@@ -52,7 +52,7 @@ class LinkedStop {
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;
-  std::thread watch_;  // last: it sees all the others
+  std::thread watch_;  // last, because it uses all the others
 };
 
 }  // namespace largo::runtime

@@ -1,5 +1,5 @@
-// Threads, by oneTBB. Loops here only distribute independent work; every reduction in largo is an ordered
-// one of its own, because tbb::parallel_reduce changes bits from run to run.
+// Threads by oneTBB. The loops here only distribute independent work. Every reduction in largo has a fixed
+// order of its own, because the bits of tbb::parallel_reduce change from run to run.
 #pragma once
 
 #include <algorithm>
@@ -31,9 +31,9 @@ inline int thread_count(const Execution& execution) {
   return execution.threads > 0 ? execution.threads : tbb::this_task_arena::max_concurrency();
 }
 
-/// An arena of the calling thread, kept for its next loops: a new one costs 10 µs, and finds its workers
-/// asleep. Not for a loop inside another one on this thread: the outer loop's tasks could then be taken up by
-/// the inner one, which waits for its own.
+/// An arena of the calling thread, kept for its next loops: a new one costs 10 µs and finds its workers
+/// asleep. A loop inside another one on the same thread gets an arena of its own: otherwise the inner loop,
+/// while it waits for its own tasks, could take up tasks of the outer one.
 class ThreadArena {
  public:
   explicit ThreadArena(int threads) {
@@ -63,10 +63,11 @@ class ThreadArena {
   tbb::task_arena* arena_;
 };
 
-/// Runs work() where tasks it starts use at most execution.threads threads.
+/// Runs work(), whose tasks use at most execution.threads threads.
 template <typename Work>
 void run_with_threads(const Execution& execution, const Work& work) {
-  // oneTBB caps its pool at the number of cores and says so on standard error; the caller asked for more.
+  // By default oneTBB caps its pool at the number of cores and says so on standard error, even if the caller
+  // asked for more.
   const int threads = thread_count(execution);
   const tbb::global_control pool(
       tbb::global_control::max_allowed_parallelism,
@@ -76,23 +77,21 @@ void run_with_threads(const Execution& execution, const Work& work) {
   arena.execute(work);
 }
 
-/// body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
+/// Calls body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
 template <typename Body>
 void parallel_for(std::ptrdiff_t count, const Execution& execution, const Body& body) {
   if (thread_count(execution) == 1 || count <= 1) {
     for (std::ptrdiff_t i = 0; i < count; ++i) body(i);
     return;
   }
-  const auto task = [&body](std::ptrdiff_t i) {  // made before the loop begins, as the race detector sees it
+  const auto task = [&body](std::ptrdiff_t i) {  // made before the loop begins, for the race detector
     const runtime::race_detector::Task one;
     body(i);
   };
   run_with_threads(execution, [&] { tbb::parallel_for(std::ptrdiff_t{0}, count, task); });
 }
 
-// Threads where the system may have none left.
-
-/// A thread that runs `work`; InputError with a remedy where the system starts no more of them.
+/// Starts a thread that runs `work`. InputError with a remedy if the system cannot start another one.
 template <typename Work>
 std::thread start_thread(Work&& work) {
   try {

@@ -1,6 +1,6 @@
-// Tells ThreadSanitizer what oneTBB guarantees but, not being instrumented, does not show: what comes before
-// a parallel loop happens before each of its tasks, and these before what follows the loop. Without it every
-// loop is reported as a race. Empty in any other build.
+// Tells ThreadSanitizer what oneTBB guarantees but does not show, as it is not instrumented: what comes
+// before a parallel loop happens before each of its tasks, and the tasks happen before what follows the loop.
+// Without this, every loop is reported as a race. In other builds these functions are empty.
 #pragma once
 
 #if defined(__SANITIZE_THREAD__)
@@ -32,7 +32,7 @@ inline void task_ends() {}
 inline void join() {}
 #endif
 
-// A loop and a task of it, that may also end by an exception.
+// A loop and one of its tasks; either may end by an exception.
 struct Loop {
   Loop() { fork(); }
   Loop(const Loop&) = delete;
@@ -45,7 +45,7 @@ struct Task {
   Task& operator=(const Task&) = delete;
   ~Task() { task_ends(); }
 };
-// A stage of a pipeline: what ended before it, of any stage, happens before it.
+// A stage of a pipeline: whatever ended before it, in any stage, happens before it.
 struct Stage {
   Stage() {
     task_begins();

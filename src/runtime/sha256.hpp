@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4), for names that a thing's content decides.
+// SHA-256 (FIPS 180-4), for names that are derived from content.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace largo::runtime {
 
-/// Add bytes, then ask once. Cost: some 5 ns a byte.
+/// Add bytes, then call finish() once. Cost: about 5 ns per byte.
 class Sha256 {
  public:
   using Digest = std::array<std::uint8_t, 32>;

@@ -14,9 +14,9 @@
 namespace largo::runtime {
 namespace {
 
-constexpr std::chrono::milliseconds kBetween(100);  // two meetings
+constexpr std::chrono::milliseconds kBetween(100);  // between two meetings
 
-// The work of this process, on a thread of its own. Its end is waited for in any case.
+// The work of this process, on a thread of its own. The destructor always waits for its end.
 class Worker {
  public:
   explicit Worker(std::function<void(Worker&)> work)
@@ -28,12 +28,12 @@ class Worker {
     thread_.join();
   }
 
-  /// Whether it is over, after at most `patience`.
+  /// Waits for at most `patience`, and returns whether the work is over.
   bool wait(std::chrono::milliseconds patience) {
     std::unique_lock lock(mutex_);
     return ended_.wait_for(lock, patience, [this] { return over_; });
   }
-  const std::exception_ptr& error() const { return error_; }  ///< once it is over
+  const std::exception_ptr& error() const { return error_; }  ///< valid once the work is over
 
   std::atomic<bool> stop = false;
   std::atomic<double> share = 0;
@@ -54,7 +54,7 @@ class Worker {
   std::condition_variable ended_;
   bool over_ = false;
   std::exception_ptr error_;
-  std::thread thread_;  // last: it sees all the others
+  std::thread thread_;  // last, because it uses all the others
 };
 
 }  // namespace
