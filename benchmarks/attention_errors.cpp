@@ -35,7 +35,7 @@ void output_error(benchmark::State& state) {
   sampling.length = state.range(1);
   sampling.kernel = state.range(2) == 0 ? largo::PromptKernel::full : largo::PromptKernel::collapsed;
   sampling.plan.samples = kPrompts;
-  sampling.plan.use_controls = false;  // tokens for tokens
+  sampling.plan.use_controls = false;  // so that kernels compare token for token
   const int threads = static_cast<int>(state.range(3));
   for (auto _ : state) {
     const auto errors =

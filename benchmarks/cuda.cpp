@@ -1,10 +1,10 @@
-// What a GPU does, against the CPU of the same machine: one JSON object a line, for
+// Measures a GPU against the CPU of the same machine: one JSON object per line, for
 // benchmarks/compare_cuda.py.
 //
-//   benchmark_cuda train L RUNS STEPS    descents of the published experiment at one length, softmax
-//   attention benchmark_cuda sweep STEPS SEEDS     all of its lengths and both kinds of attention
-//   benchmark_cuda sample L PROMPTS THREADS   errors over sampled prompts, d = 16, by both
-//   benchmark_cuda attend L QUERIES      attention over a given prompt of float32 tokens, d = 16, by both
+//   benchmark_cuda train L RUNS STEPS        descents of the published experiment at one length, softmax only
+//   benchmark_cuda sweep STEPS SEEDS         all of its lengths and both kinds of attention
+//   benchmark_cuda sample L PROMPTS THREADS  errors over sampled prompts, d = 16, on GPU and CPU
+//   benchmark_cuda attend L QUERIES          attention over given float32 tokens, d = 16, on GPU and CPU
 #include <chrono>
 #include <cstdlib>
 #include <iostream>

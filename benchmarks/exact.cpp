@@ -22,7 +22,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The median over a grid of s in [0, 6] and L in [10, 1e12], as a counter beside the mean.
+// The median time over a grid of s in [0, 6] and L in [10, 1e12], as a counter beside the mean.
 template <typename Function>
 void over_the_grid(benchmark::State& state, const Function& at) {
   std::vector<double> seconds;
@@ -45,7 +45,7 @@ void all_moments(benchmark::State& state) {
 }
 
 // E[P_2] by simulation: the time for a relative standard error of 1e-3, from the variance of a pilot run,
-// over the time of the exact value.
+// divided by the time of the exact value.
 void monte_carlo(benchmark::State& state) {
   const auto L = static_cast<std::size_t>(state.range(0));
   const double s = static_cast<double>(state.range(1));

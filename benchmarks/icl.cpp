@@ -16,7 +16,7 @@ using largo::AttentionKind;
 using largo::Matrix;
 using largo::Vector;
 
-// A away from every symmetry, and another one each time: rules for the spread of the scores are made anew.
+// A has no symmetry and changes each time, so that the rules for the spread of the scores are made anew.
 void invariant_risk(benchmark::State& state) {
   const auto d = static_cast<Eigen::Index>(state.range(0));
   const double L = std::pow(10.0, static_cast<double>(state.range(1)));

@@ -41,8 +41,8 @@ void float32_multiply_adds(benchmark::State& state) {
       benchmark::Counter(2.0 * kLanes * kChains * kRounds, benchmark::Counter::kIsIterationInvariantRate);
 }
 
-// Seven chains of multiplications beside seven of additions: units that only add work beside those that
-// multiply. The ceiling of kernels that mix operations.
+// Seven chains of multiplications and seven of additions: units that only add work in parallel with those
+// that multiply. This is the ceiling of kernels that mix operations.
 void vector_operations(benchmark::State& state) {
   constexpr int kLanes = 8;
   constexpr int kChains = 7;
@@ -60,7 +60,7 @@ void vector_operations(benchmark::State& state) {
   benchmark::DoNotOptimize(factor);
   benchmark::DoNotOptimize(term);
   for (auto _ : state) {
-    for (int c = 0; c < kChains; ++c) product[c] = sum[c];  // lest they shrink to subnormal numbers
+    for (int c = 0; c < kChains; ++c) product[c] = sum[c];  // so that they do not shrink to subnormal numbers
     for (int round = 0; round < kRounds; ++round) {
 #pragma GCC unroll 7
       for (int c = 0; c < kChains; ++c) {

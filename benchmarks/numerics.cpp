@@ -1,4 +1,4 @@
-// Elementary functions and random numbers per element, beside the C library's scalar ones.
+// Elementary functions and random numbers per element, compared with the C library's scalar ones.
 #include <benchmark/benchmark.h>
 
 #include <cmath>

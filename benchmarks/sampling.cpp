@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kPrompts = 128;
 
-// Covariance 0.5^|i-j|, label noise of variance 0.1, tasks N(0, I/d), scores over √(d+1).
+// Covariance 0.5^|i-j|, label noise of variance 0.1, tasks N(0, I/d), scores divided by √(d+1).
 largo::RegressionTask published_task(int d) {
   largo::Matrix covariance(d, d);
   for (int i = 0; i < d; ++i) {

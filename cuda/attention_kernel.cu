@@ -1,6 +1,6 @@
-// Attention over a piece of a given prompt, its tokens read once: a warp takes a segment of it, chunk by
-// chunk, and adds to the sums of every direction, kept relative to a power of two that follows the largest
-// score (online softmax); then the segments are added in order. The same bits from run to run.
+// Attention over a piece of a given prompt, whose tokens are read once: a warp takes a segment, chunk by
+// chunk, and adds to the sums of every direction, which are kept relative to a power of two that follows the
+// largest score (online softmax); then the segments are added in order. Every run gives the same bits.
 #include "attention_kernel.hpp"
 
 #include <cuda_runtime.h>
@@ -13,8 +13,8 @@
 namespace largo::cuda {
 namespace {
 
-// Adds a sum of the next chunk to those of the segment, which are in global memory: where the sums of a chunk
-// would not fit shared memory beside its tokens.
+// Adds a sum of the next chunk to those of the segment. These are in global memory, because the sums of a
+// chunk would not fit into shared memory beside its tokens.
 struct AddToSegment {
   double* sums;
   double old_top, chunk_top;
@@ -27,7 +27,7 @@ struct AddToSegment {
   }
 };
 
-// All threads of the warp; the new top is there for all of them after the next __syncwarp().
+// Called by all threads of the warp, which all see the new top after the next __syncwarp().
 __device__ AddToSegment add_to_segment(double* sums, std::int64_t width, double chunk_top, bool empty,
                                        int thread) {
   const double old_top = empty ? chunk_top : sums[width - 1];
@@ -41,8 +41,8 @@ __device__ float load(const GivenJob& job, std::int64_t at) {
   return bits_as<float>(std::uint32_t{static_cast<const std::uint16_t*>(job.tokens)[at]} << 16);
 }
 
-// Tokens first, ..., first + count - 1 around the centre, and zeros: several loads on their way before the
-// first is used.
+// Loads tokens first, ..., first + count - 1 relative to the centre, then zeros; several loads are under way
+// before the first is used.
 __device__ void load_tokens(const GivenJob& job, std::int64_t first, int count, int thread,
                             const Chunk& chunk) {
   constexpr int kLoads = 8;

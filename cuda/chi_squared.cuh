@@ -7,7 +7,7 @@
 
 namespace largo::cuda {
 
-/// The i-th candidate: sixteen from every group of eight tokens.
+/// The i-th candidate; every group of eight tokens gives sixteen.
 LARGO_HOST_DEVICE prompts::Candidate candidate(const Address& normal_draws, const Address& uniform_draws,
                                                std::uint64_t i) {
   const std::uint64_t group = i / 16, t = i % 8;

@@ -1,4 +1,4 @@
-// How many warps, each with a chunk of tokens in shared memory, make a block, and how many blocks a launch.
+// The warps of a block, each with a chunk of tokens in shared memory, and the blocks of a launch.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -11,14 +11,14 @@ namespace largo::cuda {
 
 struct ChunkBlock {
   int warps = 1;
-  std::size_t bytes = 0;  // of shared memory
+  std::size_t bytes = 0;  // bytes of shared memory
   cudaError_t error = cudaSuccess;
 
   unsigned threads() const { return static_cast<unsigned>(warps * kWarp); }
 };
 
-/// As many warps as their chunks fit shared memory twice, or once where they are large. One must fit
-/// (check_token_numbers).
+/// As many warps as let their chunks fit into shared memory twice, or one warp if its chunk is larger. One
+/// chunk must fit (check_token_numbers).
 template <typename Kernel>
 ChunkBlock chunk_block(Kernel* kernel, int drawn, int dimension, int most_warps) {
   ChunkBlock block;

@@ -1,4 +1,4 @@
-// One token of a collapsed prompt, as src/prompts/collapsed_kernel.cpp has it.
+// One token of a collapsed prompt, as in src/prompts/collapsed_kernel.cpp.
 #pragma once
 
 #include <numbers>
@@ -8,12 +8,12 @@
 
 namespace largo::cuda {
 
-/// Lanes of partial sums, and tokens of a chunk in full.
+/// Lanes of partial sums, and tokens in a full chunk.
 inline constexpr int kLanes = static_cast<int>(random::kTokensAtOnce),
                      kSumsChunk = static_cast<int>(prompts::kChunkTokens);
 inline constexpr int kCollapsedChunk = static_cast<int>(prompts::kCollapsedChunk);
 
-/// 2^{rate x} for |rate x| < 126; kUnderflow: for rate x <= 0, with zero from -125.5 down.
+/// 2^{rate x} for |rate x| < 126; with kUnderflow for rate x <= 0, and zero from -125.5 down.
 template <bool kUnderflow>
 LARGO_HOST_DEVICE float weight(float rate, float x) {
   constexpr float kRound = 0x1.8p23F;
@@ -45,7 +45,7 @@ LARGO_HOST_DEVICE void add_token(const prompts::CollapsedToken& token, float g, 
   sum[prompts::kW2VV] = fused(wv, wv, sum[prompts::kW2VV]);
 }
 
-/// What the sums so far and those of the next chunk are multiplied by, when the largest draw so far is `top`.
+/// The factors of the sums so far and of those of the next chunk, if the largest draw so far is `top`.
 struct Scales {
   double old_scale = 1, new_scale = 1;
 };

@@ -1,5 +1,5 @@
-// The tokens of a collapsed prompt, summed by the octets of its team as src/prompts/collapsed_kernel.cpp
-// does: lane by lane and chunk by chunk.
+// The tokens of a collapsed prompt, summed by the octets of its team as in src/prompts/collapsed_kernel.cpp:
+// lane by lane and chunk by chunk.
 #pragma once
 
 #include "chi_squared.cuh"
@@ -8,11 +8,11 @@
 
 namespace largo::cuda {
 
-// Tokens of a thread that are taken together: each fills the waiting times of the others.
+// Tokens that a thread handles together: each fills the waiting times of the others.
 inline constexpr int kTogether = 4;
 
-// use(g, h, count) for the tokens of this thread's lane in a chunk, kTogether at a time and in order, the
-// first `count` of them being inside.
+// Calls use(g, h, count) for the tokens of this thread's lane in a chunk, kTogether at a time and in order;
+// the first `count` of them are inside.
 template <typename Use>
 __device__ void for_tokens(const Team& team, const Address& at, std::int64_t chunk, int count,
                            const Use& use) {
@@ -36,8 +36,8 @@ __device__ void for_tokens(const Team& team, const Address& at, std::int64_t chu
   }
 }
 
-// The sums over L tokens in every thread of the team: each octet takes a chunk at a time, and adds those of
-// all in order.
+// Computes the sums over L tokens in every thread of the team: each octet sums one chunk at a time, and adds
+// the sums of all octets in order.
 template <bool kFixed>
 __device__ void sum_tokens(const Team& team, const Address& at, std::int64_t L, prompts::CollapsedToken token,
                            double (&total)[prompts::kCollapsedSums]) {

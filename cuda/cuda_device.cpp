@@ -41,7 +41,7 @@ class CudaDevice final : public Device {
     cuda::check(cudaDeviceGetDefaultMemPool(&pool, index), "memory of the GPU");
     std::uint64_t kept = std::numeric_limits<std::uint64_t>::max();
     cuda::check(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &kept), "memory of the GPU");
-    // Whoever waits for the GPU leaves its core to others.
+    // A thread that waits for the GPU leaves its core to others.
     cuda::check(cudaSetDeviceFlags(cudaDeviceScheduleBlockingSync), "choice of the GPU");
   }
 
@@ -61,7 +61,7 @@ class CudaDevice final : public Device {
 std::unique_ptr<Device> open_cuda_device(int index) { return std::make_unique<CudaDevice>(index); }
 
 int cuda_device_of_process() {
-  // A scheduler that shows every process its own GPU alone.
+  // Some schedulers show every process only its own GPU.
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   if (visible != nullptr && *visible != '\0' && std::strchr(visible, ',') == nullptr) return 0;
   for (const char* name :

@@ -23,9 +23,9 @@ namespace largo::cuda {
 namespace {
 
 constexpr const char* kName = "train";
-// A launch takes about so long: stops and progress wait for its end.
+// The time that a launch should take: stops and progress wait for its end.
 constexpr double kLaunchSeconds = 0.15;
-// Of the first launch, when nothing is known of its speed: so many steps, or steps with so many tokens.
+// Limits of the first launch, when its speed is not known: its steps, and the tokens in these.
 constexpr std::int64_t kFirstSpan = 64;
 constexpr double kFirstTokens = 1e9;
 class Descents {
@@ -38,7 +38,7 @@ class Descents {
         descents_(descents) {
     check_possible();
     for (icl::RegressionDescent& descent : descents_) {
-      // The checks of the CPU's, and the moments of a start.
+      // This makes the checks of the CPU's descent, and the moments of a start.
       DescentOptions none = quiet_options();
       none.steps = descent.state.step;
       descent.state = largo::descend(*risk_of(descent), std::move(descent.state), none);
@@ -92,7 +92,7 @@ class Descents {
     }
   }
 
-  // The CPU's limits; its message is the one to give.
+  // The limits are the CPU's, and its message is the one to give.
   bool has_refused_length() {
     for (icl::RegressionDescent& descent : descents_) {
       const bool softmax = descent.batches.attention == AttentionKind::softmax;
@@ -126,8 +126,8 @@ class Descents {
     return first;
   }
 
-  // Where a run ends that starts at `step`: at most at `until`, before it is out of room for records, and
-  // where it is to be saved.
+  // Where a run that starts at `step` ends: at `until` at the latest, before it runs out of room for records,
+  // and where it must be saved.
   std::int64_t end_of(std::int64_t step, std::int64_t until) const {
     if (options_.record_every > 0) {
       const std::int64_t whole = step / options_.record_every, more = stage_->setting().most_records - 1;
@@ -141,7 +141,7 @@ class Descents {
     return std::max(step, until);
   }
 
-  // False where a run has ended with an error.
+  // Returns false if a run has ended with an error.
   bool launch_from(std::int64_t first) {
     const auto start = std::chrono::steady_clock::now();
     std::int64_t until = std::min(options_.steps, first + span_);
@@ -175,7 +175,7 @@ class Descents {
     bool all_well = true;
     for (const DescentRun& run : runs) all_well = take(run) && all_well;
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-    std::int64_t made = 1;  // less than span_, where runs are to be saved on the way
+    std::int64_t made = 1;  // less than span_ if runs are saved on the way
     for (const icl::RegressionDescent& descent : descents_) made = std::max(made, descent.state.step - first);
     const double faster = std::clamp(kLaunchSeconds / elapsed.count(), 0.25, 4.0);
     span_ = std::clamp<std::int64_t>(static_cast<std::int64_t>(static_cast<double>(made) * faster), 1,
@@ -183,7 +183,7 @@ class Descents {
     return all_well;
   }
 
-  // False where it has ended with an error.
+  // Returns false if the run has ended with an error.
   bool take(const DescentRun& run) {
     icl::RegressionDescent& descent = descents_[static_cast<std::size_t>(run.place)];
     DescentState& state = descent.state;
@@ -206,7 +206,7 @@ class Descents {
     return true;
   }
 
-  // The exception that the CPU has for this step.
+  // Sets the exception that the CPU throws for this step.
   void refuse(icl::RegressionDescent& descent) const {
     DescentOptions one = quiet_options();
     one.steps = descent.state.step + 1;
@@ -237,7 +237,7 @@ class Descents {
     state.loss_count = 0;
   }
 
-  // Those that had steps to make and have not failed; with the record of the end, where one has come there.
+  // Saves the runs that had steps to make and did not fail, with a record of the end if they reached it.
   void save_all(const std::vector<std::int64_t>& first_steps) {
     for (std::size_t i = 0; i < descents_.size(); ++i) {
       icl::RegressionDescent& descent = descents_[i];
@@ -275,7 +275,7 @@ class Descents {
 void CudaDescents::descend(const RegressionProblem& problem, Parametrisation parameters,
                            const DescentOptions& options, std::vector<icl::RegressionDescent>& runs) const {
   if (runs.empty()) return;
-  check(cudaSetDevice(device_), "choice of the GPU");  // of this thread
+  check(cudaSetDevice(device_), "choice of the GPU");  // for this thread
   Descents(problem, parameters, options, runs).run();
 }
 

@@ -1,9 +1,10 @@
 // Stochastic descent with whole runs inside one kernel: a cluster of blocks of threads draws the prompts of a
-// batch, eight threads or more to each, sums their gradients and moves the parameters, step after step.
+// batch, with eight or more threads for each, sums their gradients and moves the parameters, step after step.
 //
-// Every number is made by the operations of the CPU's code, in its order (src/prompts/regression_gradient.cpp
-// and src/training/stochastic_descent.cpp), so runs have its bits: partial sums over tokens by lane and
-// chunk, gradients over blocks of eight prompts, and these one after the other.
+// Every number is computed by the operations of the CPU's code, in its order
+// (src/prompts/regression_gradient.cpp and src/training/stochastic_descent.cpp), so runs are bit-identical to
+// the CPU's: partial sums over tokens by lane and chunk, gradients over blocks of eight prompts, and these
+// one after another.
 #include "descent_kernel.hpp"
 
 #include <cuda_runtime.h>
@@ -60,17 +61,17 @@ constexpr std::size_t kMoreThanHalf = 116 * 1024;
 
 using Kernel = void (*)(DescentSetting, DescentRun*, int, int);
 Kernel kernel_of(int d) {
-  const int parts = (d + kLanes) / kLanes;  // of d + 1 numbers
+  const int parts = (d + kLanes) / kLanes;  // groups of eight for d + 1 numbers
   return parts == 1 ? descend<1> : parts == 2 ? descend<2> : descend<4>;
 }
 
 std::size_t bytes_of(const DescentSetting& setting, const DescentShape& shape) {
   const std::size_t bytes = shared_numbers(setting.dimension, setting.parameters) * sizeof(double);
-  // More than half of the memory there is: no two blocks on one multiprocessor.
+  // With more than half of the memory for each, no two blocks share a multiprocessor.
   return shape.apart && bytes < kMoreThanHalf ? kMoreThanHalf : bytes;
 }
 
-// What a launch is configured with, whose address `config` keeps.
+// Configures a launch; `config` keeps the address of `attribute`.
 void configure(const DescentSetting& setting, const DescentShape& shape, int count,
                cudaLaunchAttribute& attribute, cudaLaunchConfig_t& config) {
   config.gridDim = dim3(static_cast<unsigned>(count * shape.cluster));
@@ -93,7 +94,7 @@ cudaError_t prepare(Kernel kernel, const DescentSetting& setting, const DescentS
 constexpr int kLargestCluster = 16;
 
 int largest_cluster(Kernel kernel, const DescentSetting& setting) {
-  // The barrier of clusters is in code for compute capability 9.0 and up alone.
+  // Only code for compute capability 9.0 and up has the barrier of clusters.
   cudaFuncAttributes attributes = {};
   if (cudaFuncGetAttributes(&attributes, kernel) != cudaSuccess || attributes.ptxVersion < 90) return 1;
   for (int cluster = kLargestCluster; cluster > 1; cluster /= 2) {

@@ -5,20 +5,19 @@
 
 namespace largo::cuda {
 
-/// How the threads of a launch share its runs: a cluster of `cluster` blocks of threads for each, 8 `octets`
-/// of them for each prompt; `apart`, each block on a multiprocessor of its own.
+/// How the threads of a launch share its runs: a cluster of `cluster` blocks of threads for each run, and 8
+/// `octets` threads for each prompt. With `apart`, each block has a multiprocessor of its own.
 struct DescentShape {
   int cluster = 1, octets = 1;
   bool apart = false;
 };
 
-/// Takes `count` runs, which lie at `runs` on the device, to their ends. Returns an empty text, or what went
-/// wrong.
+/// Takes the `count` runs at `runs` on the device to their ends. Returns an empty text, or what failed.
 const char* launch_descents(const DescentSetting& setting, DescentRun* runs, int count, DescentShape shape,
                             void* stream);
 
-/// Multiprocessors of the device, blocks of threads that are on it at a time, and the largest cluster of
-/// them: one block where the device, or the code that was translated for it, knows no clusters.
+/// The multiprocessors of the device, the blocks of threads that it holds at a time, and the largest cluster
+/// of blocks: one block if the device, or the code compiled for it, has no clusters.
 struct Residents {
   int processors = 1, blocks = 1, largest_cluster = 1;
 };

@@ -1,4 +1,4 @@
-// Descents on batches of in-context regression, many at a time: what host and device tell each other.
+// Descents on batches of in-context regression, many at a time: the interface between host and device.
 #pragma once
 
 #include <cstddef>
@@ -12,31 +12,31 @@
 
 namespace largo::cuda {
 
-/// What all runs share. Matrices are column by column; addresses are the device's.
+/// What all runs share. Matrices are stored by columns; addresses are on the device.
 struct DescentSetting {
   std::int32_t dimension = 1;  // d, up to kMostDimensions
   Parametrisation parameters = Parametrisation::merged;
   Optimizer optimizer = Optimizer::plain;
-  std::int64_t prompts = 1;  // of a batch
+  std::int64_t prompts = 1;  // in a batch
   double noise = 0, score_scale = 1, loss_factor = 1;
   double momentum = 0, squares = 0, epsilon = 0, divergence_factor = 0;
   std::int64_t record_every = 0;  // 0: no records
-  std::int64_t most_records = 0;  // of a run in a launch
+  std::int64_t most_records = 0;  // of a run in one launch
   const double *token_root = nullptr, *query_root = nullptr, *prior_root = nullptr;
-  const double* step_sizes = nullptr;  // of the steps from first_step on
+  const double* step_sizes = nullptr;  // for the steps from first_step on
   std::int64_t first_step = 0;
-  double* values = nullptr;   // of a run: parameters, momentum, squares, as many numbers each
-  double* records = nullptr;  // of a run: most_records times step, time, loss, parameters
-  double* rows = nullptr;     // of a run: twice the sums of each block of prompts
+  double* values = nullptr;   // for each run: parameters, momentum and squares, equally many numbers each
+  double* records = nullptr;  // for each run: most_records times step, time, loss, parameters
+  double* rows = nullptr;     // for each run: two sets of the sums of each block of prompts
 };
 
 enum class Ending : std::int32_t {
   in_order,
   refused,    // the batch of `step` is out of bounds; the state is the one before it
-  not_finite  // the parameters after `step`
+  not_finite  // the parameters after `step` are not finite
 };
 
-/// One run, between two launches.
+/// The state of one run between two launches.
 struct DescentRun {
   std::int64_t length = 1;
   std::uint64_t seed = 1;
@@ -45,13 +45,13 @@ struct DescentRun {
   std::int64_t step = 0, until = 0;
   double time = 0, momentum_power = 1, squares_power = 1, first_loss = 0, loss_sum = 0;
   std::int64_t loss_count = 0, records = 0;
-  std::int64_t place = 0;  // of its values, records and rows
+  std::int64_t place = 0;  // number of its values, records and rows
 };
 
 inline constexpr int kMostDimensions = 31;
 inline constexpr int kRecordHead = 3;  // step, time, loss
 
-/// Numbers of one run.
+/// Counts of numbers for one run.
 LARGO_HOST_DEVICE constexpr std::size_t parameter_count(int d, Parametrisation parameters) {
   const auto n = static_cast<std::size_t>(d + 1);
   if (parameters == Parametrisation::invariant) return static_cast<std::size_t>(d * d) + 1;

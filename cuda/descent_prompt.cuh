@@ -1,5 +1,5 @@
-// A prompt of a batch: its task, query and tokens drawn, its gradient left in shared memory, as
-// src/prompts/regression_gradient.cpp has them.
+// One prompt of a batch: draws its task, query and tokens, and leaves its gradient in shared memory, as in
+// src/prompts/regression_gradient.cpp.
 #pragma once
 
 #include "collapsed_prompt.cuh"
@@ -13,13 +13,13 @@ inline constexpr int kThreads = 256;  // of a block
 struct Shared {
   double *token_root, *query_root, *prior_root;
   double *parameters, *momentum, *squares;      // of the descent
-  double *U, *v, *scores, *values;              // merged; c U, and Cᵀ v_x
-  double* gradient;                             // merged: of U and v
-  double* row;                                  // the sum of all blocks
-  double *query, *slope, *mean, *along, *loss;  // of a pass, one prompt after the other
+  double *U, *v, *scores, *values;              // merged U and v; scores = c U, values = Cᵀ v_x
+  double* gradient;                             // merged: with respect to U and v
+  double* row;                                  // the sum over all blocks
+  double *query, *slope, *mean, *along, *loss;  // of a pass, one prompt after another
 };
 
-// The prompts at a time of a block of threads.
+// The prompts that a block of threads has at a time.
 inline constexpr int kPass = kThreads / kLanes;
 
 inline std::size_t shared_numbers(int d, Parametrisation parameters) {
@@ -57,12 +57,12 @@ __device__ inline Shared lay_out(double* memory, int d, Parametrisation paramete
   return s;
 }
 
-// One prompt: its gradient before the tokens' covariance is applied, at place `at` of the pass.
+// Computes the gradient of one prompt, before the tokens' covariance is applied, at place `at` of the pass.
 template <int kParts>
 __device__ void draw_prompt(const DescentSetting& setting, const DescentRun& run, const Shared& s,
                             const Team& team, std::uint64_t id, int at) {
   const int d = setting.dimension, n = d + 1;
-  const int groups = d / kLanes + 1;  // of eight, for d + 1 numbers
+  const int groups = d / kLanes + 1;  // groups of eight for d + 1 numbers
   const double v_y = s.v[d];
   Row<kParts> omega, chi, mean, gradient;
   const Address prompt_draws{run.seed, id, prompts::kPromptDraws};

@@ -14,9 +14,9 @@ namespace {
 
 constexpr int kMostOctets = 4;
 constexpr int kOctetsInBlock = 32;
-constexpr double kStepCost = 30;  // what a step costs beside its prompts, in tokens of each
+constexpr double kStepCost = 30;  // cost of a step besides its prompts, in tokens of each prompt
 
-// Blocks of threads of a run: its share of those that are on the device, as a power of two, times `factor`.
+// Blocks of threads for a run: its share of those that the device holds, as a power of two, times `factor`.
 int cluster_of(const RegressionBatches& batches, double fair, int factor, int most) {
   const auto blocks = static_cast<double>(std::min<std::size_t>(block_count(batches.prompts), 1 << 20));
   const double wanted = std::clamp(fair * cost_of(batches), 1.0, std::min<double>(most, blocks));
@@ -25,7 +25,7 @@ int cluster_of(const RegressionBatches& batches, double fair, int factor, int mo
       std::min({static_cast<double>(cluster * factor), static_cast<double>(most), blocks}))));
 }
 
-// Prompts of a block are shared by up to four octets, where there are threads and chunks for them.
+// The prompts of a block are shared by up to four octets, if there are threads and chunks for them.
 int octets_of(const RegressionBatches& batches, int cluster) {
   if (batches.attention == AttentionKind::linear) return 1;
   const auto blocks = static_cast<std::int64_t>(block_count(batches.prompts));

@@ -1,4 +1,4 @@
-// How runs share a chip: the longest have the most blocks of threads.
+// How runs share a GPU: the longest get the most blocks of threads.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,14 @@
 
 namespace largo::cuda {
 
-/// Runs of one shape, by their places in the list of all: one launch.
+/// Runs of one shape, by their places in the list of all runs: they make one launch.
 struct DescentGroup {
   DescentShape shape;
   std::vector<std::size_t> runs;
 };
 
-/// The groups of all runs, the largest clusters first. Where more blocks of threads are wanted than are on
-/// the device at a time, smaller parts fill the last round better.
+/// The groups of all runs, the largest clusters first. If more blocks of threads are wanted than the device
+/// holds at a time, smaller parts fill the last round better.
 std::vector<DescentGroup> share_chip(const std::vector<icl::RegressionDescent>& descents,
                                      const Residents& residents);
 

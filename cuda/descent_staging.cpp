@@ -8,7 +8,7 @@
 namespace largo::cuda {
 namespace {
 
-// Records of a run in a launch, and numbers of them in all.
+// The most records of one run in a launch, and the most numbers in the records of all runs.
 constexpr std::int64_t kMostRecords = 256;
 constexpr std::size_t kRecordNumbers = std::size_t{1} << 26;
 
@@ -45,7 +45,7 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
   const std::size_t width = runs * (count_ + kRecordHead);
   setting_.most_records =
       options.record_every == 0
-          ? 1  // that of the start
+          ? 1  // the record of the start
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(kRecordNumbers / width), 2, kMostRecords);
   records_.resize(static_cast<std::size_t>(setting_.most_records) * width);
   rows_.resize(runs * 2 * block_count(setting_.prompts) * row_width(d));

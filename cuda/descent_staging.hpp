@@ -1,4 +1,4 @@
-// Runs on the device: where they stand between two launches, and how that comes back.
+// Runs on the device: their state between two launches, and how it is copied back.
 #pragma once
 
 #include <vector>
@@ -18,22 +18,22 @@ class DescentStage {
 
   const DescentSetting& setting() const { return setting_; }
 
-  /// The sizes of the steps from `first` on, for the next launch.
+  /// Sets the sizes of the steps from `first` on, for the next launch.
   void set_steps(std::int64_t first, const std::vector<double>& sizes);
 
-  /// Run number `i`, as it goes to the device.
+  /// Run number `i`, as it is sent to the device.
   static DescentRun run_of(std::size_t i, const icl::RegressionDescent& descent, std::int64_t until);
 
-  /// To the device, before a launch; their place there.
+  /// Copies the runs to the device before a launch, and returns their address there.
   DescentRun* send(const std::vector<DescentRun>& runs);
-  /// What the launch made of them.
+  /// Copies the runs back after the launch.
   void fetch(std::vector<DescentRun>& runs);
-  /// That of a run, with its records, into its state.
+  /// Copies the result of a run, with its records, into its state.
   void take(const DescentRun& run, DescentState& state) const;
 
  private:
   DescentSetting setting_;
-  std::size_t count_ = 0;  // of parameters
+  std::size_t count_ = 0;  // number of parameters
   DeviceArray<double> roots_, values_, records_, rows_, sizes_;
   DeviceArray<DescentRun> runs_;
   std::vector<double> host_values_;

@@ -1,5 +1,5 @@
-// A step of a descent: the gradients of all prompts summed in order, and the parameters moved, as
-// src/prompts/regression_gradient.cpp and src/training/stochastic_descent.cpp have it.
+// One step of a descent: sums the gradients of all prompts in order and moves the parameters, as in
+// src/prompts/regression_gradient.cpp and src/training/stochastic_descent.cpp.
 #pragma once
 
 #include "descent_prompt.cuh"
@@ -18,7 +18,7 @@ __device__ inline void wait_for_cluster(int cluster) {
   __syncthreads();
 }
 
-// U and v from the parameters, and what prompts are multiplied by.
+// Computes U and v from the parameters, and the factors that prompts are multiplied by.
 __device__ inline void merge_parameters(const DescentSetting& setting, const Shared& s) {
   const int d = setting.dimension, n = d + 1;
   const double *K = s.parameters, *Q = K + n * n, *V = Q + n * n, *o = V + n * n;
@@ -52,7 +52,7 @@ __device__ inline void merge_parameters(const DescentSetting& setting, const Sha
   __syncthreads();
 }
 
-// The gradients of the blocks of prompts of a pass, as rows.
+// Sums the gradients of each block of prompts of a pass, as rows.
 __device__ inline void sum_blocks(const DescentSetting& setting, const Shared& s, int prompts, double* rows) {
   const int d = setting.dimension, n = d + 1, width = static_cast<int>(row_width(d));
   const int blocks = (prompts + prompts::kPromptsInBlock - 1) / prompts::kPromptsInBlock;
@@ -78,7 +78,7 @@ __device__ inline void sum_blocks(const DescentSetting& setting, const Shared& s
   }
 }
 
-// The gradient in U and v and the loss, from the rows of all blocks. Returns the value of the batch.
+// Sums the rows of all blocks into the gradient in U and v and the loss. Returns the value of the batch.
 __device__ inline double sum_rows(const DescentSetting& setting, const Shared& s, const double* rows,
                                   bool& finite) {
   const int d = setting.dimension, n = d + 1, width = static_cast<int>(row_width(d));
@@ -94,7 +94,7 @@ __device__ inline double sum_rows(const DescentSetting& setting, const Shared& s
   bool mine = true;
   for (int e = static_cast<int>(threadIdx.x); e < n * n + n; e += kThreads) {
     const int i = e % n,
-              j = e / n;  // the last row, which is v's, goes behind the column of U that no query sees
+              j = e / n;  // the last row is v's, and goes behind the column of U that no query sees
     const int row = j < d ? j : d;
     double x = 0;
     if (j != d) {
@@ -133,7 +133,7 @@ __device__ inline double pull_back(const DescentSetting& setting, const Shared& 
   return x;
 }
 
-// Parameter e, by the formulas of largo/training/stochastic_descent.hpp.
+// Moves parameter e, by the formulas of largo/training/stochastic_descent.hpp.
 __device__ inline void move(const DescentSetting& setting, const Shared& s, int e, double g, double size,
                             double momentum_power, double squares_power) {
   double &theta = s.parameters[e], &m = s.momentum[e], &q = s.squares[e];
@@ -153,17 +153,17 @@ __device__ inline void move(const DescentSetting& setting, const Shared& s, int 
   }
 }
 
-// Parameters a thread may have to move: those of the largest dimension of a kernel.
+// The most parameters that a thread may have to move, for the largest dimension of a kernel.
 template <int kParts>
 inline constexpr int kMostMoved = static_cast<int>(
     (parameter_count(kParts * kLanes - 1, Parametrisation::factored) + kThreads - 1) / kThreads);
 
-// Where a run stands: what every thread knows. The rest of it is in shared memory, and the first thread's.
+// The part of a run's state that every thread knows. The first thread updates the rest, in shared memory.
 struct Place {
   std::int64_t step, records;
 };
 
-// A record of the run, with the mean loss since the last one, or that of the start.
+// Writes a record of the run, with the mean loss since the last one, or the loss at the start.
 __device__ inline void record(const DescentSetting& setting, DescentRun& run, const Shared& s, Place& place,
                               double loss, bool writes) {
   const auto count = static_cast<std::int64_t>(parameter_count(setting.dimension, setting.parameters));
@@ -180,12 +180,12 @@ __device__ inline void record(const DescentSetting& setting, DescentRun& run, co
   ++place.records;
 }
 
-// The gradients of the prompts of this block of threads, as rows.
+// Computes the gradients of the prompts of this block of threads, as rows.
 template <int kParts>
 __device__ void draw_batch(const DescentSetting& setting, const DescentRun& run, const Shared& s,
                            const Team& team, int cluster, int rank, std::int64_t step, double* rows) {
   const auto width = static_cast<std::int64_t>(row_width(setting.dimension));
-  // Blocks of prompts in order: the first ones are the first block of threads'.
+  // Blocks of prompts are taken in order: the first block of threads has the first ones.
   const auto blocks = static_cast<std::int64_t>(block_count(setting.prompts));
   const std::int64_t share = (blocks + cluster - 1) / cluster * prompts::kPromptsInBlock;
   const std::int64_t begin = rank * share;
@@ -203,7 +203,7 @@ __device__ void draw_batch(const DescentSetting& setting, const DescentRun& run,
   }
 }
 
-// One step. All threads of the cluster have the same numbers, and decide alike.
+// Makes one step. All threads of the cluster have the same numbers, and decide alike.
 template <int kParts>
 __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, const Shared& s, const Team& team,
                             int cluster, int rank, double* rows, Place& place) {

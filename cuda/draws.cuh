@@ -9,12 +9,12 @@
 
 namespace largo::cuda {
 
-/// Counters of one prompt: (first + i, stream) under the key `seed`.
+/// The counters of one prompt: (first + i, stream) under the key `seed`.
 struct Address {
   std::uint64_t seed = 0, stream = 0, first = 0;
 };
 
-/// What Philox4x32-10 makes of one counter.
+/// The output of Philox4x32-10 for one counter.
 struct Words {
   std::uint32_t word[4];
 };
@@ -59,7 +59,7 @@ LARGO_HOST_DEVICE float squared_radius(std::uint32_t radius) {
   return fused(f, fused(f, odd, even), e);
 }
 
-/// cos θ and sin θ, in the order that the upper bit of the word says.
+/// cos θ and sin θ, exchanged if the upper bit of the word is set.
 LARGO_HOST_DEVICE Pair<float> direction(std::uint32_t angle) {
   using C = numerics::PolarConstants;
   constexpr float s0 = C::kSin[0], s1 = C::kSin[1], s2 = C::kSin[2], s3 = C::kSin[3];
@@ -76,8 +76,8 @@ LARGO_HOST_DEVICE float with_sign_of(std::uint32_t radius, float x) {
   return bits_as<float>(bits_as<std::uint32_t>(x) ^ (radius << 31));
 }
 
-/// √x for x = 0 and 2^-40 <= x < 2^40, correctly rounded, and without the branch for other numbers that would
-/// keep the roots of several tokens from being taken together.
+/// √x for x = 0 and 2^-40 <= x < 2^40, correctly rounded, without the branch for other numbers, which would
+/// keep the roots of several tokens from being computed together.
 LARGO_HOST_DEVICE float root_of_squared_radius(float x) {
 #ifdef __CUDA_ARCH__
   float inverse;
@@ -89,25 +89,25 @@ LARGO_HOST_DEVICE float root_of_squared_radius(float x) {
 #endif
 }
 
-/// Two standard normals of a word each, or of a word and an angle of 16 bits.
+/// Two standard normals from a word each, or from a word and an angle of 16 bits.
 LARGO_HOST_DEVICE Pair<float> normals(std::uint32_t radius, std::uint32_t angle) {
   const Pair<float> on_circle = direction(angle);
   const float r = with_sign_of(radius, root_of_squared_radius(squared_radius(radius)));
   return {r * on_circle.first, r * on_circle.second};
 }
 
-/// Tokens of a block of 32 whose counters a lane reads: lane = 2j + k has tokens 8v + lane, v < 4, with the
-/// radii in words 2k and 2k + 1 of counters j and 4 + j, and angles in those of counter 8 + j.
+/// The layout of a block of 32 tokens: lane = 2j + k has tokens 8v + lane, v < 4, with the radii in words 2k
+/// and 2k + 1 of counters j and 4 + j, and the angles in the same words of counter 8 + j.
 inline constexpr int kBlockTokens = static_cast<int>(random::kGroupsInBlock * random::kTokensAtOnce);
 inline constexpr int kBlockCounters = static_cast<int>(random::kBlockCounters);
 static_assert(kBlockTokens == 32 && kBlockCounters == 16, "as the layout above says");
 
-/// Half a word as an angle: the lower one for even v.
+/// Half a word as an angle: the lower half for even v.
 LARGO_HOST_DEVICE std::uint32_t angle_of(std::uint32_t word, int v) {
   return (v % 2 == 0 ? word << 16 : word & 0xffff0000u) | 0x8000u;
 }
 
-/// The two normals of token t of the address, which is a multiple of kBlockCounters.
+/// The two normals of token t at the address, which must be a multiple of kBlockCounters.
 LARGO_HOST_DEVICE Pair<float> token_normals(const Address& at, std::uint64_t t) {
   const std::uint64_t block = t / kBlockTokens * kBlockCounters;
   const auto v = static_cast<int>(t / 8 % 4), j = static_cast<int>(t / 2 % 4), k = static_cast<int>(t % 2);
@@ -123,14 +123,14 @@ LARGO_HOST_DEVICE Pair<std::uint32_t> token_words(const Address& at, std::uint64
                     : Pair<std::uint32_t>{words.word[2], words.word[3]};
 }
 
-/// Lanes of counters of a prompt (src/prompts/token_source.hpp), for the tokens from `first_token` on.
+/// The counters of a lane of a prompt (src/prompts/token_source.hpp), for the tokens from `first_token` on.
 LARGO_HOST_DEVICE Address lane_of(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                                   std::uint64_t first_token) {
   return {seed, prompt,
           lane * prompts::kLaneCounters + first_token / random::kTokensAtOnce * random::kCountersAtOnce};
 }
 
-// From a word to a coordinate, as src/prompts/token_transforms.hpp has it.
+// From a word to a coordinate, as in src/prompts/token_transforms.hpp.
 
 LARGO_HOST_DEVICE float coin(std::uint32_t word, int bit, float low, float high) {
   return (word >> bit & 1) != 0 ? high : low;
@@ -155,7 +155,7 @@ LARGO_HOST_DEVICE float two_sided(std::uint32_t word, const prompts::TwoSided& l
   return static_cast<float>(uniform < 0 ? -within : within);
 }
 
-/// What a token of this squared norm is multiplied by to lie on the sphere.
+/// The factor that puts a token of this squared norm on the sphere.
 LARGO_HOST_DEVICE float to_sphere(float square) {
   return quotient(1.0F, root(square < 0x1p-100F ? 1.0F : square));
 }

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kName = "attention on a GPU";
 static_assert(token_row(7, false) == measures::KeptPrompt::row_size(7, false) &&
               token_row(7, true) == measures::KeptPrompt::row_size(7, true));
-constexpr std::size_t kSpareBytes = std::size_t{1} << 29;  // left to others, and to what is small
+constexpr std::size_t kSpareBytes = std::size_t{1} << 29;  // left for others, and for small arrays
 
 std::vector<float> to_floats(const ConstMatrixRef& values, double factor) {
   std::vector<float> floats;
@@ -31,7 +31,7 @@ std::int64_t tokens_of_piece(const ArrayView& tokens, const GivenLimits& limits)
   return std::max<std::int64_t>(1, given_segments(wanted)) * kGivenSegment;
 }
 
-// What is free, and what the pool keeps for the next who asks.
+// The free memory, including what the pool keeps for reuse.
 std::size_t free_bytes(int device) {
   constexpr const char* kWhat = "memory of the GPU";
   std::size_t left = 0, all = 0;
@@ -46,18 +46,18 @@ std::size_t free_bytes(int device) {
 
 }  // namespace
 
-// What a pass over the pieces has on the device. Whatever is under way has ended when it is given back.
+// What a pass over the pieces has on the device. All its work has ended by the time it is given back.
 struct GivenPrompt::Pass {
   std::array<DeviceArray<std::byte>, 2> passing;  // pieces that do not stay
-  std::array<Event, 2> summed;                    // of these
+  std::array<Event, 2> summed;                    // for these pieces
   DeviceArray<float> centre, directions;
   DeviceArray<double> parts;
-  std::array<DeviceArray<double>, 2> sums;  // of the pieces so far: before the last, and with it
-  std::array<Event, 2> launched;  // two launches are under way, so that stops need not wait for more
+  std::array<DeviceArray<double>, 2> sums;  // over the pieces so far: without the last one, and with it
+  std::array<Event, 2> launched;  // two launches are under way, so that a stop need not wait for more
   std::size_t launches = 0;
   Event arrived;
   StagingShelf& shelf;
-  std::unique_ptr<Staging> staging;  // where something has to come
+  std::unique_ptr<Staging> staging;  // null until something has to be copied
   Stream copies, kernels;
 
   explicit Pass(StagingShelf& from) : shelf(from) {}
@@ -106,8 +106,8 @@ void GivenPrompt::look_at_tokens(const Execution& execution) {
   looked_at_ = true;
 }
 
-// So that its sums are held, and a stop need not wait for long: where tokens have many coordinates, a
-// multiprocessor has one warp alone, and takes ten times as long for an instruction.
+// The directions of one launch, so few that their sums fit and a stop need not wait for long: if tokens have
+// many coordinates, a multiprocessor has a single warp, and takes ten times as long for an instruction.
 std::size_t GivenPrompt::directions_of_launch(std::size_t segment_sums, bool covariance) const {
   int processors = 1;
   check(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device_),

@@ -1,5 +1,4 @@
-// A given prompt on a GPU, in pieces: those that it has room for stay there, the others come again in every
-// pass.
+// A given prompt on a GPU, in pieces: those that fit stay there, the others are copied again in every pass.
 #pragma once
 
 #include <array>
@@ -16,14 +15,14 @@
 
 namespace largo::cuda {
 
-/// How much is done at a time; results have the same bits for all of these.
+/// How much is done at a time; the results are bit-identical for all values.
 struct GivenLimits {
   std::int64_t piece_tokens = std::int64_t{1} << 22;   // rounded up to whole segments
-  std::int64_t piece_numbers = std::int64_t{1} << 28;  // of tokens of many coordinates
-  std::int64_t held_sums = std::int64_t{1} << 27;      // of segments, in float64
-  std::int64_t launch_work = std::int64_t{1} << 32;    // instructions of threads, for each multiprocessor
-  bool pack = true;                                    // bfloat16 tokens into two bytes a number
-  std::size_t kept_bytes = std::numeric_limits<std::size_t>::max();  // besides what memory there is
+  std::int64_t piece_numbers = std::int64_t{1} << 28;  // limit for tokens with many coordinates
+  std::int64_t held_sums = std::int64_t{1} << 27;      // sums of segments, in float64
+  std::int64_t launch_work = std::int64_t{1} << 32;    // thread instructions per multiprocessor
+  bool pack = true;                                    // store bfloat16 tokens in two bytes per number
+  std::size_t kept_bytes = std::numeric_limits<std::size_t>::max();  // in addition to the limit of memory
 };
 
 class GivenPrompt final : public measures::KeptPrompt {
@@ -32,7 +31,7 @@ class GivenPrompt final : public measures::KeptPrompt {
               std::shared_ptr<StagingShelf> shelf);
   void sum(const ConstMatrixRef& directions, const ConstVectorRef& centre, bool covariance,
            const Execution& execution, std::span<double> rows) override;
-  /// Bytes of tokens that are on the device between passes.
+  /// Bytes of tokens that stay on the device between passes.
   std::size_t bytes_there() const;
 
  private:
@@ -61,7 +60,7 @@ class GivenPrompt final : public measures::KeptPrompt {
   std::mutex mutex_;  // one pass at a time
   bool looked_at_ = false, halves_ = false;
   std::vector<Piece> pieces_;
-  std::size_t kept_pieces_ = 0;  // the first so many stay
+  std::size_t kept_pieces_ = 0;  // the first kept_pieces_ pieces stay
 };
 
 }  // namespace largo::cuda

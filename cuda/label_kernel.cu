@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// A block for each span of a prompt. Counts are whole numbers: the order of additions is of no matter.
+// One block for each span of a prompt. Counts are whole numbers, so the order of additions does not matter.
 __global__ void __launch_bounds__(kThreads) count_labels(const __grid_constant__ LabelJob job) {
   __shared__ std::int32_t counts[kMostComponents];
   const int thread = static_cast<int>(threadIdx.x);

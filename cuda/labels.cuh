@@ -1,11 +1,11 @@
-// The tokens of a mixture shared out to its components, as src/prompts/labels.hpp has it.
+// Assigns the tokens of a mixture to its components, as in src/prompts/labels.hpp.
 #pragma once
 
 #include "draws.cuh"
 
 namespace largo::cuda {
 
-/// The first component whose cumulative probability, of `count` of them, is above the draw.
+/// The first of `count` components whose cumulative probability is above the draw.
 LARGO_HOST_DEVICE int label_of(std::uint32_t high, std::uint32_t low, const double* cumulative, int count) {
   const double target = prompts::open_uniform(high, low) * cumulative[count - 1];
   int first = 0, last = count - 1;

@@ -12,13 +12,13 @@ __device__ bool is_bounded(double top) {
   return top >= -prompts::kLargestScore && top <= prompts::kLargestScore;
 }
 
-// Of w in the sum number k.
+// The power of w in sum number k.
 __device__ int power_of_weight(MergeJob::Kind kind, std::int64_t k) {
   if (kind == MergeJob::Kind::scores) return k < 3 ? 1 : k < 6 ? 2 : 3;
   return k == 1 ? 2 : 1;
 }
 
-// A thread for each sum of a prompt, through its parts in order.
+// One thread for each sum of a prompt goes through the parts in order.
 __global__ void merge(const __grid_constant__ MergeJob job) {
   const std::int64_t item = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   if (item >= job.prompts * job.width) return;

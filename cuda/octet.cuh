@@ -1,18 +1,18 @@
-// Eight threads that hold a vector together, element i in thread i mod 8, and sums over it in the order of
-// src/prompts/collapsed_frame.cpp: the eight partial sums there are the eight threads here.
+// Eight threads that hold a vector together, with element i in thread i mod 8, and sums over it in the order
+// of src/prompts/collapsed_frame.cpp: the eight partial sums there are the eight threads here.
 #pragma once
 
 #include "collapsed.cuh"
 
 namespace largo::cuda {
 
-/// This thread among those of its prompt: `count` octets, a part of one warp.
+/// This thread among those of its prompt, which are `count` octets of one warp.
 struct Team {
-  unsigned mask;        // of the threads of the prompt
-  unsigned octet_mask;  // of those of this one's octet, which may part from the others
+  unsigned mask;        // the threads of the prompt
+  unsigned octet_mask;  // the threads of this octet, which may diverge from the others
   int count;
-  int octet;  // of this thread
-  int lane;   // in its octet
+  int octet;  // octet of this thread
+  int lane;   // lane in its octet
 
   template <typename T>
   __device__ T from(T x, int other_lane) const {
@@ -22,7 +22,7 @@ struct Team {
   __device__ T from_partner(T x, int distance) const {
     return __shfl_xor_sync(octet_mask, x, distance, kLanes);
   }
-  /// Of the same lane of another octet.
+  /// The value of the same lane in another octet.
   template <typename T>
   __device__ T from_octet(T x, int other) const {
     return __shfl_sync(mask, x, other * kLanes + lane, count * kLanes);
@@ -42,7 +42,7 @@ struct Team {
   }
 };
 
-/// kParts elements a thread: the vector is 8 kParts long.
+/// Each thread has kParts elements: the vector is 8 kParts long.
 template <int kParts>
 struct Row {
   double at[kParts];
@@ -63,7 +63,7 @@ __device__ double dot(const Team& team, const Row<kParts>& x, const Row<kParts>&
   return team.total(sum);
 }
 
-/// Element i, for every thread.
+/// Element i, in every thread.
 template <int kParts>
 __device__ double element(const Team& team, const Row<kParts>& x, int i) {
   double mine = x.at[0];
@@ -72,9 +72,9 @@ __device__ double element(const Team& team, const Row<kParts>& x, int i) {
   return team.from(mine, i % kLanes);
 }
 
-/// y_i = Σ_k x_k A_ki, k < inner ascending, for i < columns; A_ki at A[k inner_step + i column_step]. Eight
-/// terms at a time, those beyond the last with zeros, which leave a sum as it is: none waits for the loads of
-/// another.
+/// y_i = Σ_k x_k A_ki for i < columns, with k < inner ascending and A_ki at A[k inner_step + i column_step].
+/// Takes eight terms at a time, with zeros beyond the last, which do not change a sum: then no term waits for
+/// the loads of another.
 template <int kParts>
 __device__ Row<kParts> product(const Team& team, const Row<kParts>& x, int inner, int columns,
                                const double* A, int inner_step, int column_step) {
@@ -131,7 +131,7 @@ __device__ Frame<kParts> collapse(const Team& team, const Row<kParts>& a, const 
   return frame;
 }
 
-/// Σ p x and Σ p (v - v̄) x, from two vectors of standard normals.
+/// Computes Σ p x and Σ p (v - v̄) x from two vectors of standard normals.
 template <int kParts>
 __device__ void spread(const Team& team, const prompts::CollapsedSums& c, const Frame<kParts>& frame,
                        Row<kParts>& mean, Row<kParts>& gradient) {

@@ -6,9 +6,9 @@
 
 namespace largo::cuda {
 
-/// The words that a lane has in two blocks: of two counters of radii and one of angles. Neighbours read the
-/// same counters, so threads of even lanes draw those of the first block, threads of odd lanes those of the
-/// second, and each hands the words that it has no use for to its neighbour.
+/// The words that a lane has in two blocks: from two counters of radii and one of angles. Neighbours read the
+/// same counters, so threads of even lanes draw those of the first block and threads of odd lanes those of
+/// the second, and each hands its neighbour the words that it does not need.
 struct TwoBlocks {
   std::uint32_t words[2][3][2];
 
@@ -29,7 +29,7 @@ struct TwoBlocks {
     }
   }
 
-  /// Of token 8v + lane of block b.
+  /// The normals of token 8v + lane of block b.
   __device__ Pair<float> normals_of(int b, int v) const {
     return normals(words[b][v / 2][v % 2], angle_of(words[b][2][v / 2], v));
   }

@@ -1,9 +1,8 @@
 // Arithmetic with the same bits on the host and on the device.
 //
-// Everything here is made of operations that IEEE 754 rounds correctly on both, each written out: a b + c is
-// two roundings (--fmad=false, -ffp-contract=off), fused(a, b, c) is one. The functions are the scalar twins
-// of src/numerics/simd_math-inl.hpp, and tests/cuda compares them with those bit for bit, without a GPU
-// too.
+// Everything here is made of operations that IEEE 754 rounds correctly on both, each written out: a b + c has
+// two roundings (--fmad=false, -ffp-contract=off), fused(a, b, c) has one. The functions are the scalar twins
+// of src/numerics/simd_math-inl.hpp, and tests/cuda compares the two bit for bit, even without a GPU.
 #pragma once
 
 #include <cmath>
@@ -47,7 +46,7 @@ LARGO_HOST_DEVICE float root(float x) {
 #endif
 }
 
-using runtime::root;  // of float64
+using runtime::root;  // for float64
 
 LARGO_HOST_DEVICE float quotient(float a, float b) {
 #ifdef __CUDA_ARCH__
@@ -138,7 +137,7 @@ LARGO_HOST_DEVICE float power_of_two(float x) {
   return x < numerics::Exp2Constants::kZeroBelow ? 0.0F : y;
 }
 
-/// 2^exponent for exponent <= 1023, with subnormal numbers; zero below them.
+/// 2^exponent for exponent <= 1023, including subnormal numbers; zero below them.
 LARGO_HOST_DEVICE double power_of_two(std::int64_t exponent) {
   if (exponent >= -1022) return bits_as<double>(static_cast<std::uint64_t>(exponent + 1023) << 52);
   return exponent < -1074 ? 0.0 : bits_as<double>(std::uint64_t{1} << (exponent + 1074));

@@ -22,7 +22,7 @@ namespace {
 
 constexpr const char* kName = "sample_attention_errors";
 
-// Rows are what the CPU reads.
+// Rows have the layout that the CPU reads.
 static_assert(kScoreRow == prompts::PromptEngine::kScoreRow);
 static_assert(token_row(7, false) == prompts::sum_count(7, prompts::SumOrder::mean) + 1 &&
               token_row(7, true) == prompts::sum_count(7, prompts::SumOrder::covariance) + 1);
@@ -31,7 +31,7 @@ static_assert(token_row(7, false) == prompts::sum_count(7, prompts::SumOrder::me
   fail(kName, fmt::format("{} not drawn on a GPU: sample on the CPU", law));
 }
 
-// What the kernel makes the coordinates of: coins first, 64 a lane, then the others, two a lane.
+// What the kernel makes the coordinates from: coins first, 64 per lane, then the others, two per lane.
 struct Recipes {
   std::vector<Coordinate> coordinates;
   std::vector<std::int32_t> lane_begins = {0};
@@ -90,7 +90,7 @@ bool are_alike(const std::vector<Coordinate>& coordinates, Coordinate::Kind kind
   });
 }
 
-// What a law has to say to the kernel, on the device.
+// What the kernel needs to know about a law, on the device.
 class Tokens {
  public:
   Tokens(const TokenLeaf& leaf, std::uint64_t first_lane, TokenJob& job) {
@@ -137,7 +137,7 @@ class Tokens {
 
   DeviceArray<Coordinate> coordinates_;
   DeviceArray<std::int32_t> lane_begins_;
-  DeviceArray<double> values_, cumulative_;  // of squared radii
+  DeviceArray<double> values_, cumulative_;  // for squared radii
 };
 
 std::vector<float> to_floats(std::span<const double> values, double factor) {
@@ -146,7 +146,7 @@ std::vector<float> to_floats(std::span<const double> values, double factor) {
   return floats;
 }
 
-// Instructions of a thread for one token, as measured at d = 16, to a factor of two.
+// Thread instructions per token, as measured at d = 16, to within a factor of two.
 std::int64_t token_work(const TokenJob& job) {
   const bool normals = job.kind == TokenKind::normal || job.kind == TokenKind::sphere;
   const std::int64_t d = job.dimension;
@@ -154,8 +154,8 @@ std::int64_t token_work(const TokenJob& job) {
 }
 constexpr std::int64_t kScoreWork = 60;
 
-// launch(first, slice, stream) for all chunks of all prompts, `first` being the first of the prompts; then
-// their rows.
+// Calls launch(first, slice, stream) for all chunks of all prompts, where `first` is the first of the
+// prompts; then reads their rows.
 template <typename Launch>
 void sum_slices(const prompts::PromptRange& range, std::size_t width, std::int64_t token_work, int device,
                 const PromptLimits& limits, const Execution& execution, const Launch& launch,
@@ -167,7 +167,7 @@ void sum_slices(const prompts::PromptRange& range, std::size_t width, std::int64
                                      limits.launch_work * processors / (token_work * kSumsChunk));
   const LaunchPlan plan = plan_launches(range.prompts, chunks, std::max<std::int64_t>(1, most));
   DeviceArray<double> held(static_cast<std::size_t>(plan.prompts * plan.chunks) * width);
-  std::array<DeviceArray<double>, 2> sums;  // of the chunks so far: before a launch, and after it
+  std::array<DeviceArray<double>, 2> sums;  // over the chunks so far: before a launch, and after it
   for (DeviceArray<double>& some : sums) some.resize(static_cast<std::size_t>(plan.prompts) * width);
   const Stream stream;
   PromptSlice slice;
@@ -193,9 +193,10 @@ void sum_slices(const prompts::PromptRange& range, std::size_t width, std::int64
 
 }  // namespace
 
-// The components of a mixture that the tokens of a slice belong to. What the last slice had is kept: all
-// components ask for it where there is but one. Where there are more, each of them counts anew, which bounds
-// the memory and costs some 30 instructions a token and component, beside 300 and more to draw it.
+// The components of a mixture that the tokens of a slice belong to. The counts of the last slice are kept: if
+// there is only one slice, all components use them. If there are more, each component counts anew, which
+// bounds the memory and costs some 30 instructions per token and component, compared with 300 and more to
+// draw a token.
 class Labels {
  public:
   explicit Labels(std::span<const prompts::LeafSums> leaves) {
@@ -207,7 +208,7 @@ class Labels {
     job_.cumulative = cumulative_.data();
   }
 
-  /// Of component number k.
+  /// The counts for component number k.
   LabelCounts count(const PromptSlice& slice, std::size_t k, cudaStream_t stream) {
     constexpr std::int64_t kChunksInSpan = prompts::kLabelSpan / kSumsChunk;
     LabelJob job = job_;

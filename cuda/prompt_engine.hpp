@@ -7,11 +7,10 @@ namespace largo::cuda {
 
 class Labels;
 
-/// How much a launch does; results have the same bits for all of these.
+/// How much a launch does; the results are bit-identical for all values.
 struct PromptLimits {
   std::int64_t held_numbers = std::int64_t{1} << 25;  // sums of chunks, in float64
-  std::int64_t launch_work = std::int64_t{1}
-                             << 34;  // instructions of threads, for each multiprocessor: some 0.15 s
+  std::int64_t launch_work = std::int64_t{1} << 34;   // thread instructions per multiprocessor, about 0.15 s
 };
 
 class CudaPrompts final : public prompts::PromptEngine {

@@ -1,4 +1,4 @@
-// Sums over the tokens of many prompts: what host and device tell each other.
+// Sums over the tokens of many prompts: the interface between host and device.
 #pragma once
 
 #include <cstddef>
@@ -12,36 +12,36 @@
 
 namespace largo::cuda {
 
-/// One coordinate of a token that is made of a word, or of a bit of it.
+/// One coordinate of a token, made from a word or from one of its bits.
 struct Coordinate {
   enum class Kind : std::int32_t { coin, atoms, interval, two_sided };
   Kind kind = Kind::coin;
-  std::int32_t index = 0;   // of the coordinate
-  std::int32_t word = 0;    // of the token's two
-  std::int32_t bit = 0;     // of a coin
-  float low = 0, high = 0;  // of a coin; centre and half the width of an interval
+  std::int32_t index = 0;   // which coordinate
+  std::int32_t word = 0;    // which of the token's two words
+  std::int32_t bit = 0;     // which bit, for a coin
+  float low = 0, high = 0;  // values of a coin; centre and half the width of an interval
   prompts::Atoms atoms = {};
   prompts::TwoSided two_sided = {};
 };
 
-/// words: coordinate by coordinate; coins and intervals: all coordinates are alike, in order.
+/// words: each coordinate has its own recipe; coins and intervals: all coordinates are alike, in order.
 enum class TokenKind : std::int32_t { normal, sphere, words, coins, intervals };
 
-/// What one launch draws: of some prompts, chunks first_chunk, ..., first_chunk + chunks - 1, whose sums are
-/// added to those of the chunks before. Addresses are the device's.
+/// What one launch draws: chunks first_chunk, ..., first_chunk + chunks - 1 of some prompts, whose sums are
+/// added to those of the chunks before. Addresses are on the device.
 struct PromptSlice {
   std::uint64_t seed = 0, first_prompt = 0;
-  std::int64_t prompts = 0, length = 0;  // of tokens, in the whole prompt
+  std::int64_t prompts = 0, length = 0;  // `length` counts the tokens of the whole prompt
   std::int64_t first_chunk = 0, chunks = 0;
-  LabelCounts labels;              // of the leaf, where a law has several
-  double* chunk_sums = nullptr;    // of each prompt and chunk: sums and top
-  const double* before = nullptr;  // of each prompt; null for the first chunks
-  double* rows = nullptr;          // of each prompt
+  LabelCounts labels;              // of the leaf, if the law has several
+  double* chunk_sums = nullptr;    // for each prompt and chunk: sums and top
+  const double* before = nullptr;  // for each prompt; null for the first chunks
+  double* rows = nullptr;          // for each prompt
 };
 
 struct PromptChunk {
-  std::int64_t prompt, first;  // token
-  int count;                   // of tokens: none where a leaf has fewer than it might
+  std::int64_t prompt, first;  // `first` is a token
+  int count;                   // number of tokens; none if a leaf has fewer than it might
 };
 LARGO_HOST_DEVICE PromptChunk chunk_of(const PromptSlice& slice, std::int64_t item) {
   const std::int64_t prompt = item / slice.chunks;
@@ -60,13 +60,13 @@ inline MergeJob merge_of(const PromptSlice& slice, MergeJob::Kind kind, std::siz
 struct TokenJob {
   PromptSlice slice;
   TokenKind kind = TokenKind::normal;
-  std::int32_t dimension = 1;  // of the sums
-  std::int32_t drawn = 1;      // coordinates: more on a sphere
+  std::int32_t dimension = 1;  // dimension of the sums
+  std::int32_t drawn = 1;      // coordinates drawn; more than `dimension` on a sphere
   std::int32_t lanes = 1;
   bool covariance = false;
   std::uint64_t first_lane = 0;
   float low = 0, high = 0;                    // of coordinates that are alike
-  const Coordinate* coordinates = nullptr;    // of words, lane by lane
+  const Coordinate* coordinates = nullptr;    // for TokenKind::words, lane by lane
   const std::int32_t* lane_begins = nullptr;  // lanes + 1 of them
   bool has_radius = false;
   RadiusLaw radius;
@@ -82,7 +82,7 @@ struct ScoreJob {
 };
 inline constexpr std::size_t kScoreRow = 8;
 
-/// Both sum the chunks of a slice, then those of each prompt in order. An empty text, or what went wrong.
+/// Both sum the chunks of a slice, then those of each prompt in order. The result is empty, or what failed.
 const char* launch_token_sums(const TokenJob& job, void* stream);
 const char* launch_score_sums(const ScoreJob& job, void* stream);
 

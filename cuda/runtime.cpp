@@ -40,7 +40,7 @@ std::string remedy_of(cudaError_t error, const char* what) {
 }  // namespace
 
 std::string driver_problem() {
-  int driver = 0;  // of none
+  int driver = 0;  // stays 0 if there is none
   cudaDriverGetVersion(&driver);
   if (driver == 0) return "there is no NVIDIA driver on this machine";
   return fmt::format("the NVIDIA driver is too old, for CUDA {}", version_text(driver));
@@ -48,7 +48,7 @@ std::string driver_problem() {
 
 void check(cudaError_t error, const char* what) {
   if (error == cudaSuccess) return;
-  cudaGetLastError();  // not to be seen again by the next call
+  cudaGetLastError();  // clears the error, so that the next call does not report it
   fail(kName, remedy_of(error, what));
 }
 

@@ -1,4 +1,4 @@
-// CUDA's runtime with errors as exceptions: one line, with a remedy.
+// CUDA's runtime with errors as exceptions, whose messages are one line with a remedy.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -10,15 +10,15 @@
 
 namespace largo::cuda {
 
-/// InputError unless the call succeeded; `what` says what it was for.
+/// Throws InputError unless the call succeeded; `what` says what it was for.
 void check(cudaError_t error, const char* what);
-/// The same for a launch of ours, which returns an empty text when all is well.
+/// The same for a launch of ours, which returns an empty text on success.
 void check(const char* error, const char* what);
 
-/// What cudaErrorInsufficientDriver is about: there is no driver, or one for an older CUDA than ours.
+/// The reason for cudaErrorInsufficientDriver: there is no driver, or one for an older CUDA than ours.
 std::string driver_problem();
 
-/// Numbers on the device, from a pool that keeps what is given back.
+/// Numbers on the device, from a pool that keeps freed memory for reuse.
 template <typename T>
 class DeviceArray {
  public:
@@ -36,21 +36,21 @@ class DeviceArray {
 
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
-  /// Forgets what was there, unless there was as much.
+  /// Discards the contents, unless the size stays the same.
   void resize(std::size_t size) {
     if (size == size_) return;
     release();
     if (size == 0) return;
     void* memory = nullptr;
     check(cudaMallocAsync(&memory, size * sizeof(T), nullptr), "memory");
-    check(cudaStreamSynchronize(nullptr), "memory");  // for all streams
+    check(cudaStreamSynchronize(nullptr), "memory");  // so that all streams can use it
     data_ = static_cast<T*>(memory);
     size_ = size;
   }
   void write(std::span<const T> values, std::size_t first = 0) {
     check(cudaMemcpy(data_ + first, values.data(), values.size_bytes(), cudaMemcpyHostToDevice),
           "copy to the GPU");
-    check(cudaStreamSynchronize(nullptr), "copy to the GPU");  // which may end before the numbers are there
+    check(cudaStreamSynchronize(nullptr), "copy to the GPU");  // cudaMemcpy may return before the end
   }
   void read(std::span<T> values, std::size_t first = 0) const {
     check(cudaMemcpy(values.data(), data_ + first, values.size_bytes(), cudaMemcpyDeviceToHost),
@@ -58,7 +58,7 @@ class DeviceArray {
   }
 
  private:
-  // Its users have ended by now: who launches a kernel waits for it.
+  // Nothing uses the memory any more: whoever launches a kernel waits for it.
   void release() {
     if (data_ != nullptr) cudaFreeAsync(std::exchange(data_, nullptr), nullptr);
     size_ = 0;
@@ -68,7 +68,7 @@ class DeviceArray {
   std::size_t size_ = 0;
 };
 
-/// Memory of the host that copies to the device read while the program goes on.
+/// Host memory that copies to the device can read while the program goes on.
 template <typename T>
 class PinnedArray {
  public:
@@ -91,7 +91,7 @@ class PinnedArray {
   std::size_t size_ = 0;
 };
 
-/// The end of what a stream was given so far.
+/// Marks the end of the work that a stream was given so far.
 class Event {
  public:
   Event() {
@@ -103,7 +103,7 @@ class Event {
     if (event_ != nullptr) cudaEventDestroy(event_);
   }
   void record(cudaStream_t stream) { check(cudaEventRecord(event_, stream), "event"); }
-  /// At once where nothing was recorded.
+  /// Returns at once if nothing was recorded.
   void wait(const char* what) const { check(cudaEventSynchronize(event_), what); }
   void hold(cudaStream_t stream) const { check(cudaStreamWaitEvent(stream, event_, 0), "event"); }
 

@@ -1,5 +1,5 @@
-// Gaussian scores drawn and summed, eight threads a chunk, as the CPU does (src/prompts/score_sums.cpp): in
-// eight partial sums a chunk, then over lanes, then over chunks in order.
+// Draws and sums Gaussian scores, eight threads per chunk, as the CPU does (src/prompts/score_sums.cpp): in
+// eight partial sums per chunk, then over lanes, then over chunks in order.
 #include <cuda_runtime.h>
 
 #include "chunk_launch.cuh"
@@ -11,9 +11,9 @@ namespace largo::cuda {
 namespace {
 
 enum ScoreSum : int { kS, kSV, kSVV, kSS, kSSV, kSSVV, kSSS, kScoreSums };
-constexpr int kPairs = kSumsChunk / 2;  // of normals: both are tokens
+constexpr int kPairs = kSumsChunk / 2;  // pairs of normals, both of which are tokens
 
-// Eight threads a chunk. Token t < 128 has the first normal of pair t, t + 128 the second.
+// Eight threads per chunk. Token t < 128 has the first normal of pair t, and token t + 128 the second.
 __global__ void __launch_bounds__(256) sum_score_chunks(const __grid_constant__ ScoreJob job) {
   const int lane = static_cast<int>(threadIdx.x) % kLanes;
   const std::int64_t items = job.slice.prompts * job.slice.chunks;

@@ -10,7 +10,7 @@
 namespace largo::cuda {
 namespace {
 
-constexpr std::int64_t kTaskNumbers = std::int64_t{1} << 15;  // converted by a thread at a time
+constexpr std::int64_t kTaskNumbers = std::int64_t{1} << 15;  // numbers that a thread converts at a time
 
 std::int64_t rows_of(std::int64_t numbers, const ArrayView& tokens) {
   return std::max<std::int64_t>(1, numbers / tokens.columns);
@@ -20,7 +20,7 @@ bool is_plain(const ArrayView& tokens) {
   return tokens.scalar == Scalar::float32 && tokens.column_stride == 1 && tokens.row_stride == tokens.columns;
 }
 
-// use(i, x) for the numbers of tokens first, ..., first + count - 1, in order, as float32.
+// Calls use(i, x) for the numbers of tokens first, ..., first + count - 1, in order, as float32.
 template <typename Use>
 void for_numbers(const ArrayView& tokens, std::int64_t first, std::int64_t count, const Use& use) {
   if (is_plain(tokens)) {
@@ -50,7 +50,7 @@ void convert(const ArrayView& tokens, std::int64_t first, std::int64_t count, bo
   }
 }
 
-// use(first, count): the tokens from `first` on shared out among the threads, some rows at a time.
+// Calls use(first, count) for the tokens from `first` on, shared out among the threads, some rows at a time.
 template <typename Use>
 void in_tasks(const ArrayView& tokens, std::int64_t first, std::int64_t count, const Execution& execution,
               const Use& use) {
@@ -65,7 +65,7 @@ void in_tasks(const ArrayView& tokens, std::int64_t first, std::int64_t count, c
 
 bool are_halves(const ArrayView& tokens, const Execution& execution) {
   std::atomic<bool> halves = true;
-  // Most prompts show it at once.
+  // In most prompts, the first tokens decide.
   constexpr std::int64_t kFirstLook = 64;
   for (const std::int64_t end : {std::min(kFirstLook, tokens.rows), tokens.rows}) {
     in_tasks(tokens, 0, end, execution, [&](std::int64_t first, std::int64_t count) {

@@ -1,5 +1,5 @@
-// Tokens on their way from the host to the device: converted by the threads of the process into pinned
-// memory, some of it for the converters while the rest is copied.
+// Tokens on their way from the host to the device: the threads of the process convert them into one part of
+// pinned memory while the rest is copied.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,18 @@ namespace largo::cuda {
 /// lose nothing. Throws Stopped.
 bool are_halves(const ArrayView& tokens, const Execution& execution);
 
-/// Bytes of a number on the device.
+/// Bytes per number on the device.
 constexpr std::size_t number_size(bool halves) { return halves ? 2 : 4; }
 
 class Staging {
  public:
-  /// Tokens `first` to `first + count` to the device, on a stream that then has the last of it still to do.
-  /// Throws Stopped.
+  /// Copies tokens `first` to `first + count` to the device; the stream still has the last of this to do on
+  /// return. Throws Stopped.
   void copy(const ArrayView& tokens, std::int64_t first, std::int64_t count, bool halves,
             const Execution& execution, void* to, cudaStream_t stream);
 
  private:
-  // Large enough for what it takes to wake the converters to be small beside their work.
+  // Large enough that waking the converters takes little time compared with their work.
   struct Slot {
     PinnedArray<std::byte> memory;
     Event copied;
@@ -40,7 +40,7 @@ class Staging {
   std::size_t next_ = 0;
 };
 
-/// Keeps what was used for the next who needs it: pinning 16 MB takes ten milliseconds.
+/// Keeps used memory for the next user: pinning 16 MB takes ten milliseconds.
 class StagingShelf {
  public:
   std::unique_ptr<Staging> take();

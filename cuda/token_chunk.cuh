@@ -1,6 +1,6 @@
-// A chunk of 256 tokens in the shared memory of a warp, and softmax-weighted sums over it, as
-// src/prompts/token_sums.cpp has them: eight partial sums of each, by token modulo 8, in float32, then over
-// these in float64.
+// A chunk of 256 tokens in the shared memory of a warp, and softmax-weighted sums over it, as in
+// src/prompts/token_sums.cpp: each is computed as eight partial sums in float32, by token modulo 8, which are
+// then added in float64.
 #pragma once
 
 #include "chunk_layout.hpp"
@@ -11,7 +11,8 @@ inline constexpr int kTile = 4;  // coordinates that a thread sums together
 inline constexpr unsigned kAll = 0xffffffffu;
 __device__ inline int place(int token) { return token + token / 32 * 8; }
 
-// use(at) for the places of tokens lane, lane + 8, ..., in order: four at distances that the compiler knows.
+// Calls use(at) for the places of tokens lane, lane + 8, ..., in order, four at a time at distances that the
+// compiler knows.
 template <typename Use>
 __device__ void for_lane(int lane, const Use& use) {
   for (int first = 0; first < kSumsChunk; first += 4 * kLanes) {
@@ -29,7 +30,7 @@ __device__ inline double over_lanes(float partial) {
   return sum;
 }
 
-/// In chunk_floats(drawn, dimension) numbers of shared memory.
+/// Uses chunk_floats(drawn, dimension) numbers of shared memory.
 struct Chunk {
   __device__ Chunk(float* memory, int drawn)
       : tokens(memory), weights(memory + drawn * kRow), direction(weights + kRow) {}
@@ -39,7 +40,7 @@ struct Chunk {
   float* direction;  // one number for each coordinate
 };
 
-// Weights relative to the largest score, rounded up to a whole power of two, which is returned.
+// Computes weights relative to the largest score, rounded up to a whole power of two, which is returned.
 __device__ inline float weigh(int dimension, int count, int thread, const Chunk& chunk) {
   float scores[kSumsChunk / kWarp];
   float largest = -bits_as<float>(0x7f800000);
@@ -69,12 +70,12 @@ __device__ inline float weigh(int dimension, int count, int thread, const Chunk&
   return top;
 }
 
-// Σ w, Σ w² and Σ w x: the threads of a warp are four groups of eight lanes. put(k, sum) for sum number k of
-// a row, always by the same thread.
+// Computes Σ w, Σ w² and Σ w x; the threads of a warp are four groups of eight lanes. Calls put(k, sum) for
+// sum number k of a row, always from the same thread.
 template <typename Put>
 __device__ void sum_means(int dimension, int thread, const Chunk& chunk, const Put& put) {
   const int lane = thread % kLanes, group = thread / kLanes;
-  for (int first = 0; first == 0 || first < dimension; first += 4 * kTile) {  // weights of points, too
+  for (int first = 0; first == 0 || first < dimension; first += 4 * kTile) {  // points have weights, too
     float w_sum = 0, ww_sum = 0, sum[kTile] = {};
     const float* x[kTile];
     LARGO_UNROLL
@@ -89,7 +90,7 @@ __device__ void sum_means(int dimension, int thread, const Chunk& chunk, const P
       LARGO_UNROLL
       for (int r = 0; r < kTile; ++r) sum[r] = sum[r] + w * x[r][at];
     });
-    // Lanes 0 to 3 have a coordinate each, 4 and 5 of the first group the sums of weights.
+    // Lanes 0 to 3 have a coordinate each, and lanes 4 and 5 of the first group the sums of weights.
     double mine = 0;
     LARGO_UNROLL
     for (int r = 0; r < kTile; ++r) {
@@ -105,13 +106,13 @@ __device__ void sum_means(int dimension, int thread, const Chunk& chunk, const P
   }
 }
 
-// Σ (w x_j) x_i for i <= j: tiles of 4 by 4, one for each group of eight lanes at a time.
+// Computes Σ (w x_j) x_i for i <= j in tiles of 4 by 4, one at a time for each group of eight lanes.
 template <typename Put>
 __device__ void sum_products(int dimension, int thread, const Chunk& chunk, const Put& put) {
   const int lane = thread % kLanes, group = thread / kLanes;
   const int rows = (dimension + kTile - 1) / kTile, tiles = rows * (rows + 1) / 2;
   for (int first = 0; first < tiles; first += 4) {
-    const int tile = first + group < tiles ? first + group : tiles - 1;  // the last again, and not stored
+    const int tile = first + group < tiles ? first + group : tiles - 1;  // the last one again, not stored
     int J = 0;
     while ((J + 1) * (J + 2) / 2 <= tile) ++J;
     const int I = tile - J * (J + 1) / 2;

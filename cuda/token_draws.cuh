@@ -1,5 +1,5 @@
-// A chunk of tokens of a law, drawn by a warp into its shared memory: the CPU's tokens
-// (src/prompts/token_source.cpp), to the bit.
+// A chunk of tokens of a law, drawn by a warp into its shared memory: bit-identical to the CPU's tokens
+// (src/prompts/token_source.cpp).
 #pragma once
 
 #include "prompt_kernel.hpp"
@@ -7,7 +7,7 @@
 
 namespace largo::cuda {
 
-// Two coordinates of all tokens: a thread draws 8 of a block of 32.
+// Draws two coordinates of all tokens: a thread draws 8 tokens of a block of 32.
 __device__ inline void draw_normals(const Address& at, int thread, float* first, float* second) {
   const int block = thread / 4, j = thread % 4;
   const std::uint64_t counter = static_cast<std::uint64_t>(block * random::kBlockCounters + j);
@@ -42,7 +42,7 @@ __device__ inline float from_word(const Coordinate& c, std::uint32_t word) {
   return 0;
 }
 
-// Of a counter, which has the words of two tokens: all coordinates of a lane.
+// Draws all coordinates of a lane from a counter, which has the words of two tokens.
 __device__ inline void draw_alike(const TokenJob& job, const Words& words, int lane, float* to) {
   if (job.kind == TokenKind::intervals) {
     LARGO_UNROLL
@@ -55,7 +55,7 @@ __device__ inline void draw_alike(const TokenJob& job, const Words& words, int l
     }
     return;
   }
-  // Bits at places that the compiler knows: a test and a choice each.
+  // The compiler knows the places of the bits, so each takes a test and a selection.
   LARGO_UNROLL
   for (int w = 0; w < 2; ++w) {
     const int first = 64 * lane + 32 * w;
@@ -70,7 +70,7 @@ __device__ inline void draw_alike(const TokenJob& job, const Words& words, int l
   }
 }
 
-// Of prompt number `prompt`, from `first_token` on: what the lanes of counters have.
+// Draws of prompt number `prompt` from its lanes of counters, for the tokens from `first_token` on.
 struct ChunkDraws {
   const TokenJob& job;
   std::uint64_t prompt, first_token;
@@ -80,7 +80,7 @@ struct ChunkDraws {
     return lane_of(job.slice.seed, prompt, job.first_lane + static_cast<std::uint64_t>(number), first_token);
   }
 
-  // All coordinates made of a word or a bit in the same way.
+  // Draws coordinates that are all made from a word or a bit in the same way.
   __device__ void alike(const Chunk& chunk) const {
     for (int number = 0; number < job.lanes; ++number) {
       const Address at = lane(number);
@@ -92,7 +92,7 @@ struct ChunkDraws {
     }
   }
 
-  // Each coordinate by its own recipe.
+  // Draws each coordinate by its own recipe.
   __device__ void words(const Chunk& chunk) const {
     for (int number = 0; number < job.lanes; ++number) {
       const Address at = lane(number);
@@ -119,7 +119,7 @@ struct ChunkDraws {
     }
   }
 
-  // Normals become points of the sphere.
+  // Turns normals into points on the sphere.
   __device__ void normalise(const Chunk& chunk) const {
     __syncwarp();
     for (int token = thread; token < kSumsChunk; token += kWarp) {
@@ -131,7 +131,7 @@ struct ChunkDraws {
     }
   }
 
-  // Each token times its radius.
+  // Multiplies each token by its radius.
   __device__ void stretch(const Chunk& chunk) const {
     const Address at = lane_of(job.slice.seed, prompt, job.radius.lane, first_token);
     __syncwarp();

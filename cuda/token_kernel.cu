@@ -1,6 +1,6 @@
-// Prompts drawn and summed: a warp for each chunk of 256 tokens, which it holds in shared memory. Sums run as
-// the CPU's (src/prompts/token_sums.cpp): in eight partial sums a chunk, then over lanes, then over chunks
-// in order.
+// Draws and sums prompts: one warp for each chunk of 256 tokens, which it holds in shared memory. The sums
+// have the CPU's order (src/prompts/token_sums.cpp): in eight partial sums per chunk, then over lanes, then
+// over chunks in order.
 #include <cuda_runtime.h>
 
 #include "chunk_launch.cuh"

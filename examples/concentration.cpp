@@ -11,7 +11,7 @@ int main() {
   const auto gaussian = std::make_shared<largo::GaussianMeasure>(largo::GaussianMeasure::standard(d));
   const largo::Matrix identity = largo::Matrix::Identity(d, d);
 
-  // Scores that overshoot before they settle, while values grow.
+  // The scores overshoot before they settle, while the values grow.
   std::vector<largo::PathPoint> path;
   for (int t = 0; t <= 10; ++t) {
     const double x = 0.1 * t;

@@ -17,7 +17,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr Eigen::Index kDimension = 2;
 constexpr double kMeanScale = 1.2;
 
-// A loss of one's own: 1 for a wrong sign. It has no slope, but an average.
+// A loss of one's own: 1 for a wrong sign. It has no slope, but it can be averaged.
 class Mistake final : public largo::Loss {
  public:
   largo::LossPoint at(double output, double target) const override {
@@ -25,8 +25,8 @@ class Mistake final : public largo::Loss {
   }
 };
 
-// Gradient descent in (A, b), U = [[A, 0], [0, 0]] and v = (0, b): for the infinite prompt the head says
-// b tanh <m, A x_q>.
+// Gradient descent in (A, b), with U = [[A, 0], [0, 0]] and v = (0, b): for the infinite prompt, the output
+// of the head is b tanh <m, A x_q>.
 Vector train(const largo::PromptSetting& setting) {
   const auto risk = in_parameters(std::make_shared<const largo::PromptRisk>(setting, 500),
                                   largo::invariant_map(kDimension));
@@ -36,7 +36,7 @@ Vector train(const largo::PromptSetting& setting) {
   return at;
 }
 
-// Where m is known, Bayes' rule is Fisher's: the sign of <m, Σ⁻¹ x_q>. E[x y] = m.
+// If m is known, Bayes' rule is Fisher's: the sign of <m, Σ⁻¹ x_q>. Here m = E[x y].
 double best_accuracy(const largo::PromptSetting& setting, std::int64_t draws, const Vector& variances) {
   double right = 0;
   for (std::int64_t i = 0; i < draws; ++i) {

@@ -1,9 +1,9 @@
-// The gradient of a large batch of the published experiment, shared by as many processes as there are:
+// The gradient of a large batch of the published experiment, shared by all processes:
 //
 //   mpi_gradients [PROMPTS [LENGTH]]
 //   mpirun -n 4 mpi_gradients
 //
-// The bits of the result do not depend on the number of processes; a hash of them shows it.
+// The bits of the result do not depend on the number of processes, as a hash of them shows.
 #include <bit>
 #include <chrono>
 #include <cmath>
@@ -52,7 +52,7 @@ std::uint64_t hash(const largo::RegressionGradient& gradient) {
 }
 
 void run(const largo::RegressionBatch& batch) {
-  // MPI only where mpirun or srun asks for it: it takes a while to start.
+  // MPI is started only if mpirun or srun asks for it, because it takes a while.
   std::optional<largo::MpiSession> session;
   if (largo::started_by_mpi()) session.emplace();
   const largo::Ranks* ranks = session ? &session->ranks() : nullptr;

@@ -1,6 +1,6 @@
-// In-context regression with covariates that are not Gaussian: gradient flow on prompts of L tokens comes to
-// that on the law itself, the infinite prompt, as L grows. The tasks, the queries and the first tokens are
-// the same at every length; error bars are over sets of draws.
+// In-context regression with covariates that are not Gaussian: gradient flow on prompts of L tokens
+// approaches that on the law itself, the infinite prompt, as L grows. The tasks, the queries and the first
+// tokens are the same at every length; error bars are over sets of draws.
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -25,7 +25,7 @@ constexpr std::int64_t kDraws = 100;
 constexpr std::uint64_t kSeeds = 4;
 constexpr double kHorizon = 6;  // where the risk of the infinite prompt is near its limit
 
-// In (A, b), from A = α I/√d, b = α.
+// Trains in (A, b), from A = α I/√d and b = α.
 largo::FlowResult train(const largo::PromptTaskPtr& task, double length, std::uint64_t seed) {
   const largo::PromptSetting setting{task, largo::squared_loss(), length, largo::AttentionKind::softmax, 1,
                                      seed};
@@ -37,7 +37,7 @@ largo::FlowResult train(const largo::PromptTaskPtr& task, double length, std::ui
   largo::FlowPlan plan;
   plan.end = kHorizon;
   plan.method = largo::FlowMethod::krylov;
-  plan.relative_tolerance = 1e-5;  // far below the differences looked for
+  plan.relative_tolerance = 1e-5;  // far below the differences sought
   plan.absolute_tolerance = 1e-6;
   return gradient_flow(*risk, start, plan);
 }

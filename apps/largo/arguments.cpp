@@ -27,7 +27,7 @@ std::optional<double> number_in(const std::string& text) {
   }
 }
 
-// Reads plain digits as an integer, since float64 cannot hold every 64-bit number; else 1e4 and so on.
+// Reads plain digits as an integer, since float64 cannot hold every 64-bit number; otherwise 1e4 and so on.
 std::optional<std::uint64_t> whole_in(const std::string& text) {
   std::uint64_t digits = 0;
   const char* const end = text.data() + text.size();

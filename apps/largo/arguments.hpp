@@ -12,7 +12,7 @@
 
 namespace largo {
 
-inline constexpr std::uint64_t kLargestDimension = std::uint64_t{1} << 20;  ///< a matrix of it fills 8 TB
+inline constexpr std::uint64_t kLargestDimension = std::uint64_t{1} << 20;  ///< such a matrix fills 8 TB
 
 /// For CLI::Option::check: an empty text is a mistake, not the default. It may come from a shell variable
 /// that is not set.

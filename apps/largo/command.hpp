@@ -1,5 +1,5 @@
 // What every subcommand shares. A command registers its options and a callback; it reads text, calls the
-// library and prints: no mathematics here.
+// library and prints. There is no mathematics here.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ struct CommonOptions {
   std::string precision = "auto";
   std::string device = "cpu";  ///< for commands with --device
 
-  /// How to run the work of a command. From this call on, Ctrl-C ends the work in order. InputError if the
-  /// threads cannot be started.
+  /// How to run the work of a command. From this call on, Ctrl-C ends the work in order. Throws InputError if
+  /// the threads cannot be started.
   Execution execution() const;
   Arithmetic arithmetic() const;
 };

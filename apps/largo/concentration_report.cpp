@@ -197,7 +197,7 @@ std::string to_csv(const ConcentrationReport& report) {
     value(row.softmax_linear);
     text += row.linear ? fmt::format("{},", *row.linear) : ",";
     text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
-    // Warnings have no quotes in them: one quoted field holds them all.
+    // Warnings contain no quotes, so one quoted field can hold them all.
     text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));
   }
   return text;

@@ -14,7 +14,7 @@ void add_device_option(
     const char* description =
         "Device that draws the prompts: cpu or cuda (an NVIDIA GPU). The numbers are the same.");
 
-/// The device of that name, opened at the first call and kept; null for cpu. InputError if there is none.
+/// The named device, opened at the first call and kept; null for cpu. Throws InputError if there is none.
 const Device* named_device(const std::string& name);
 
 /// For doctor: the devices of this machine, or why there are none.

@@ -37,7 +37,7 @@ void add_icl_threshold_command(CLI::App& icl);
 // --alpha and --theta: where training starts.
 
 struct StartOptions {
-  std::optional<double> alpha;  ///< none means half of the largest admissible one
+  std::optional<double> alpha;  ///< if empty, half of the largest admissible one
   std::string theta = "identity";
 
   bool given() const { return alpha.has_value() || theta != "identity"; }

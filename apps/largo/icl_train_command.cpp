@@ -134,7 +134,7 @@ TrainingRequest request_of(const TrainOptions& options) {
   return request;
 }
 
-// InputError for options that contradict each other.
+// Throws InputError for options that contradict each other.
 PlannedTraining read_plan(const TrainOptions& options) {
   PlannedTraining planned = make_training_plan(request_of(options));
   check_precision(options, planned.plan);

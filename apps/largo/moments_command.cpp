@@ -50,7 +50,7 @@ constexpr std::array kFields = {
     Field{"P2P2_slope", &SoftmaxMoments::P2P2_slope, "d E[P_2^2] / ds"},
 };
 
-// The relative error; the absolute one of a number that is zero to within its error, like E[A] at L = 1.
+// The relative error, or the absolute error of a number that is zero to within its error, like E[A] at L = 1.
 double relative_error(const Estimate& estimate) {
   const double size = std::abs(estimate.value);
   return size > estimate.error ? estimate.error / size : estimate.error;

@@ -12,14 +12,14 @@ struct InputNames {
   std::vector<std::string> laws = {}, matrices = {};
 };
 
-/// Call it before the work. InputError if `file`, the value of `option`, is one of the files that the names
-/// refer to, even under another name. An empty `file` means that none was asked for.
+/// Call it before the work. Throws InputError if `file`, the value of `option`, is one of the files that the
+/// names refer to, even under another name. An empty `file` means that none was asked for.
 void check_not_read(const char* command, const char* option, const std::string& file,
                     const InputNames& inputs);
 
-/// Call it before the work. InputError unless `plot` is a .svg or .pdf file (.pdf only if there are fonts),
-/// the two are different files under any name, and both can be written. An empty name means that no file was
-/// asked for.
+/// Call it before the work. Throws InputError unless `plot` is a .svg or .pdf file (.pdf only if there are
+/// fonts), the two are different files under any name, and both can be written. An empty name means that no
+/// file was asked for.
 void check_output_files(const char* command, const std::string& csv, const std::string& plot);
 
 /// Whether two names refer to the same file, which need not exist.

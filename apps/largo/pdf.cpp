@@ -43,7 +43,7 @@ std::string to_pdf(const std::string& svg) {
   const std::unique_ptr<RsvgHandle, Free> handle(
       rsvg_handle_new_from_data(reinterpret_cast<const guint8*>(svg.data()), svg.size(), nullptr));
   gdouble width = 0, height = 0;
-  constexpr double kPixels = 96, kPoints = 72;  // in an inch
+  constexpr double kPixels = 96, kPoints = 72;  // per inch
   if (handle) rsvg_handle_set_dpi(handle.get(), kPixels);
   if (!handle || !rsvg_handle_get_intrinsic_size_in_pixels(handle.get(), &width, &height)) {
     throw std::runtime_error("to_pdf: the figure is not an SVG document with a size");

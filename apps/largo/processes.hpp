@@ -44,7 +44,7 @@ class Processes {
   std::unique_ptr<State> state_;
 };
 
-/// For Execution; null for one process alone.
+/// The ranks for Execution; null if there is only one process.
 const Ranks* process_ranks();
 
 /// Whether this process prints and writes files.

@@ -30,7 +30,7 @@ struct ReportOptions : CommonOptions {
   std::string store, out, csv, x;
 };
 
-// Beside the store, under its name.
+// The page goes beside the store, under its name.
 std::string default_page(const std::string& store) {
   return std::filesystem::path(store).replace_extension(".html").string();
 }
@@ -48,8 +48,8 @@ void print_rows(const std::string& store, const Execution& execution) {
   }
 }
 
-// The store does not say where its study is: a name like that of one, or of another store, is a slip that
-// would cost the file.
+// The store does not say where its study is. A name like that of a study, or of another store, is probably a
+// slip that would cost the file.
 void check_not_source(const std::string& csv) {
   for (const char* ending : {".toml", ".sqlite"}) {
     if (csv.ends_with(ending)) {

@@ -28,7 +28,7 @@ std::filesystem::path figure_file(const std::filesystem::path& folder, const std
   return folder / "figures" / fmt::format("{}.{}", id, kind);
 }
 
-// Of the report that is in the folder; none where there is no such report.
+// The figures of the report that is in the folder; empty if there is no such report.
 std::vector<std::string> figures_there(const std::filesystem::path& folder) {
   std::vector<std::string> ids;
   std::ifstream file(folder / "report.json");
@@ -38,10 +38,10 @@ std::vector<std::string> figures_there(const std::filesystem::path& folder) {
     for (const io::Json& claim : report["claims"]) {
       for (const io::Json& figure : claim.at("figures")) ids.push_back(figure.at("id").get<std::string>());
     }
-  } catch (const io::Json::exception&) {  // not ours
+  } catch (const io::Json::exception&) {  // not written by largo
     return {};
   }
-  // Names of files in the folder, and nothing else, whatever the file says.
+  // Whatever the file says, only names of files in the folder are kept.
   std::erase_if(ids, [](const std::string& id) {
     return id.empty() || id.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-") != std::string::npos;
   });
@@ -49,7 +49,7 @@ std::vector<std::string> figures_there(const std::filesystem::path& folder) {
 }
 
 void remove_file(const std::filesystem::path& file) {
-  std::error_code ignored;  // then it stays, and is replaced
+  std::error_code ignored;  // if it cannot be removed, it is replaced later
   std::filesystem::remove(file, ignored);
 }
 
@@ -63,7 +63,7 @@ void check_report_folder(const char* command, const std::filesystem::path& folde
   const auto status = std::filesystem::status(figures, missing);
   if (!std::filesystem::exists(status)) return;
   make_folder(command, figures);
-  io::AtomicFile(command, figures / "figure.svg");  // can files be made there?
+  io::AtomicFile(command, figures / "figure.svg");  // checks that files can be created there
 }
 
 void write_report(const char* command, const std::filesystem::path& folder,
@@ -76,7 +76,7 @@ void write_report(const char* command, const std::filesystem::path& folder,
   std::vector<std::string> ids;
   for (const report::ReportSection& claim : claims) {
     for (const report::ReportFigure& figure : claim.figures) {
-      // A paper has captions of its own.
+      // The PDF has no caption, since a paper has its own.
       const std::string bare = to_svg({.panels = figure.figure.panels});
       add(figure_file(folder, figure.id, "svg"), to_svg(figure.figure));
       if (has_fonts()) add(figure_file(folder, figure.id, "pdf"), to_pdf(bare));
@@ -88,12 +88,12 @@ void write_report(const char* command, const std::filesystem::path& folder,
   add(folder / "run.json", fmt::format("{}\n", io::to_text(texts.run, 1)));
   add(folder / "report.html", texts.page);
   for (io::AtomicFile& file : files) file.flush();
-  remove_file(files.back().target());  // the old page, and no link to it: it would show the new figures
+  remove_file(files.back().target());  // the old page itself, not a link to it: it would show the new figures
   for (const std::string& id : figures_there(folder)) {
     if (std::find(ids.begin(), ids.end(), id) != ids.end()) continue;
     for (const char* kind : kKinds) remove_file(figure_file(folder, id, kind));
   }
-  if (!has_fonts()) {  // what is there is another run's
+  if (!has_fonts()) {  // any PDF there is from another run
     for (const std::string& id : ids) remove_file(figure_file(folder, id, "pdf"));
   }
   for (io::AtomicFile& file : files) file.commit();

@@ -10,8 +10,7 @@
 
 namespace largo {
 
-/// Before the work: makes the folder, and refuses, with InputError, one in which the report could not be
-/// written.
+/// Call it before the work. Makes the folder, and throws InputError if the report could not be written there.
 void check_report_folder(const char* command, const std::filesystem::path& folder);
 
 struct ReportTexts {

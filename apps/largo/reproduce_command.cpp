@@ -120,8 +120,8 @@ void run_reproduce(const ReproduceOptions& options) {
          fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kPublishedClaim));
   }
   claims::ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
-  std::swap(settings.device, settings.execution.device);  // other claims draw few prompts
-  const io::Json run = run_facts(options);                // the time of the beginning
+  std::swap(settings.device, settings.execution.device);  // the other claims draw few prompts
+  const io::Json run = run_facts(options);                // records when the run began
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kReproduceCommand, folder);
   std::vector<report::ReportSection> claims;

@@ -8,7 +8,7 @@
 
 namespace largo {
 
-/// "gcc 12.2.0"
+/// For example "gcc 12.2.0".
 std::string compiler_of_this_build();
 
 /// {"version", "commit", "modified", "compiler", "date", "machine", "simd", "threads", "processes",

@@ -3,12 +3,12 @@
 
 namespace largo {
 
-/// InputError unless this process can run this many threads, including its own; 0 means one per core.
-/// Otherwise oneTBB would meet a limit (ulimit -u) in the middle of the work, and end the program. Cost:
-/// about 20 µs per thread.
+/// Throws InputError unless this process can run this many threads, including its own; 0 means one per core.
+/// Without this check, oneTBB would meet a limit (ulimit -u) in the middle of the work, and end the program.
+/// Cost: about 20 µs per thread.
 void check_threads(int threads);
 
-/// InputError if the threads that Pango needs to look for fonts cannot be started: it would end the program.
+/// Throws InputError if Pango's threads that look for fonts cannot be started: it would end the program.
 void check_threads_of_fonts(const char* function);
 
 }  // namespace largo

@@ -99,7 +99,7 @@ std::string in_other_words(const CLI::App& command, const CLI::ParseError& error
   }
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
     if (const auto end = text.find(" was given a disallowed"); end != std::string::npos) {
-      return fmt::format("--{} takes no value", text.substr(0, end));  // it has no dashes there
+      return fmt::format("--{} takes no value", text.substr(0, end));  // CLI11 omits the dashes there
     }
     if (text.ends_with(" missing")) return fmt::format("{} needs a value", option_of());
     if (text.find("At Most 1 required") != std::string::npos)

@@ -1,4 +1,4 @@
-// Gradient flow and stochastic descent on any risk: a function of Python.
+// Gradient flow and stochastic descent on any risk that is a Python function.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -24,7 +24,7 @@ namespace {
 
 using namespace py::literals;
 
-// What a function of Python says: (value, gradient). What it raises goes through unchanged.
+// A Python function that returns (value, gradient). What it raises is passed on unchanged.
 class Function {
  public:
   Function(const char* name, const py::object& function) : name_(name) {

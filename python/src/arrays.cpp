@@ -14,7 +14,7 @@ namespace {
 
 std::string type_name(py::handle value) { return py::str(py::type::handle_of(value).attr("__name__")); }
 
-// NumPy's masked arrays are arrays that are not to be read as such.
+// NumPy's masked arrays are arrays, but must not be read as such.
 bool is_masked(py::handle array) {
   if (py::type::handle_of(array).is(
           py::handle(reinterpret_cast<PyObject*>(py::detail::npy_api::get().PyArray_Type_)))) {
@@ -42,15 +42,15 @@ py::array read(const Argument& argument, py::handle value) {
   }
 }
 
-// As NumPy says it: pybind11 2.10 reads it where NumPy 1 had it, which with NumPy 2 is something else. For
-// the same reason arrays are made with their strides.
+// NumPy itself is asked, because pybind11 2.10 reads the size where NumPy 1 has it, which is something else
+// in NumPy 2. For the same reason, arrays are made with explicit strides.
 py::ssize_t item_size(const py::array& array) { return py::cast<py::ssize_t>(array.attr("itemsize")); }
 
 bool is_aligned(const py::array& array) {
   return (array.flags() & py::detail::npy_api::NPY_ARRAY_ALIGNED_) != 0;
 }
 
-// In the order of C, and aligned, which ensure() does not see to.
+// In C order, and aligned, which ensure() does not guarantee.
 DoubleArray to_doubles(const py::array& array) {
   DoubleArray doubles = DoubleArray::ensure(array);
   if (!doubles) throw py::error_already_set();

@@ -32,7 +32,7 @@ double score_scale_of(py::handle scale, std::ptrdiff_t keys) {
   return 1 / std::sqrt(static_cast<double>(keys));
 }
 
-// U and V, or K, Q and V; the identity where one is not given.
+// U and V, or K, Q and V; a matrix that is not given is the identity.
 Weights weights_of(std::ptrdiff_t d, const py::object& U, const py::object& V, const py::object& K,
                    const py::object& Q, const py::object& scale) {
   const py::str identity("identity");
@@ -63,8 +63,8 @@ struct Layer {
         weights(weights_of(prompt->dimension(), U, V, K, Q, scale)),
         kind(kind_of("attention", attention)) {}
 
-  // Of all queries, in multiply-adds. A law may be one of Python's, or have parts that are: a query is a
-  // millisecond.
+  // The cost of all queries, in multiply-adds. A law may be defined in Python, or have parts that are, so
+  // that a query takes a millisecond.
   double cost() const {
     constexpr double kOfLaw = 1e6;
     const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(prompt.get());
@@ -73,7 +73,7 @@ struct Layer {
     return of_query * static_cast<double>(queries.count());
   }
 
-  // work(weights, queries, execution), watched unless it is not worth a thread.
+  // Runs work(weights, queries, execution), watched unless it is too short to be worth a thread.
   template <typename Work>
   auto run(int threads, const Work& work) const {
     constexpr double kSmall = 1e6;
@@ -127,7 +127,7 @@ py::dict vjp(const Layer& layer, const py::object& cotangents, int threads) {
   return std::visit([](const auto& one) { return named(one); }, gradient);
 }
 
-// n x o x (shape of the parameter), or without n for one query.
+// An array of shape n x o x (shape of the parameter), without n for a single query.
 template <typename Jacobian>
 py::object stack(const std::vector<Jacobian>& jacobians, Matrix Jacobian::*part, const Matrix& parameter,
                  bool single) {
@@ -164,7 +164,7 @@ py::dict jacobian(const Layer& layer, int threads) {
   return result;
 }
 
-// The same from C++ alone, for benchmarks/compare_python.py: the fewest seconds of `repeats` calls.
+// The same from C++ alone, for benchmarks/compare_python.py: the shortest of `repeats` calls, in seconds.
 double time_attention(const Layer& layer, int threads, int repeats) {
   const auto queries = layer.queries.view();
   double least = std::numeric_limits<double>::infinity();

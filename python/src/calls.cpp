@@ -19,11 +19,11 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr auto kInterval = 50ms;
-// For calls that end with the interpreter: one that has not returned within this is left behind.
+// When the interpreter ends, a call that has not returned within kPatience is left behind.
 constexpr auto kPatience = 2000ms, kLook = 2ms;
 
-/// A thread that runs one job after the other. New threads for each call would cost 50 µs, and oneTBB keeps
-/// some kilobytes of each for good.
+/// A thread that runs one job after another. A new thread for each call would cost 50 µs, and oneTBB keeps
+/// some kilobytes for each for good.
 class Worker {
  public:
   Worker() {
@@ -55,13 +55,13 @@ class Worker {
 
 /// All of this is guarded by the interpreter's lock.
 struct State {
-  std::vector<Worker*> idle;  ///< as many are made as calls run at once, and none is ever destroyed
+  std::vector<Worker*> idle;  ///< as many are made as calls run at once, and none is destroyed
   std::set<Call*> running;    ///< on any thread of Python
 };
 
 State& state() {
   static auto* all = [] {
-    // A process that forks has the memory of these threads and calls, and nothing else of them.
+    // A forked process has the memory of these threads and calls, but the threads do not run there.
     ::pthread_atfork(nullptr, nullptr, [] {
       state().idle.clear();
       state().running.clear();
@@ -79,7 +79,8 @@ Worker* take_worker() {
   return worker;
 }
 
-/// With the lock: what Python wants to be said and done while the work goes on. Throws error_already_set.
+/// Called with the lock while the work goes on: lets Python handle signals, and shows progress. Throws
+/// error_already_set.
 void attend_to_python(const py::object& progress, const Call& call, double& shown) {
   if (PyErr_CheckSignals() != 0) throw py::error_already_set();
   const double share = call.share();
@@ -91,7 +92,7 @@ void attend_to_python(const py::object& progress, const Call& call, double& show
 }  // namespace
 
 void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work) {
-  refuse_at_exit();  // calls that come here after the hook has stopped all would not be stopped
+  refuse_at_exit();  // a call made after the hook has stopped all calls would not be stopped
   Call call(threads);
   std::mutex mutex;
   std::condition_variable ended;

@@ -21,7 +21,7 @@ class Call {
   double share() const { return share_.load(std::memory_order_relaxed); }
   void stop() { stop_ = true; }
   bool stopped() const { return stop_; }
-  /// Throws Stopped where the call was stopped: for loops of the bindings themselves.
+  /// Throws Stopped if the call was stopped; for loops in the bindings themselves.
   void check() const {
     if (stop_) throw Stopped();
   }
@@ -32,15 +32,15 @@ class Call {
   std::atomic<double> share_ = 0;
 };
 
-/// Runs `work` on a thread of its own. The calling thread looks every 50 ms, with the lock, whether Python
-/// has a signal to deliver, and tells `progress` (None, or a function of the share done) what there is to
-/// tell; an exception of either stops the work, and is raised once it has ended. Costs some 10 µs.
+/// Runs `work` on a thread of its own. Every 50 ms the calling thread takes the lock, lets Python deliver
+/// signals, and calls `progress` (None, or a function of the share done) if more has been done. An exception
+/// of either stops the work, and is raised once it has ended. Costs some 10 µs.
 void watch(const py::object& progress, int threads, const std::function<void(Call&)>& work);
 
-/// When the interpreter ends, calls on threads that it does not wait for are stopped, and end by SystemExit.
+/// When the interpreter ends, stops the calls on threads that it does not wait for; they end by SystemExit.
 void stop_calls_at_exit();
 
-/// Short work, on the calling thread, without the lock. Ctrl-C waits for its end.
+/// Runs short work on the calling thread, without the lock. Ctrl-C waits for its end.
 template <typename Work>
 auto unlocked(const Work& work) {
   const Unlocked guard;

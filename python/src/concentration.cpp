@@ -122,7 +122,7 @@ void choose_methods(const std::string& method, const AttentionLayer& layer, Conc
   if (plan.exact && missing) fail(kName, fmt::format("{}; use method=\"sampled\"", *missing));
 }
 
-// What sampling is asked for.
+// The arguments of sampling.
 struct SamplingArguments {
   Whole<"prompts"> prompts;
   Real<"relative_error"> relative_error;

@@ -43,7 +43,7 @@ RegressionProblem make_problem(const Text<"preset">& preset, const py::object& d
   const auto given = [](const py::object& value) {
     return !value.is_none() && !py::isinstance<py::str>(value);
   };
-  // An array says the dimension, as a file does on the command line.
+  // An array gives the dimension, as a file does on the command line.
   for (const py::object& value : {covariance, query_covariance, prior}) {
     if (!d && given(value)) d = to_matrix({"icl.Problem", "covariance"}, value).rows();
   }
@@ -73,7 +73,7 @@ py::tuple estimates(const std::vector<Estimate>& values) {
   return py::make_tuple(to_numpy(std::move(value)), to_numpy(std::move(error)));
 }
 
-// one(L, execution) at every length, watched; the values and their errors.
+// Calls one(L, execution) at every length, watched; returns the values and their errors.
 template <typename One>
 py::tuple at_lengths(const std::vector<double>& lengths, Threads threads, const py::object& progress,
                      const One& one) {

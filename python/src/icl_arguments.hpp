@@ -12,10 +12,10 @@
 
 namespace largo::python {
 
-/// A pair (A, b), A d x d or a name; finite.
+/// A pair (A, b), where A is d x d or a name; both must be finite.
 InvariantPoint point_of(Eigen::Index d, const pybind11::object& point);
 
-/// U, (d+1) x (d+1), and v, or those of a point on the invariant set; finite.
+/// U, (d+1) x (d+1), and v, or those of a point on the invariant set; they must be finite.
 RegressionParameters parameters_of(Eigen::Index d, const pybind11::object& point, const pybind11::object& U,
                                    const pybind11::object& v);
 

@@ -15,26 +15,27 @@
 namespace largo::python {
 namespace {
 
-/// Never destroyed: threads look at it until the process is gone.
+/// Never destroyed, because threads read it until the process is gone.
 struct Door {
   std::atomic<int> inside = 0;         ///< threads on which a call from Python runs
   std::atomic<int> asking = 0;         ///< threads about to get the lock
   std::atomic<int> busy = 0;           ///< frames of the module that run with the lock, or are about to again
-  std::atomic<bool> refusing = false;  ///< calls of all threads but `exiting`
+  std::atomic<bool> refusing = false;  ///< refuses the calls of all threads but `exiting`
   std::atomic<bool> closed = false;    ///< nobody but `exiting` gets the lock any more
   std::atomic<std::thread::id> exiting = {};
 };
 
-/// Calls from Python and callbacks to it on this thread, one inside the other.
+/// The nesting depth of calls from Python, and of callbacks to it, on this thread.
 thread_local int depth = 0;
-/// The first of them was a call: one of a thread of Python, and not of a thread that works for a call.
+/// Whether the outermost of them was a call, so that this is a thread of Python, not one that works for a
+/// call.
 thread_local bool counted_here = false;
-/// What this thread has added to Door::busy.
+/// This thread's part of Door::busy.
 thread_local int busy_here = 0;
 
 Door& door() {
   static Door* one = [] {
-    // A process that forks has one thread.
+    // A forked process has one thread.
     ::pthread_atfork(nullptr, nullptr, [] {
       door().inside = counted_here ? 1 : 0;
       door().asking = 0;
@@ -45,7 +46,7 @@ Door& door() {
   return *one;
 }
 
-// For what is short, but on a busy machine.
+// For work that is short, but on a busy machine.
 constexpr std::chrono::seconds kLongPatience(20);
 
 void add_busy(int frames) {
@@ -60,7 +61,7 @@ bool is_exiting_thread() { return door().exiting.load() == std::this_thread::get
   while (true) ::pause();
 }
 
-// take(), or nothing ever again. Whoever closes the door waits for those who ask: after it, none does.
+// Calls take(), or never returns. Whoever closes the door waits for those who ask; after that, nobody does.
 template <typename Take>
 void take_lock(const Take& take) {
   ++door().asking;
@@ -74,12 +75,12 @@ void take_lock(const Take& take) {
 
 bool is_refused() { return door().refusing && !is_exiting_thread(); }
 
-PyCFunctionWithKeywords dispatch = nullptr;  ///< pybind11's
+PyCFunctionWithKeywords dispatch = nullptr;  ///< pybind11's function
 
-// What pybind11 makes of a bound function is one of C that dispatches to it. This one stands before it, so
-// that nothing of C++ runs that is not counted, conversions of arguments and results included.
+// pybind11 makes a bound function into a C function that dispatches to it. This one is called before it, so
+// that no C++ runs uncounted, including the conversion of arguments and results.
 PyObject* counted(PyObject* self, PyObject* arguments, PyObject* named) {
-  // A call from within a callback is part of one that is counted, on whichever thread.
+  // A call from within a callback is part of a call that is already counted, on whichever thread.
   const bool outermost = depth == 0;
   add_busy(1);
   if (is_refused() && (outermost || door().closed)) {
@@ -144,7 +145,7 @@ void refuse_at_exit() {
 Locked::Locked() {
   add_busy(1);
   const auto take = [this] { state_ = PyGILState_Ensure(); };
-  if (PyGILState_Check() != 0) {  // one that has it does not wait for it
+  if (PyGILState_Check() != 0) {  // a thread that has the lock does not wait for it
     take();
   } else {
     take_lock(take);
@@ -187,7 +188,7 @@ Away::~Away() {
   stand_still();
 }
 
-// Returns when no thread is about to get the lock, and none runs code of the module with it: that is short.
+// Returns when no thread is about to get the lock, and none runs code of the module with it, which is short.
 void close_to_other_threads() {
   using Clock = std::chrono::steady_clock;
   const auto deadline = Clock::now() + kLongPatience;
@@ -196,7 +197,7 @@ void close_to_other_threads() {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 #ifdef __GLIBC__
-  // They may compute for ever: what they read must not be destroyed under them. Run before all destructors.
+  // The others may compute for ever, and what they read must not be destroyed: exits before all destructors.
   ::on_exit(
       [](int status, void*) {
         std::fflush(nullptr);

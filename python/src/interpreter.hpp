@@ -1,13 +1,11 @@
-// The interpreter's lock, given back and taken so that threads survive the end of the interpreter.
+// The interpreter's lock, released and taken so that threads survive the end of the interpreter.
 //
-// Up to version 3.13, Python ends a thread that asks for the lock while the interpreter goes away, by
-// unwinding its stack. Through frames of C++ that is std::terminate, or destructors that touch objects of
-// Python without the lock. So no thread with such frames may be left when the interpreter goes away:
-//   - Every call from Python is counted (count_calls). A hook at exit refuses new ones on all threads but the
-//   one that
-//     ends the interpreter, stops those that run, and waits until they have returned.
-//   - A call that has not returned by then, which is one that cannot be stopped or is inside a slow function
-//   of
+// Up to version 3.13, when a thread asks for the lock while the interpreter goes away, Python ends it by
+// unwinding its stack. Through C++ frames this means std::terminate, or destructors that touch Python objects
+// without the lock. So no thread with such frames may be left when the interpreter goes away:
+//   - Every call from Python is counted (count_calls). A hook at exit refuses new calls on all threads but
+//     the one that ends the interpreter, stops those that run, and waits until they have returned.
+//   - A call that has not returned by then, because it cannot be stopped or is inside a slow function of
 //     the user's, never gets the lock again: its threads stand still, as Python 3.14 makes them, and the
 //     process ends without them, and without destroying what they may read.
 #pragma once
@@ -20,11 +18,11 @@ namespace largo::python {
 
 namespace py = pybind11;
 
-/// From now on the calls of all functions and methods that the module has are counted; once another thread
-/// ends the interpreter they raise SystemExit instead.
+/// From now on, the calls of all functions and methods of the module are counted; once another thread ends
+/// the interpreter, they raise SystemExit instead.
 void count_calls(const py::module_& module);
 
-/// With the lock, on any thread.
+/// Holds the lock, on any thread.
 class Locked {
  public:
   Locked();
@@ -36,7 +34,7 @@ class Locked {
   PyGILState_STATE state_;
 };
 
-/// Without the lock, on a thread that has it.
+/// Releases the lock, on a thread that has it.
 class Unlocked {
  public:
   Unlocked() : state_(PyEval_SaveThread()) {}
@@ -48,12 +46,12 @@ class Unlocked {
   PyThreadState* state_;
 };
 
-/// function(arguments), with the lock; null where it raised. May take any time, so that the interpreter may
-/// go away meanwhile: nothing of C++ stands between the frames of Python and the place where this thread is
-/// held.
+/// Calls function(arguments) with the lock; returns null if it raised. The call may take any time, and the
+/// interpreter may go away meanwhile, so no C++ frame is between the frames of Python and the place where
+/// this thread is held.
 PyObject* call_or_stand_still(PyObject* function, PyObject* arguments);
 
-/// A function of the user's, with the lock. What it raises goes through.
+/// Calls a function of the user's with the lock. Passes on what it raises.
 template <typename... Arguments>
 py::object call(const py::handle& function, Arguments&&... arguments) {
   const py::tuple given = py::make_tuple(std::forward<Arguments>(arguments)...);
@@ -62,14 +60,14 @@ py::object call(const py::handle& function, Arguments&&... arguments) {
   return py::reinterpret_steal<py::object>(result);
 }
 
-/// Raises SystemExit in calls of threads that do not end the interpreter, once one does.
+/// Once a thread ends the interpreter, raises SystemExit in calls of the other threads.
 void refuse_at_exit();
 
-/// With the lock, in the hook at exit: from now on calls of other threads are refused.
+/// Called with the lock, in the hook at exit: from now on, calls of other threads are refused.
 void refuse_other_threads();
 /// Whether calls of other threads are still running.
 bool others_inside();
-/// Without the lock: from now on no thread but this one gets it for largo. The process ends without
+/// Called without the lock: from now on, no thread but this one gets it for largo. The process ends without
 /// destructors.
 void close_to_other_threads();
 

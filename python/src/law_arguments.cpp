@@ -8,7 +8,7 @@
 namespace largo::python {
 namespace {
 
-// The items of a list, a tuple or an array: of an array, each is the only reference to it.
+// The items of a list, a tuple or an array. For an item of an array, this is the only reference to it.
 std::vector<py::object> items_of(const Argument& argument, const py::object& list, const char* expected) {
   if (!py::isinstance<py::sequence>(list)) refuse_type(argument, expected);
   std::vector<py::object> items;

@@ -1,4 +1,4 @@
-// What laws are made of, as Python gives it: lists of laws, coordinates, sizes.
+// The parts of laws, as Python gives them: lists of laws, coordinates, sizes.
 #pragma once
 
 #include <optional>
@@ -16,10 +16,10 @@ namespace largo::python {
 std::vector<MeasurePtr> laws_of(const Argument& argument, const py::object& laws);
 std::vector<CoordinateLawPtr> coordinates_of(const py::object& coordinates);
 
-/// "rademacher", "uniform", "three-point", "bernoulli" or "laplace", and its numbers with their names.
+/// "rademacher", "uniform", "three-point", "bernoulli" or "laplace", and its numbers by name.
 CoordinateLawPtr coordinate(const std::string& name, const py::dict& numbers);
 
-/// Rows or columns of a matrix by its name, if they are given.
+/// Rows or columns of a named matrix, if they are given.
 std::optional<std::ptrdiff_t> extent_of(const char* name, const py::object& given);
 
 }  // namespace largo::python

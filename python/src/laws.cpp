@@ -29,7 +29,7 @@
 namespace largo::python {
 namespace {
 
-// Directions as columns, checked before any work.
+// The directions as columns, whose size is checked before any work.
 Matrix columns_of(const Measure& law, const Rows& rows) {
   if (rows.dimension() != law.dimension()) {
     check_size("Law", "size of a", rows.dimension(), law.dimension());
@@ -91,7 +91,7 @@ py::array sample(const Measure& law, Whole<"L"> length, Seed seed, Threads threa
   return to_numpy(std::move(tokens));
 }
 
-// Of the law itself, of a prompt by a pass over its tokens.
+// The mean or covariance of the law itself; for a prompt, by a pass over its tokens.
 Tilt untilted(const Measure& law, TiltOrder order) {
   if (dynamic_cast<const EmpiricalMeasure*>(&law) == nullptr) {
     return unlocked([&] {
@@ -126,7 +126,7 @@ std::shared_ptr<EmpiricalMeasure> make_prompt(const py::object& tokens, const py
   return unlocked([&] { return std::make_shared<EmpiricalMeasure>(view, owner, given, arithmetic); });
 }
 
-// A view of the tokens that the prompt keeps alive: the very memory it reads.
+// A view of the very memory that the prompt reads and keeps alive.
 py::array tokens_of(const py::object& self) {
   const auto& prompt = py::cast<const EmpiricalMeasure&>(self);
   const ArrayView& view = prompt.tokens();
@@ -138,7 +138,7 @@ py::array tokens_of(const py::object& self) {
   return array;
 }
 
-// Measures of C++ are const; pybind11's holders are not.
+// In C++ measures are const; pybind11's holders are not.
 std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_pointer_cast<Measure>(law); }
 
 void bind_law(py::module_& module) {

@@ -74,7 +74,7 @@ constexpr std::array kStatistics = {
     StatisticField{"relative_error", &SoftmaxStatistics::relative_error},
 };
 
-// value or error of one estimate, at all points.
+// The value or the error of one estimate, at all points.
 py::object part(const py::object& self, Estimate SoftmaxMoments::*estimate, double Estimate::*which) {
   const auto& moments = py::cast<const Moments&>(self);
   if (moments.shape.empty()) return py::float_((moments.points[0].*estimate).*which);
@@ -87,7 +87,7 @@ py::dict errors_of(const py::object& self) {
   return errors;
 }
 
-// Points are independent: threads take them as they come, and the results are the same bits.
+// Points are independent: threads take them in any order, and the results are bit-identical.
 void fill(Moments& moments, const double* s, const double* L, Call& call) {
   const Execution execution = call.execution();
   std::atomic<std::size_t> done = 0;
@@ -96,7 +96,7 @@ void fill(Moments& moments, const double* s, const double* L, Call& call) {
     moments.points[i] = softmax_moments(s[i], L[i]);
     call.show(static_cast<double>(++done) / static_cast<double>(moments.points.size()));
   };
-  // Kept by the thread, which is kept itself: oneTBB does not give back all the memory of an arena.
+  // The arena is kept by the thread, which is kept itself: oneTBB does not free all the memory of an arena.
   thread_local std::map<int, tbb::task_arena> arenas;
   const int threads = execution.threads > 0 ? execution.threads : tbb::task_arena::automatic;
   arenas.try_emplace(threads, threads).first->second.execute([&] {
@@ -134,7 +134,7 @@ Statistics look_up(const SoftmaxTable& table, const py::object& s) {
 py::object power_sums(const std::vector<std::int64_t>& given, const py::object& s, const py::object& L) {
   std::vector<int> parts;
   for (const std::int64_t k : given) {
-    constexpr std::int64_t kMost = 1000;  // beyond what is known, and within an int
+    constexpr std::int64_t kMost = 1000;  // beyond what is known, but within an int
     parts.push_back(static_cast<int>(std::clamp(k, -kMost, kMost)));
   }
   const Broadcast points = broadcast("power_sum_moment", {{"s", s}, {"L", L}});
@@ -150,7 +150,7 @@ py::object power_sums(const std::vector<std::int64_t>& given, const py::object& 
   return py::make_tuple(shaped(std::move(values), points.shape), shaped(std::move(errors), points.shape));
 }
 
-// f(points, i) at every point.
+// The values of f(points, i) at all points.
 template <typename Function>
 py::object at_every_point(const Broadcast& points, const Function& f) {
   Vector values(points.count());
@@ -176,7 +176,7 @@ void bind_asymptotics(py::module_& module) {
   });
 }
 
-// The records as they lie in memory: for the same version of largo.
+// Pickles the records as they are in memory, for the same version of largo only.
 template <typename Record>
 auto pickled() {
   using All = Records<Record>;
@@ -270,7 +270,7 @@ void bind_moments(py::module_& module) {
       .def("__repr__",
            [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
   module.def("power_sum_moment", &power_sums);
-  // From C++ alone, for benchmarks/compare_python.py: seconds of `repeats` calls.
+  // From C++ alone, for benchmarks/compare_python.py: the time of `repeats` calls, in seconds.
   module.def("_time_moments", [](double s, double L, int repeats) {
     double sum = 0;
     const auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,4 @@
-// The parts-integration algebra, and the Lemma checked.
+// The parts-integration algebra, and the check of the Lemma.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -26,7 +26,7 @@ using namespace py::literals;
 using Expression = SoftmaxExpression;
 
 Expression power(const Expression& base, std::int64_t exponent) {
-  constexpr std::int64_t kMost = 1000;  // coefficients leave 64 bits long before
+  constexpr std::int64_t kMost = 1000;  // coefficients exceed 64 bits long before
   if (exponent < 0 || exponent > kMost) {
     fail("parts.Expression", "exponent", static_cast<double>(exponent), "between 0 and 1000");
   }
@@ -35,7 +35,7 @@ Expression power(const Expression& base, std::int64_t exponent) {
   return result;
 }
 
-// {((k, m), …): (c0, c1, …)}
+// The terms as {((k, m), …): (c0, c1, …)}.
 py::dict terms_of(const Expression& expression) {
   py::dict terms;
   for (const auto& [factors, coefficient] : expression.terms()) {
@@ -138,7 +138,7 @@ void bind_parts(py::module_& module) {
           docs::kExpressionReduce)
       .def("derivative", &derivative_in_s, docs::kExpressionDerivative);
   module.def("parts_sum", [](Whole<"k"> k, Whole<"m"> m) {
-    constexpr std::int64_t kMost = kLargestSumIndex + 1;  // beyond it one is as wrong as the other
+    constexpr std::int64_t kMost = kLargestSumIndex + 1;  // all indices beyond it are equally wrong
     return softmax_sum(static_cast<int>(std::clamp(k.value, std::int64_t{0}, kMost)),
                        static_cast<int>(std::clamp(m.value, std::int64_t{-1}, kMost)));
   });

@@ -20,7 +20,7 @@ std::string class_name(const py::function& method) {
   return py::str(py::type::handle_of(method.attr("__self__")).attr("__name__"));
 }
 
-// At most eight entries: "[0.5, -1, …]".
+// Shows at most eight entries: "[0.5, -1, …]".
 std::string shown(const ConstVectorRef& direction) {
   constexpr std::ptrdiff_t kShown = 8;
   const Vector head = direction.head(std::min(direction.size(), kShown));
@@ -28,7 +28,7 @@ std::string shown(const ConstVectorRef& direction) {
                      direction.size() > kShown ? ", …" : "");
 }
 
-// "Cosine.tilted_mean: the result at a = [0.5] is …"
+// Messages say "Cosine.tilted_mean: the result at a = [0.5] is …".
 template <typename Read>
 auto result_of(const py::function& method, const char* name, const ConstVectorRef& direction,
                const Read& read) {

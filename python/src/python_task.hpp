@@ -1,4 +1,4 @@
-// Tasks and losses that Python code defines: a subclass of largo.icl.Task with draw(uniforms), a function
+// Tasks and losses defined in Python: a subclass of largo.icl.Task with draw(uniforms), and a function
 // (output, target) -> (value, slope).
 #pragma once
 
@@ -8,16 +8,15 @@
 
 namespace largo::python {
 
-/// Calls draw(uniforms) of the Python object, under the interpreter's lock, from whichever thread asks. What
-/// Python raises goes through unchanged; wrong shapes and numbers that are not finite are errors with its
-/// name.
+/// Calls draw(uniforms) of the Python object under the interpreter's lock, from any thread. What Python
+/// raises is passed on unchanged; wrong shapes and numbers that are not finite are errors that name it.
 class PythonTask final : public PromptTask {
  public:
   PythonTask(Eigen::Index token_dimension, Eigen::Index query_dimension);
 
   Eigen::Index token_dimension() const override { return token_dimension_; }
   Eigen::Index query_dimension() const override { return query_dimension_; }
-  /// For uniforms of this stream: as many as the attribute uniforms_per_task says.
+  /// Uses uniforms of this stream, as many as the attribute uniforms_per_task says.
   PromptDraw draw(const Stream& stream) const override;
 
  private:
@@ -25,7 +24,7 @@ class PythonTask final : public PromptTask {
   Eigen::Index query_dimension_;
 };
 
-/// "squared", "logistic", or a function of Python.
+/// The loss "squared" or "logistic", or a Python function.
 LossPtr to_loss(const pybind11::object& loss);
 
 }  // namespace largo::python

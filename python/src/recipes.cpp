@@ -12,7 +12,7 @@ namespace py = pybind11;
 
 constexpr const char* kRecipe = "_recipe";
 
-// What may be changed afterwards is copied: arrays and lists, also of arrays and lists.
+// Copies what may be changed afterwards: arrays and lists, even inside one another.
 py::object copied(py::handle value) {
   if (py::isinstance<py::array>(value)) return value.attr("copy")();
   const bool tuple = py::isinstance<py::tuple>(value);
@@ -31,7 +31,7 @@ void remember_construction(py::handle type, const char* shared) {
                                               const py::kwargs& named) {
     construct(self, *arguments, **named);
     const auto kept = [](py::handle value, bool is_shared) {
-      // An array is read where it lies; a list has been copied into one.
+      // An array is read in place, while a list has been copied into one.
       return is_shared && !py::isinstance<py::list>(value) ? py::reinterpret_borrow<py::object>(value)
                                                            : copied(value);
     };

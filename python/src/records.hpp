@@ -1,5 +1,5 @@
-// Results at many points as one object: fields are numbers at a single point, else arrays that look straight
-// into the results, without a copy.
+// Results at many points as one object: fields are numbers at a single point, otherwise arrays that view the
+// results without a copy.
 #pragma once
 
 #include <initializer_list>
@@ -13,10 +13,10 @@ namespace largo::python {
 template <typename Record>
 struct Records {
   std::vector<Record> points;
-  std::vector<py::ssize_t> shape;  ///< empty: one point
+  std::vector<py::ssize_t> shape;  ///< empty for one point
 };
 
-/// `self` is the Python object that holds the records; `number` points into its first record.
+/// `self` is the Python object that holds the records; in strided(), `first` points into the first record.
 template <typename Record>
 py::object field(const py::object& self, const Records<Record>& records, double Record::*member) {
   if (records.shape.empty()) return py::float_(records.points[0].*member);
@@ -31,7 +31,7 @@ py::object strided(const py::object& self, const Records<Record>& records, const
     strides[axis] = stride;
     stride *= records.shape[axis];
   }
-  static const double none = 0;  // an empty array points somewhere, too
+  static const double none = 0;  // even an empty array must point somewhere
   py::array_t<double> array(records.shape, strides, first != nullptr ? first : &none, self);
   array.attr("setflags")(py::arg("write") = false);
   return array;
@@ -40,7 +40,7 @@ py::object strided(const py::object& self, const Records<Record>& records, const
 /// Arguments broadcast against each other, as contiguous numbers.
 struct Broadcast {
   std::vector<DoubleArray> arrays;
-  std::vector<py::ssize_t> shape;  ///< empty: all are single numbers
+  std::vector<py::ssize_t> shape;  ///< empty if all are single numbers
 
   std::ptrdiff_t count() const { return arrays[0].size(); }
   const double* operator[](std::size_t argument) const { return arrays[argument].data(); }
@@ -48,10 +48,10 @@ struct Broadcast {
 Broadcast broadcast(const char* function,
                     std::initializer_list<std::pair<const char*, py::handle>> arguments);
 
-/// One number as a float, others as an array of this shape.
+/// A single number as a float, otherwise an array of this shape.
 py::object shaped(Vector values, const std::vector<py::ssize_t>& shape);
 
-/// A float or an int of Python (np.float64 is one), without NumPy's machinery.
+/// Whether the value is a float or an int of Python (np.float64 is one), without NumPy's machinery.
 inline bool is_number(py::handle value) {
   return PyFloat_Check(value.ptr()) != 0 || PyLong_CheckExact(value.ptr()) != 0;
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace py = pybind11;
 
-// What Python shows of it, on one line and not for ever.
+// Python's repr of the value on one line, shortened to 60 characters.
 std::string shown(py::handle value) {
   constexpr py::ssize_t kMost = 60;
   const py::str line = py::str(" ").attr("join")(py::str(py::repr(value)).attr("split")());
@@ -32,7 +32,7 @@ py::int_ steal(PyObject* number) {
   return py::reinterpret_steal<py::int_>(number);
 }
 
-// 1000, and 1e3 too: a count may come out of a computation. Texts that read like numbers are none.
+// Accepts 1000, and 1e3 too, since a count may come from a computation, but not texts that read like numbers.
 py::int_ index_of(const char* name, py::handle value) {
   if (PyIndex_Check(value.ptr()) != 0) return steal(PyNumber_Index(value.ptr()));
   const PyNumberMethods* methods = Py_TYPE(value.ptr())->tp_as_number;

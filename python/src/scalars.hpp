@@ -1,5 +1,5 @@
-// Numbers and texts as arguments of bound functions: Whole<"prompts">, Real<"tolerance">, Text<"method">.
-// What is none is a TypeError of one line that names the argument ("prompts is 1.5, must be a whole number").
+// Numbers and texts as arguments of bound functions: Whole<"prompts">, Real<"tolerance">, Text<"method">. Any
+// other value raises a one-line TypeError that names the argument ("prompts is 1.5, must be a whole number").
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace largo::python {
 
-/// A text as an argument of a template.
+/// A text as a template argument.
 template <std::size_t N>
 struct Name {
   constexpr Name(const char (&letters)[N]) { std::copy_n(letters, N, text); }  // NOLINT: implicit
@@ -33,7 +33,7 @@ template <Name kName>
 struct Text {
   std::string value;
 };
-/// 0 to 4096, 0 being all cores.
+/// 0 to 4096, where 0 means all cores.
 struct Threads {
   int value = 0;
 };
@@ -47,7 +47,7 @@ std::optional<std::int64_t> read_optional(const char* name,
                                           pybind11::handle value);  ///< a whole number, or None
 double read_real(const char* name, pybind11::handle value);
 std::string read_text(const char* name, pybind11::handle value);
-/// "softmax" or "linear", the argument `attention` of the function.
+/// The argument `attention` of the function, "softmax" or "linear".
 AttentionKind kind_of(const char* function, const std::string& attention);
 int read_threads(pybind11::handle value);
 std::uint64_t read_seed(pybind11::handle value);

@@ -23,13 +23,13 @@ namespace {
 
 constexpr const char* kName = "icl.prompt_risk";
 
-// The task, kept alive: it may be one that Python defines.
+// The task, kept alive because it may be defined in Python.
 PromptTaskPtr task_of(const py::object& task) {
   if (!py::isinstance<PromptTask>(task)) refuse_type({kName, "task"}, "must be an icl.Task");
   return {kept_alive(task), py::cast<const PromptTask*>(task)};
 }
 
-// U (column by column), then v: those of the head, or of a point on the invariant set.
+// U (by columns), then v: those given, or those of a point on the invariant set.
 Vector head_of(const PromptTask& task, const py::object& point, const py::object& U, const py::object& v) {
   const Eigen::Index d = task.token_dimension(), e = task.query_dimension();
   if (!point.is_none()) {
@@ -63,7 +63,7 @@ py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths
   watch(progress, threads.value, [&](Call& call) {
     for (Eigen::Index i = 0; i < n; ++i) {
       setting.length = lengths[static_cast<std::size_t>(i)];
-      // Prompts are used once here: nothing is gained by holding them.
+      // Prompts are used once here, so nothing is gained by keeping them.
       const RiskPoint one = PromptRisk(setting, prompts.value, call.execution(), 0).at(head);
       values[i] = one.value;
       errors[i] = one.error;

@@ -85,7 +85,7 @@ TrainingMethod method_of(const std::string& name) {
                                 {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
 }
 
-// What is None is not given.
+// Empty if the option is None.
 template <typename Read>
 auto given(const py::dict& options, const char* name, const Read& read) {
   std::optional<decltype(read(name, options[name]))> value;

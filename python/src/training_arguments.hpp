@@ -12,7 +12,7 @@
 
 namespace largo::python {
 
-/// The value of this name; InputError with the list of names for another.
+/// The value of this name. Throws InputError with the list of names if it is not one of them.
 template <typename Value>
 Value choose(const char* function, const char* argument, const std::string& name,
              std::initializer_list<std::pair<const char*, Value>> known) {

@@ -1,5 +1,4 @@
-// The claims of the paper, and our own results: each is computed and becomes a section of a report, with a
-// verdict.
+// The claims of the paper, and our own results: each is computed and becomes a section with a verdict.
 #pragma once
 
 #include <array>
@@ -15,7 +14,7 @@
 namespace largo::claims {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// Of the distance of a sampled number from an exact one, in standard errors.
+/// The largest distance allowed between a sampled number and an exact one, in standard errors.
 inline constexpr double kLargestZScore = 4;
 
 struct ClaimOptions {
@@ -36,20 +35,20 @@ struct NamedClaim {
   }
 };
 
-/// In the order of the report.
+/// All claims, in the order of the report.
 std::span<const NamedClaim> all_claims();
-/// The one that a device has work for.
+/// The claim that a device has work for.
 inline constexpr const char* kPublishedClaim = "published";
 
-/// A claim holds if `condition` does and all its numbers are within their limits; the reason is made of
-/// these, and of `what` the condition is.
+/// A claim holds if `condition` does and all its numbers are within their limits. The reason names these, and
+/// `what` the condition is.
 void decide(report::ReportSection& claim, bool condition, const std::string& what = {});
 
 /// `count` numbers from first to last, equally spaced in their logarithm.
 std::vector<double> log_spaced(double first, double last, int count);
 
-/// The same as lengths of prompts, which are whole: rounded to two significant digits, so that a table and a
-/// figure show what was computed.
+/// The same for lengths of prompts, which are whole: they are rounded to two significant digits, so that
+/// tables and figures show exactly what was computed.
 std::vector<double> log_spaced_lengths(double first, double last, int count);
 
 report::ReportSection lemma_claim(const ClaimOptions& options);

@@ -19,8 +19,8 @@ namespace largo::claims {
 namespace {
 
 // Thresholds of the verdicts.
-constexpr double kSlopeBound = 0.05;     // exact errors, but lengths from 16 on: terms in 1/L² count
-constexpr double kConstantBound = 0.01;  // of a limit that is approached like the tolerance
+constexpr double kSlopeBound = 0.05;     // the errors are exact, but from L = 16 on: terms in 1/L² count
+constexpr double kConstantBound = 0.01;  // distance from a limit, which falls like the tolerance
 
 MeasurePtr gaussian(const Matrix& covariance) {
   return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
@@ -32,7 +32,7 @@ Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::op
 std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
                                      std::optional<ErrorBar> (*which)(const ConcentrationRow&)) {
   std::vector<BoundPoint> points;
-  for (const ConcentrationRow& row : rows) {  // standard tokens: σ of the bounds is sigma
+  for (const ConcentrationRow& row : rows) {  // the tokens are standard, so σ of the bounds is sigma
     const ErrorBar error = *which(row);
     points.push_back({row.sigma, row.L, error.value, error.error});
   }
@@ -125,7 +125,7 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
           "then checked at five other σ from 1.2 to 3 and lengths up to 10³⁰⁰. The same with c₂ = 1, which "
           "is "
           "too large, must fail there: else the check would show nothing."};
-  // Below sigma^2 c(sigma) for all sigma >= 1, the smallest being c(1) = 0.618; and above it, at most 1.
+  // For σ ≥ 1, σ² c(σ) is at least c(1) = 0.618 and at most 1: kC2 is below it, and kTooLarge above.
   constexpr double kC2 = 0.4, kTooLarge = 1;
   constexpr double kMargin = 2;
   constexpr std::ptrdiff_t d = 4;
@@ -158,7 +158,7 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
           "lengths and σ that were not fitted."};
   bool too_large_fails = true;
   for (const auto& [name, shape, of] : kErrors) {
-    const auto fit_with = [&, &shape = shape, &of = of](double c2) {  // clang++ 14: & leaves them out
+    const auto fit_with = [&, &shape = shape, &of = of](double c2) {  // clang++ 14: & does not capture them
       const double least = check_bound(shape, {1, c2}, bound_points(fitted, of)).worst_ratio;
       return BoundConstants{kMargin * least, c2};
     };
@@ -224,9 +224,9 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
   report::ReportTable table{
       "The shortest prompts over which softmax and linear attention differ by at most ε.",
       {"ε", "L at |z| = 1", "ε L", "L averaged over queries"}};
-  // To first order in 1/L the two differ by an average of L independent terms. With g the score of a token
-  // and w = exp(g − 1/2), the term is w (g − 1) − (g² − 1) along z, with the second moment 2e − 2, and
-  // w − g times a standard normal in each of the d − 1 directions across, with e − 1.
+  // To first order in 1/L, the two differ by an average of L independent terms. With g the score of a token
+  // and w = exp(g − 1/2), a term is w (g − 1) − (g² − 1) along z, with second moment 2e − 2, and w − g times
+  // a standard normal in each of the d − 1 directions orthogonal to z, with second moment e − 1.
   constexpr double kConstant = (d + 1) * (std::numbers::e - 1);
   double last = std::numeric_limits<double>::infinity();
   Curve one{.label = "at |z| = 1"}, mean{.label = "averaged over queries", .color = 1},

@@ -17,11 +17,11 @@ namespace {
 
 // Thresholds of the verdicts.
 constexpr double kExponentBound = 0.005;
-// Where the slope of the averaged error is measured: its approach to the exponent is logarithmic.
+// The slope of the averaged error is measured between these: it approaches the exponent logarithmically.
 constexpr double kFirstLength = 1e150;
 constexpr double kSecondLength = 1e300;
 
-// Simulated over exact, with two standard errors.
+// Adds simulated over exact, with two standard errors.
 void add_ratio(Curve& curve, double L, const Estimate& exact, const SampledMean& simulated) {
   if (!(exact.value > 0)) return;
   curve.x.push_back(L);
@@ -77,12 +77,12 @@ std::vector<double> averaged_errors(const std::vector<double>& sigmas, const std
   plan.exponents = false;
   std::vector<double> errors;
   for (const ConcentrationRow& row : concentration_grid({normal, one, one, normal}, plan, execution)) {
-    errors.push_back(row.output.value / (row.sigma * row.sigma));  // values are scaled with the tokens
+    errors.push_back(row.output.value / (row.sigma * row.sigma));  // undoes the scaling of the values
   }
   return errors;
 }
 
-// At one σ, with the asymptotic rate through the last point.
+// The error at one σ, with the asymptotic rate through the last point.
 std::vector<Panel> averaged_panels(double sigma, const std::vector<double>& lengths,
                                    std::vector<double> errors) {
   const double c = averaged_exponent(sigma);

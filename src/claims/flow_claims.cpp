@@ -19,10 +19,10 @@ namespace {
 
 constexpr double kLimitTolerance = 1e-6;
 constexpr double kRatioTolerance = 0.01;
-constexpr double kCloseToLimitFlow = 1e-3;  // at L = 10⁹, of parameters whose norm is about 3
+constexpr double kCloseToLimitFlow = 1e-3;  // at L = 10⁹, for parameters whose norm is about 3
 constexpr Eigen::Index kDimension = 5;
 
-// Eigenvalues from 1 down to 1/condition in a random basis.
+// A covariance with eigenvalues from 1 down to 1/condition in a random basis.
 Matrix random_covariance(Eigen::Index d, double condition, const Stream& stream) {
   Matrix normals(d, d);
   stream.normals(0, {normals.data(), static_cast<std::size_t>(normals.size())});
@@ -44,7 +44,7 @@ InvariantPoint usual_start(const RegressionProblem& problem) {
   return paper_start(problem, 0.5 * largest_admissible_alpha(problem));
 }
 
-// A path in time, with points that can be told apart on a logarithmic axis.
+// A path in time, reduced to points that can be told apart on a logarithmic axis.
 template <typename Height>
 Curve path_curve(std::string label, int color, const Trajectory& path, double from, const Height& height) {
   constexpr double kApart = 1.05;
@@ -58,11 +58,11 @@ Curve path_curve(std::string label, int color, const Trajectory& path, double fr
   return curve;
 }
 
-// L R_L of long trained prompts, d = 5: over t = a², the least of d/2 (1 - 2t)^{-d/2-1} (1 - t)/t
+// L R_L of long prompts after training, in d = 5: the minimum over t = a² of d/2 (1 - 2t)^{-d/2-1} (1 - t)/t
 // (docs/icl.md).
 double trained_constant() {
   constexpr double d = kDimension;
-  // (d + 2) t (1 - t) = 1 - 2t
+  // At the minimum, (d + 2) t (1 - t) = 1 - 2t.
   const double half = (d + 4) / (2 * (d + 2));
   const double t = half - std::sqrt(half * half - 1 / (d + 2));
   return d / 2 * std::pow(1 - 2 * t, -d / 2 - 1) * (1 - t) / t;
@@ -86,7 +86,7 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
           "admissible range (from 5 % of it on); flow by CVODE until it is stationary."};
   const int starts = options.quick ? 10 : options.full ? 100 : 30;
   constexpr int kShown = 6;
-  constexpr double kShownDistance = 1e-7;  // below, the error of the integrator is seen
+  constexpr double kShownDistance = 1e-7;  // below this, the error of the integrator shows
   double error = 0, drift = 0, risk = 0, largest_condition = 1;
   Panel panel{.x_label = "time t", .y_label = "distance from (A∞, b∞)"};
   for (int i = 0; i < starts; ++i) {
@@ -174,7 +174,7 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
   }
   training.curves.push_back(
       path_curve("L = ∞", 7, limit.flow.trajectory, 0.1, [&](const TrajectoryPoint& point) {
-        return point.risk > risk_before / 10 ? point.risk : 0;  // it falls exponentially
+        return point.risk > risk_before / 10 ? point.risk : 0;  // the risk falls exponentially
       }));
   training.curves.back().style = Curve::Style::dashed;
   Panel distances{.title = "supremum up to t = 5",
@@ -221,11 +221,11 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
   for (const double epsilon : tolerances) {
     const Threshold at = threshold(problem, epsilon, start, {}, options.execution);
     holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
-    // As differences: of the risks themselves no table has the digits in which they differ.
+    // Differences are shown, since the risks themselves agree in all digits that a table has.
     const double most = at.limit + epsilon;
     std::vector<report::ReportCell>& row = table.rows.emplace_back();
     row = {epsilon, at.L, at.risk, most - at.risk, most - at.before.risk, epsilon * at.L};
-    if (at.L == 1) row[4] = {};  // there is no token less
+    if (at.L == 1) row[4] = {};  // a single token cannot be removed
     last = epsilon * at.L;
     found.x.push_back(epsilon);
     found.y.push_back(at.L);

@@ -10,9 +10,9 @@ namespace largo::claims {
 namespace {
 
 constexpr double kPi = std::numbers::pi;
-constexpr double kDepth = 34;  // what is below e^-kDepth is left out
+constexpr double kDepth = 34;  // terms below e^-kDepth are left out
 
-// E[P_2] and F - 1 = -E[P_2] - 6 E[P_3] + 6 E[P_2²].
+// p = E[P_2] and phi = F - 1 = -E[P_2] - 6 E[P_3] + 6 E[P_2²].
 struct PlainStatistics {
   double p = 0, phi = 0;
 };
@@ -21,7 +21,7 @@ PlainStatistics from_power_sums(double p2, double p3, double p2p2) { return {p2,
 
 // Integrals over y = ln t of averages over x = y + s g (docs/moments.md), both on the same grid.
 PlainStatistics plain_statistics(double s, double L) {
-  constexpr double kSmall = 0.03, kLargestStep = 0.35, kEnd = 4.5;  // e^{4x - e^x} is nothing beyond kEnd
+  constexpr double kSmall = 0.03, kLargestStep = 0.35, kEnd = 4.5;  // e^{4x - e^x} is negligible beyond kEnd
   const double n = 1 / L;
   if (s < kSmall) {  // two terms in s²
     const double change = s * s * n * n * (1 - n);
@@ -70,13 +70,13 @@ PlainStatistics plain_statistics(double s, double L) {
   return from_power_sums(h * p2, h * p3, h * p2p2);
 }
 
-// ρ = log(1 + e^v): fine next to zero, even steps far out.
+// ρ = log(1 + e^v) has fine steps near zero and even steps far out.
 double positive(double v) { return v > 30 ? v : std::log1p(std::exp(v)); }
 double slope(double v) { return 1 / (1 + std::exp(-v)); }
 
-// s = |x| ρ, ρ = |α e_1 + β w|: averages over tasks of that ρ, times its weight in the rule.
+// With s = |x| ρ and ρ = |α e_1 + β w|: averages over the tasks with that ρ, times its weight in the rule.
 struct TasksAt {
-  double rho = 0, kappa = 0, cc = 0, cy = 0;  // c and y over x
+  double rho = 0, kappa = 0, cc = 0, cy = 0;  // c and y are divided by x
   void add(double weight, double first, double square, double alpha, double beta) {
     const double c = alpha * first + beta * square;
     kappa += weight * square;
@@ -114,7 +114,7 @@ std::array<double, 2> plain_excess(double alpha, double beta, double L) {
   std::array<double, 2> excess{};
   for (double v = kFirst; positive(v) < kLargestSpread; v += kStep) {
     const double s = positive(v);
-    // Long before the weights condense p is e^{s²}/L.
+    // Long before the weights condense, p is e^{s²}/L.
     if (3 * s * s < 2 * std::log(L) && std::exp(s * s) / L < kNegligible) continue;
     const PlainStatistics f = plain_statistics(s, L);
     for (std::size_t k = 0; k < tasks.size(); ++k) {

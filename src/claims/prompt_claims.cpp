@@ -96,7 +96,7 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
              .log_y = false};
   double worst = 0;
   double missed = 0;
-  std::map<std::string, std::size_t> curves;  // of each law: the exact line, the points after it
+  std::map<std::string, std::size_t> curves;  // for each law, its exact line, which the points follow
   for (const estimation::SimulatedLaw& row : rows) {
     worst = std::max(worst, row.z_score());
     missed += row.sampled.low <= row.exact.value && row.exact.value <= row.sampled.high ? 0 : 1;

@@ -15,12 +15,12 @@
 namespace largo::claims {
 namespace {
 
-// Thresholds of the verdict: of R_L - R_∞, by quadrature and by plain rules, which have an error of 1e-7.
+// Thresholds of the verdict, for R_L - R_∞ by quadrature and by plain rules, whose error is 1e-7.
 constexpr double kMostDifference = 1e-5;
 constexpr double kMostError = 1e-6;
-// The head: entries of U for the first coordinate, of the covariate and of the label.
+// The head: the entries of U that couple the query's first coordinate to the covariate's, and to the label.
 constexpr double kAlpha = 0.5, kBeta = 0.7;
-constexpr double kFirstFalling = 1e4;  // from here on the exponents have to fall
+constexpr double kFirstFalling = 1e4;  // from here on the exponents must fall
 
 struct Head {
   RegressionProblem problem;

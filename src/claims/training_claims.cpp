@@ -21,12 +21,13 @@ namespace largo::claims {
 namespace {
 
 // In predicted standard deviations. The risk above the flow's is a sum of squares of normal variables, 8 or
-// more of them here by its mean and standard deviation: beyond 5 once in some 2000 runs, and --full has 76.
+// more of them judging by its mean and standard deviation: beyond 5 once in about 2000 runs, and --full has
+// 76.
 constexpr double kMostDeviations = 5;
-// For the distance at L over that at 10, times √(L/10), less two standard errors.
+// Limit for the distance at L over that at 10, times √(L/10), less two standard errors.
 constexpr double kRootRate = 1;
 
-// The runs of one convention of the data.
+// The runs for one convention of the data.
 std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& options) {
   TrainingRequest request;
   request.problem = published_problem(data);
@@ -37,15 +38,15 @@ std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& 
   const double time = kPublishedStepSize * static_cast<double>(kPublishedSteps);
   request.step_size = time / static_cast<double>(*request.steps);
   TrainingPlan plan = make_training_plan(request).plan;
-  // One start for all seeds, which draw the batches: from some the flow waits near a saddle, and noise
-  // decides when a descent leaves it.
+  // All seeds, which draw the batches, have the same start: from some starts the flow waits near a saddle,
+  // and noise decides when a descent leaves it.
   constexpr std::uint64_t kStart = 1;
   plan.start = random_factored_start(5, kStart);
   plan.random_start = {};
   plan.nodes.seed = 1;
   plan.flow.end = 2 * time;
   plan.node_tolerance = 1e-5;
-  // Not shorter: over 10 tokens descents with longer steps may end in another valley than the flow.
+  // Not shorter: over 10 tokens, descents with longer steps may end in another valley than the flow.
   constexpr double kOneLength = 50;
   if (!options.full) plan.lengths = {kOneLength};
   Execution execution = options.execution;
@@ -62,7 +63,7 @@ std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& 
   return runs;
 }
 
-// By length.
+// Sorted by length.
 std::vector<const TrainingRun*> sorted_runs(const std::vector<TrainingRun>& runs, AttentionKind attention,
                                             TrainingMethod method) {
   std::vector<const TrainingRun*> sorted;
@@ -100,7 +101,7 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
   return panel;
 }
 
-// Gradient flow on common draws from A = 0.8 I/√2, b = 0.8, up to this time.
+// The end time of gradient flow on common draws, from A = 0.8 I/√2 and b = 0.8.
 constexpr double kHorizon = 6;
 
 FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, const Execution& execution) {
@@ -166,14 +167,14 @@ report::ReportSection published_claim(const ClaimOptions& options) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
         std::vector<report::ReportCell> row{name, name_of(attention), flow->L, flow->final_risk.value};
-        row.resize(table.columns.size());  // without a descent the rest is empty
+        row.resize(table.columns.size());  // without a descent, the rest is empty
         for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
           if (run->L != flow->L) continue;
           const double excess = run->final_risk.value - flow->final_risk.value;
           row[4] = run->final_risk.value;
           row[5] = excess;
           if (!run->predicted_noise || !(run->predicted_noise->spread > 0)) {
-            farthest = kInfinity;  // what is not predicted does not hold
+            farthest = kInfinity;  // without a prediction, the claim does not hold
             continue;
           }
           row[6] = run->predicted_noise->excess;

@@ -52,7 +52,7 @@ inline bool is_aligned(const void* address, std::int64_t alignment) {
 /// A dense double copy of what the view shows.
 inline Matrix copy_of(const ArrayView& view) {
   Matrix result(view.rows, view.columns);
-  if (result.size() == 0) return result;  // a shape such as (0, 10^15) must not be walked through
+  if (result.size() == 0) return result;  // a shape such as (0, 10^15) must not be looped over
   for (std::int64_t j = 0; j < view.columns; ++j) {
     for (std::int64_t i = 0; i < view.rows; ++i) result(i, j) = view(i, j);
   }
@@ -62,7 +62,7 @@ inline Matrix copy_of(const ArrayView& view) {
 // The two 16-bit floating-point formats of model files, widened exactly to double.
 
 /// IEEE binary16 (1 sign, 5 exponent, 10 fraction bits), exact for every pattern: subnormals, signed zeros
-/// and infinities as they are, every NaN to a quiet NaN.
+/// and infinities are kept, and every NaN becomes a quiet NaN.
 inline double from_float16(std::uint16_t bits) {
   const int exponent = (bits >> 10) & 0x1f;
   const int fraction = bits & 0x3ff;

@@ -35,7 +35,7 @@ std::string_view unquoted(std::string_view field) {
 
 Number read_field(std::string_view field) {
   std::string_view digits = field;
-  // from_chars takes no plus sign; "+-1" must stay an error.
+  // from_chars accepts no plus sign; "+-1" must stay an error.
   if (digits.starts_with('+') && digits.size() > 1 && digits[1] != '-') digits.remove_prefix(1);
   Number result;
   const char* const last = digits.data() + digits.size();
@@ -113,7 +113,7 @@ class CsvParser {
       return;
     }
     if (columns_ == 0) {
-      delimiter_ = delimiter_of(content);  // without the tabs at its ends
+      delimiter_ = delimiter_of(content);  // trimmed, so that a tab at either end does not count
       if (is_header(line)) return;
     }
     if (rows_ > 0 && blank_line_ != 0) refuse(fmt::format("line {} is blank, between rows", blank_line_));
@@ -121,7 +121,7 @@ class CsvParser {
     parse_row(line);
   }
 
-  // Also counts the columns. A line of empty fields is no header: what is left out there is data.
+  // Also counts the columns. A line of empty fields is not a header: it is data with missing values.
   bool is_header(std::string_view line) {
     bool numbers = false, names = false;
     columns_ = for_each_field(line, delimiter_, [&](std::string_view field, std::ptrdiff_t) {
@@ -175,7 +175,7 @@ class CsvParser {
   char delimiter_ = ',';
 };
 
-// Quoted when it would otherwise be split, taken for a number or for a comment.
+// Quotes a name that would be split or taken for a comment; refuses one that looks like a number.
 std::string header_field(const std::string& name) {
   if (name.find_first_of("\r\n") != std::string::npos) {
     fail("write_csv", "column name", in_quotes(name), "a single line");

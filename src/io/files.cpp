@@ -19,23 +19,23 @@ namespace {
 
 constexpr std::size_t kBufferSize = 1 << 16;
 
-// Unique in the process by the counter and among processes by the id; O_EXCL below catches what is left over
-// from a killed process that had the same id.
+// The counter makes the name unique in the process, and the id among processes; O_EXCL below catches a file
+// left over from a killed process that had the same id.
 std::filesystem::path temporary_beside(const std::filesystem::path& path) {
   static std::atomic<unsigned> counter = 0;
   return path.native() + fmt::format(".tmp-{}-{}", ::getpid(), counter++);
 }
 
-// Best effort: the owner of the folder may not give files away.
+// Best effort: the owner of the folder may not be allowed to give files away.
 void keep_mode(int fd, const struct stat& old) {
   if (::fchown(fd, old.st_uid, old.st_gid) != 0 && ::fchown(fd, static_cast<uid_t>(-1), old.st_gid) != 0) {
-    ::fchmod(fd, old.st_mode & 0700U);  // what was meant for another group is not for ours
+    ::fchmod(fd, old.st_mode & 0700U);  // rights meant for another group must not go to ours
     return;
   }
   ::fchmod(fd, old.st_mode & 0777U);
 }
 
-// Makes the rename itself durable. Some file systems cannot do it for directories; the data are safe anyway.
+// Makes the rename itself durable. Some file systems cannot flush directories; the data are safe anyway.
 void flush_directory(const std::filesystem::path& directory) {
   const int fd = ::open(directory.empty() ? "." : directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return;
@@ -53,7 +53,7 @@ AtomicFile::AtomicFile(std::string_view function, std::filesystem::path path)
   if (exists && !S_ISREG(old.st_mode)) {
     fail(function_, fmt::format("{}: cannot be written: is not a regular file", one_line(path_.native())));
   }
-  // A file that nobody may write was protected on purpose; only the kernel would let root pass.
+  // A file that nobody may write was protected on purpose, although the kernel would let root write it.
   const bool is_protected = (old.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
   if (exists && (is_protected || ::faccessat(AT_FDCWD, path_.c_str(), W_OK, AT_EACCESS) != 0)) {
     fail(function_, fmt::format("{}: cannot be written: is read-only; name another file, or allow writing "
@@ -61,7 +61,7 @@ AtomicFile::AtomicFile(std::string_view function, std::filesystem::path path)
                                 one_line(path_.native())));
   }
   buffer_.reserve(kBufferSize);
-  const mode_t mode = exists ? 0600 : 0666;  // nobody else may read it before it has the old one's mode
+  const mode_t mode = exists ? 0600 : 0666;  // nobody else may read it before it has the old file's mode
   do {
     temporary_ = temporary_beside(path_);
     fd_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -70,15 +70,15 @@ AtomicFile::AtomicFile(std::string_view function, std::filesystem::path path)
   if (exists) keep_mode(fd_, old);
 }
 
-// Also one that leads nowhere yet, which std::filesystem::canonical does not follow.
+// Also follows a link whose target does not exist yet, which std::filesystem::canonical does not.
 void AtomicFile::follow_links() {
-  constexpr int kMostLinks = 40;  // as the kernel
+  constexpr int kMostLinks = 40;  // the kernel's limit
   std::error_code error;
   for (int i = 0; std::filesystem::is_symlink(path_, error); ++i) {
     if (i == kMostLinks) refuse(ELOOP);
     const std::filesystem::path to = std::filesystem::read_symlink(path_, error);
     if (error) refuse(error.value());
-    path_ = path_.parent_path() / to;  // an absolute one replaces what stands before it
+    path_ = path_.parent_path() / to;  // an absolute target replaces the whole path
   }
 }
 
@@ -94,7 +94,7 @@ void AtomicFile::write(std::string_view text) {
 }
 
 void AtomicFile::write(std::span<const std::byte> bytes) {
-  constexpr std::size_t kPiece = 1 << 20;  // bounds the buffer, whatever the caller hands over at once
+  constexpr std::size_t kPiece = 1 << 20;  // bounds the buffer, however much the caller hands over at once
   for (; bytes.size() > kPiece; bytes = bytes.subspan(kPiece)) {
     write(std::string_view(reinterpret_cast<const char*>(bytes.data()), kPiece));
   }

@@ -9,16 +9,15 @@
 
 namespace largo::io {
 
-/// A file that appears complete or not at all: the bytes go to a temporary file in the same directory,
-/// commit() flushes it to the disk and renames it over the target. Destroyed without commit (an exception,
-/// say), it leaves nothing behind and the old file, if any, as it was. A symbolic link is written through,
-/// also one whose target is yet to be made; a file that is there keeps its permissions and, where we may, its
-/// owner.
+/// A file that appears complete or not at all: the bytes go to a temporary file in the same directory, which
+/// commit() flushes to disk and renames over the target. If it is destroyed without commit (by an exception,
+/// say), it leaves nothing behind and does not touch the old file. A symbolic link is followed, even to a
+/// target that does not exist yet; an existing file keeps its permissions and, if we may set it, its owner.
 class AtomicFile {
  public:
-  /// `function` is the caller's name in messages. Refuses, with InputError, a target that exists and is not a
-  /// regular file (a directory, /dev/null) or is read-only, for root, too, where nobody may write it, and a
-  /// directory where nothing can be created.
+  /// `function` is the caller's name in messages. Throws InputError if the target exists and is not a regular
+  /// file (a directory, /dev/null) or is read-only (for root, too, if nobody may write it), or if nothing can
+  /// be created in the directory.
   AtomicFile(std::string_view function, std::filesystem::path path);
   AtomicFile(const AtomicFile&) = delete;
   AtomicFile& operator=(const AtomicFile&) = delete;
@@ -26,11 +25,11 @@ class AtomicFile {
 
   void write(std::span<const std::byte> bytes);
   void write(std::string_view text);
-  /// Hands over what is buffered, so that a full disk is met now and not at commit.
+  /// Writes the buffer to the file, so that a full disk is noticed now and not at commit.
   void flush();
-  /// Call once, last.
+  /// Call it once, after the last write.
   void commit();
-  /// The file itself, links followed.
+  /// The file itself, with links followed.
   const std::filesystem::path& target() const { return path_; }
 
  private:
@@ -45,12 +44,12 @@ class AtomicFile {
 };
 
 // A regular file mapped read-only into memory: pages are read when touched and can be dropped again by the
-// system, so a prompt larger than memory can be streamed. Right for files that nobody shortens meanwhile: as
+// system, so a prompt larger than memory can be streamed. Only for files that nobody shortens meanwhile: as
 // with every mapping, touching a page that was cut off after opening ends the process (SIGBUS).
 
 class MappedFile {
  public:
-  /// Refuses, with InputError, what is missing, a directory, not a regular file, unreadable or empty.
+  /// Throws InputError if the file is missing, a directory, not a regular file, unreadable or empty.
   static MappedFile open(const std::filesystem::path& path);
 
   MappedFile(MappedFile&& other) noexcept;

@@ -55,7 +55,7 @@ void write_npy(const std::filesystem::path& path, const ConstRowsRef& values, Sc
   std::string dictionary =
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}, {}), }}",
                   scalar == Scalar::float32 ? "<f4" : "<f8", values.rows(), values.cols());
-  constexpr std::size_t kAlignment = 64;  // of the data, as NumPy does
+  constexpr std::size_t kAlignment = 64;  // of the data, as in NumPy
   constexpr std::size_t kPreamble = 10;   // magic, version, length
   const std::size_t unpadded = kPreamble + dictionary.size() + 1;
   dictionary.append((kAlignment - unpadded % kAlignment) % kAlignment, ' ');
@@ -72,8 +72,8 @@ void write_npy(const std::filesystem::path& path, const ConstRowsRef& values, Sc
 
 // The header of a .npy file: magic, version, length, and a Python dictionary such as
 //   {'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }
-// padded with spaces and a newline. The dictionary is read by a small parser of exactly the literals that may
-// occur there.
+// padded with spaces and a newline. The dictionary is read by a small parser for exactly the literals that
+// may occur there.
 
 namespace {
 

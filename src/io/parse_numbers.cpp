@@ -15,7 +15,7 @@
 namespace largo::io {
 namespace {
 
-constexpr double kWholeUpTo = 0x1p53;  // lengths beyond are not distinguishable from their neighbours
+constexpr double kWholeUpTo = 0x1p53;  // a length beyond this cannot be told from its neighbours
 constexpr int kMostLengths = 1'000'000;
 
 std::string_view trimmed(std::string_view text) {
@@ -40,7 +40,7 @@ struct ReadNumber {
   std::errc error = {};
 };
 
-// from_chars takes no plus sign, and a sign may stand once.
+// Accepts a plus sign, which from_chars does not, but no second sign after it.
 ReadNumber read_number(std::string_view text) {
   ReadNumber read{trimmed(text)};
   std::string_view& digits = read.digits;
@@ -51,7 +51,7 @@ ReadNumber read_number(std::string_view text) {
   return read;
 }
 
-// Of a number that is not 0, from its text: no double need hold it.
+// Whether a nonzero number is below 1 in absolute value, judged by its text because no double need hold it.
 bool is_below_one(std::string_view digits) {
   const auto e = digits.find_first_of("eE");
   const std::string_view mantissa = digits.substr(0, e);
@@ -65,7 +65,7 @@ bool is_below_one(std::string_view digits) {
   return static_cast<double>(exponent) + point - first <= 0;
 }
 
-// A text that is no finite number must be `otherwise`.
+// If the text is not a finite number, the message says that it must be `otherwise`.
 double number_of(std::string_view argument, std::string_view text, std::string_view otherwise) {
   const ReadNumber read = read_number(text);
   if (read.error == std::errc() && std::isfinite(read.value)) return read.value;

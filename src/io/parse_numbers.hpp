@@ -1,4 +1,4 @@
-// Numbers in options and study files: single ones, lists, and prompt lengths.
+// Numbers in options and study files: single numbers, lists, and prompt lengths.
 #pragma once
 
 #include <string_view>
@@ -6,26 +6,26 @@
 
 namespace largo::io {
 
-/// One finite number in decimal notation, the whole text: "0.5", "1e6", "+2". `argument` names it in the
-/// message.
+/// One finite number in decimal notation, which must be the whole text: "0.5", "1e6", "+2". `argument` names
+/// it in the message.
 double parse_number(std::string_view argument, std::string_view text);
 
-/// "1e-400": a number other than 0 to which 0 is the nearest double. It is refused, since it would be
-/// another.
+/// Whether the text is a nonzero number to which 0 is the nearest double, such as "1e-400". It is refused,
+/// since 0 is a different number.
 bool is_too_small(std::string_view text);
 inline constexpr std::string_view kTooSmall = "too small for a double, below 5e-324";  ///< for the message
 
-/// "1,0,-1"
+/// A list such as "1,0,-1".
 std::vector<double> parse_numbers(std::string_view argument, std::string_view text);
 
 enum class Spacing { kEven, kLog };
 
-/// "0:6:13": 13 values from 0 to 6, evenly spaced (or in log, for positive ends); or a list. `function`
-/// stands in the message.
+/// A list, or a range: "0:6:13" is 13 values from 0 to 6, spaced evenly (or evenly in log, for positive
+/// ends). `function` is the caller's name in the message.
 std::vector<double> parse_values(std::string_view function, std::string_view argument, std::string_view text,
                                  Spacing spacing = Spacing::kEven);
 
-/// The exact formulas hold for any real length, prompts have a whole one.
+/// The exact formulas hold for any real length, while prompts have a whole one.
 enum class LengthKind { kWhole, kReal };
 
 /// Prompt lengths: a list such as "10,100,1e6,inf", or "1e1:1e6:13" for 13 lengths spaced evenly in log

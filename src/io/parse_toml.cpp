@@ -9,7 +9,7 @@
 namespace largo::io {
 namespace {
 
-// Goes over the text as far as toml++ would read it: the two agree on where texts and comments end up to the
+// Scans the text as far as toml++ would read it: the two agree on where strings and comments end, up to the
 // first mistake, where the parser stops.
 class Levels {
  public:
@@ -32,7 +32,7 @@ class Levels {
   }
 
  private:
-  // Dots since the last character that no key has are at least those of a key.
+  // The dots since the last character that no key contains are at least those of the current key.
   void look_at(char c) {
     switch (c) {
       case '.':
@@ -71,12 +71,12 @@ class Levels {
     while (!left_.empty()) {
       const char c = left_.front();
       if (c == '\n') {
-        if (!lines) return;  // a mistake
+        if (!lines) return;  // a mistake that the parser will report
         ++line_;
       }
       if (lines ? left_.starts_with(three) : c == quote) {
         left_.remove_prefix(lines ? 3 : 1);
-        // """ may follow one or two quotes that belong to the text
+        // one or two quotes that belong to the text may precede the closing """
         for (int more = 0; lines && more < 2 && left_.starts_with(quote); ++more) left_.remove_prefix(1);
         return;
       }
@@ -97,7 +97,7 @@ toml::table parse_toml(std::string_view text, const std::string& name) {
   try {
     return toml::parse(text, name);
   } catch (const toml::parse_error& error) {
-    throw TomlError(one_line(error.description()), error.source().begin.line);  // it may quote a line break
+    throw TomlError(one_line(error.description()), error.source().begin.line);  // may quote a line break
   }
 }
 

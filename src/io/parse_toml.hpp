@@ -1,6 +1,6 @@
-// TOML, which law and study files are written in. toml++ recurses once for each level of a nested value, and
-// again when it frees them: a file of 40,000 dotted keys would overrun the stack. So the nesting is bounded
-// before it is parsed.
+// TOML, the format of law and study files. toml++ recurses once for each level of a nested value, and again
+// when it frees the value: a file of 40,000 dotted keys would overflow the stack. The nesting is therefore
+// checked before the text is parsed.
 #pragma once
 
 #include <cstddef>
@@ -12,10 +12,10 @@
 
 namespace largo::io {
 
-/// Of brackets within brackets, and of the dots in a key; our files need three.
+/// Limit on brackets within brackets, and on the dots in a key; our files need three.
 inline constexpr int kMostTomlLevels = 16;
 
-/// What is wrong, on one line, and where.
+/// Says what is wrong, on one line, and where.
 class TomlError : public std::runtime_error {
  public:
   TomlError(const std::string& message, std::size_t line) : std::runtime_error(message), line_(line) {}
@@ -25,7 +25,7 @@ class TomlError : public std::runtime_error {
   std::size_t line_;
 };
 
-/// Throws TomlError for what is not TOML, or nested deeper than kMostTomlLevels. `name` is the source's.
+/// Throws TomlError if the text is not TOML or nested deeper than kMostTomlLevels. `name` names the source.
 toml::table parse_toml(std::string_view text, const std::string& name);
 
 }  // namespace largo::io

@@ -42,7 +42,7 @@ Matrix read_only_tensor(std::string_view path) {
 
 Matrix read_any(std::string_view file) {
   if (file.empty()) fail("read_matrix", "the name of a file is missing");
-  // First, because a tensor may be called anything, "a.npy" too.
+  // This comes first because a tensor may have any name, even "a.npy".
   const std::string_view path = file_part(file);
   if (path.size() < file.size()) return SafetensorsFile::open(path).matrix(file.substr(path.size() + 1));
   const std::string lowered = lower(file);

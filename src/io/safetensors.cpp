@@ -34,7 +34,7 @@ Extent extent_of(const std::vector<std::int64_t>& shape) {
 template <class Element, class ToDouble>
 Matrix convert(const std::byte* data, Extent extent, ToDouble to_double) {
   Matrix result(extent.rows, extent.columns);
-  if (result.size() == 0) return result;  // a shape such as (10^15, 0) must not be walked through
+  if (result.size() == 0) return result;  // a shape such as (10^15, 0) must not be looped over
   for (std::int64_t i = 0; i < extent.rows; ++i) {
     for (std::int64_t j = 0; j < extent.columns; ++j) {
       result(i, j) = to_double(io::load<Element>(data));
@@ -67,7 +67,7 @@ std::string header_json(const std::vector<NamedMatrix>& tensors, Scalar scalar,
   } catch (const nlohmann::json::type_error&) {
     fail("write_safetensors", "a tensor name or the metadata are not valid UTF-8");
   }
-  constexpr std::size_t kAlignment = 8;  // of the data, so that a reader can map it
+  constexpr std::size_t kAlignment = 8;  // of the data, so that a reader can map them
   text.append((kAlignment - text.size() % kAlignment) % kAlignment, ' ');
   return text;
 }
@@ -170,7 +170,7 @@ void write_to(File& file, const std::vector<NamedMatrix>& tensors, Scalar scalar
 
 void write_safetensors(const std::filesystem::path& path, const std::vector<NamedMatrix>& tensors,
                        Scalar scalar) {
-  header_json(tensors, scalar, {});  // refused before a file is begun
+  header_json(tensors, scalar, {});  // throws before a file is begun
   io::AtomicFile file("write_safetensors", path);
   write_to(file, tensors, scalar, {});
   file.commit();

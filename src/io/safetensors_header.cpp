@@ -1,7 +1,7 @@
 // The header of a .safetensors file:
 //   {"__metadata__": {"key": "text"}, "name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}}
-// A SAX pass, because a JSON tree silently keeps one of two equal keys. Its states allow only this shape, so
-// nothing nested deeper is ever followed.
+// It is read in a SAX pass, because a JSON tree silently keeps one of two equal keys. The states allow only
+// this shape, so deeper nesting is never followed.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -214,7 +214,7 @@ std::string_view header_json(std::span<const std::byte> bytes, std::string_view 
   }
   const std::string_view json(reinterpret_cast<const char*>(bytes.data()) + kLengthBytes, length);
   if (!json.starts_with('{')) refuse(name, "malformed header: must begin with '{'");
-  // The JSON parser takes a NUL for the end of its input and would not look at what follows.
+  // The JSON parser takes a NUL for the end of its input and would ignore what follows.
   if (json.find('\0') != std::string_view::npos) refuse(name, "malformed header: contains a NUL byte");
   return json;
 }
@@ -240,7 +240,7 @@ void check_tensor(const TensorInfo& tensor, std::size_t data_bytes, std::string_
   }
 }
 
-// Sorted by offset, each tensor has to begin where the one before ended.
+// The tensors are sorted by offset, and each must begin where the one before it ended.
 void check_layout(const std::vector<TensorInfo>& tensors, std::size_t data_bytes, std::string_view name) {
   std::size_t end = 0;
   const TensorInfo* before = nullptr;

@@ -6,10 +6,10 @@
 
 namespace largo::io {
 
-/// Control characters escaped, everything else as it is: for paths.
+/// Escapes control characters and leaves everything else as it is; for paths.
 std::string one_line(std::string_view text);
 
-/// In single quotes, only printable ASCII, cut after 60 characters: for what was found inside a file.
+/// Puts text found inside a file in single quotes, as printable ASCII, cut after 60 characters.
 std::string in_quotes(std::string_view text);
 
 }  // namespace largo::io

@@ -17,15 +17,15 @@ namespace largo::report {
 namespace {
 
 constexpr double kRoom = 4;         // points between the outermost values and the ends of the axis
-constexpr double kSame = 1e-4;      // relative: values this near are shown as one
-constexpr double kZero = 1e-300;    // a linear axis does not show what is below
-constexpr double kRounding = 1e-9;  // of log10, against 1000 = 10^2.9999999999999996
-constexpr double kLabelGap = 7;     // between labels beside each other
+constexpr double kSame = 1e-4;      // relative: values closer than this are shown as one
+constexpr double kZero = 1e-300;    // a linear axis takes smaller values for zero
+constexpr double kRounding = 1e-9;  // of log10, since 1000 may be 10^2.9999999999999996
+constexpr double kLabelGap = 7;     // between labels side by side
 constexpr double kLabelStep = 15;   // between labels one above another
 constexpr double kMostLabels = 9;
-constexpr double kDivided = 11;               // a decade this long has small ticks at 2 … 9
+constexpr double kDivided = 11;               // a decade at least this long has small ticks at 2 … 9
 constexpr double kMinorGap = 3.5;             // between small ticks at decades
-constexpr int kPlainFrom = -3, kPlainTo = 4;  // exponents of numbers that are written without a factor
+constexpr int kPlainFrom = -3, kPlainTo = 4;  // exponents of numbers written without a factor
 
 using Ticks = std::vector<Tick>;
 
@@ -49,7 +49,7 @@ double coordinate(const Axis& axis, double value) {
 
 double place_of(const Axis& axis, double at) { return (at - axis.first) / (axis.last - axis.first); }
 
-// Adds the tick at n 10^exponent, where exponent counts in the axis's factor as labels do.
+// Adds the tick at n 10^exponent, where the exponent is relative to the axis's factor, as in the labels.
 void add_tick(Ticks& ticks, const Axis& axis, long long n, int exponent) {
   const double at = axis.log       ? log10_of(static_cast<double>(n)) + exponent + axis.unit
                     : exponent < 0 ? static_cast<double>(n) / power_of_ten(-exponent)
@@ -103,7 +103,7 @@ bool set_decade_ticks(Axis& axis, const AxisRoom& room) {
   return chosen > 0;
 }
 
-// These digits times powers of ten, on a logarithmic axis of about a decade.
+// Sets ticks at these digits times powers of ten, on a logarithmic axis of about a decade.
 bool set_digit_ticks(Axis& axis, const AxisRoom& room, std::initializer_list<int> digits, std::size_t least) {
   Ticks ticks;
   for (int k = floor_exponent(axis.first); k <= axis.last; ++k) {
@@ -115,7 +115,7 @@ bool set_digit_ticks(Axis& axis, const AxisRoom& room, std::initializer_list<int
   return true;
 }
 
-// The finest steps of 1, 2 or 5 times a power of ten whose labels fit, between two labelled values.
+// Sets ticks from `from` to `to`, as labelled, in the finest steps of 1, 2 or 5 times 10^k that fit.
 void set_even_ticks(Axis& axis, const AxisRoom& room, double from, double to) {
   for (int exponent = floor_exponent(log10_of(to - from)) - 2;; ++exponent) {
     for (const int n : {1, 2, 5}) {
@@ -170,13 +170,13 @@ void set_linear_range(Axis& axis, Extent values, const Extent& bands) {
 void set_ticks(Axis& axis, const AxisRoom& room) {
   if (!axis.log) return set_even_ticks(axis, room, axis.first, axis.last);
   if (set_decade_ticks(axis, room)) return;
-  // Less than two decades. Plain numbers if they are short, else a factor.
+  // There are less than two decades: use plain numbers if they are short, otherwise a factor.
   const int exponent = floor_exponent(axis.first);
   for (const int unit : {0, exponent}) {
     if (unit == 0 && !is_plain(exponent)) continue;
     axis.unit = unit;
     if (set_digit_ticks(axis, room, {1, 2, 5}, 3) || set_digit_ticks(axis, room, {1, 3}, 3)) return;
-    // The powers are within what doubles hold once the factor is taken out.
+    // Without the factor, the powers are in the range of doubles.
     const auto labelled = [&](double at) { return numerics::portable_exp((at - unit) * std::numbers::ln10); };
     set_even_ticks(axis, room, labelled(axis.first), labelled(axis.last));
     if (axis.ticks.size() > 1 || set_digit_ticks(axis, room, {1, 3}, 2)) return;

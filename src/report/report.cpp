@@ -19,7 +19,7 @@ const char* name_of(Curve::Style style) {
   return "";
 }
 
-// Quoted where the format needs it.
+// Quotes a field where CSV requires it.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n") == std::string::npos) return text;
   std::string quoted = "\"";

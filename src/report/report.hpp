@@ -1,5 +1,5 @@
 // The model of a report: sections with numbers, tables and figures. Claims and studies make reports;
-// docs/report.md has the JSON that they become.
+// docs/report.md describes their JSON.
 #pragma once
 
 #include <concepts>
@@ -32,7 +32,7 @@ struct ReportCell {
 struct ReportNumber {
   std::string label;
   double value = 0;
-  std::optional<double> limit = {};  ///< the most it may be
+  std::optional<double> limit = {};  ///< the largest value allowed
 };
 
 struct ReportTable {
@@ -41,7 +41,7 @@ struct ReportTable {
   std::vector<std::vector<ReportCell>> rows = {};
 };
 
-/// The same panels for other values of a parameter, on the page.
+/// The same panels for other values of a parameter, which a slider on the page selects.
 struct FigureSlider {
   std::string label;
   std::vector<double> values = {};
@@ -52,24 +52,24 @@ struct ReportFigure {
   std::string id;  ///< names its files
   Figure figure;
   std::optional<FigureSlider> slider = {};
-  std::string x = {};                    ///< the parameter on the x axis, where the reader can choose it
-  std::vector<ReportFigure> views = {};  ///< the same with other parameters there; these have no id
+  std::string x = {};                    ///< the parameter on the x axis, if the reader can choose it
+  std::vector<ReportFigure> views = {};  ///< the same figure over other parameters; these have no id
 };
 
 enum class Verdict : std::uint8_t { holds, fails, not_testable };
 const char* name_of(Verdict verdict);
 
 struct ReportSection {
-  std::string id = {}, title = {}, source = {};  ///< no source: not in the JSON; likewise formula and verdict
+  std::string id = {}, title = {}, source = {};  ///< source, formula and verdict are not in the JSON if empty
   std::string statement = {};                    ///< in plain words
   std::string formula = {};                      ///< LaTeX
   std::string computed = {};                     ///< what was done
   std::optional<Verdict> verdict = {};
-  std::string reason = {};  ///< for the verdict: numbers against thresholds, one line
+  std::string reason = {};  ///< reason for the verdict: numbers against thresholds, on one line
   std::vector<ReportNumber> numbers = {};
   std::vector<ReportTable> tables = {};
   std::vector<ReportFigure> figures = {};
-  std::string command = {};  ///< that makes this section
+  std::string command = {};  ///< the command that makes this section
 };
 
 struct Report {
@@ -83,18 +83,17 @@ struct Report {
 io::Json to_json(const ReportSection& section);
 io::Json to_json(const Report& report);
 
-/// The curves of a figure, one row for each point.
+/// The curves of a figure as CSV, one row for each point.
 std::string to_csv(const Figure& figure);
 
-/// A report as one HTML file: a page that web/ builds, with the data in it (docs/report.md).
-/// `run` says what made the report and has a place of its own on the page; null: the page says nothing about
-/// that.
+/// A report as one HTML file: a page that web/ builds, with the data in it (docs/report.md). `run` says what
+/// made the report and has a place of its own on the page; if it is null, the page says nothing about that.
 std::string report_page(const Report& report, const io::Json& run = nullptr);
 
-/// A number for readers, as the page of reports writes it (web/src/format.ts).
-/// At most `digits` significant digits: "−0.981", "3.06×10⁻¹⁵", "10⁻¹²", "∞". Whole numbers are
-/// given in full below 10⁶, and below 10⁹ where digits would be lost; powers of ten stand where the exponent
-/// is below −3 or above 5. Not for NaN.
+/// A number for readers, written as on the page of reports (web/src/format.ts) with at most `digits`
+/// significant digits: "−0.981", "3.06×10⁻¹⁵", "10⁻¹²", "∞". Whole numbers are given in full below 10⁶, and
+/// below 10⁹ if digits would be lost; a power of ten is used if the exponent is below −3 or above 5. Not for
+/// NaN.
 std::string shown(double value, int digits = 3);
 
 }  // namespace largo::report

@@ -10,7 +10,7 @@
 namespace largo::report {
 namespace {
 
-constexpr double kCounted = 1e9;  // whole numbers below may be lengths, of which a token less is another
+constexpr double kCounted = 1e9;  // smaller whole numbers may be lengths, where every token counts
 
 std::string with_minus(const std::string& text) {
   return text.starts_with('-') ? fmt::format("−{}", text.substr(1)) : text;

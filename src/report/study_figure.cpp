@@ -16,15 +16,15 @@
 namespace largo::report {
 namespace {
 
-constexpr std::size_t kMostCurves = 8;      // as many as there are colours
+constexpr std::size_t kMostCurves = 8;      // the number of colours
 constexpr std::size_t kMostSettings = 40;   // of a slider
 constexpr std::size_t kMostOfCurve = 1000;  // points; more cannot be told apart
-constexpr std::size_t kFewOfCurve = 100;    // points that a curve may have however many there are
-constexpr std::size_t kMostPoints = 50000;  // of all figures, so that the page stays below 3 MB
-constexpr double kSeenError = 1e-3;         // relative: a smaller one is thinner than its curve
-constexpr double kLogFrom = 20;             // largest over smallest value
+constexpr std::size_t kFewOfCurve = 100;    // points that a curve may have, however many curves there are
+constexpr std::size_t kMostPoints = 50000;  // points of all figures, so that the page stays below 3 MB
+constexpr double kSeenError = 1e-3;         // relative: a smaller error is thinner than its curve
+constexpr double kLogFrom = 20;  // largest over smallest value, from which on an axis is logarithmic
 
-// As many digits as a figure, or its tip, can show.
+// Rounds to as many digits as a figure, or its tooltip, can show.
 double drawn(double value) {
   return std::isfinite(value) ? std::strtod(fmt::format("{:.8g}", value).c_str(), nullptr) : value;
 }
@@ -137,7 +137,7 @@ class View {
   const StudyTable& table_;
   const ReportLayout& layout_;
   std::size_t result_;
-  std::size_t points_;  // that it may have
+  std::size_t points_;  // the most points it may have
   bool log_y_, band_;
 };
 
@@ -196,7 +196,7 @@ std::vector<ReportAxis> axes_of(const StudyTable& table) {
   return axes;
 }
 
-// With the axis `x`, if there is one of that name, on the x axis.
+// Puts the axis named `x`, if there is one, on the x axis.
 ReportLayout layout_with(const std::string& x, std::vector<ReportAxis> axes) {
   const auto take = [&](auto&& fits) -> std::optional<ReportAxis> {
     const auto at = std::find_if(axes.begin(), axes.end(), fits);

@@ -20,31 +20,31 @@ struct ReportAxis {
   bool numeric = true;
 };
 
-/// Which of them plays which role.
+/// Which axis plays which role.
 struct ReportLayout {
   std::optional<ReportAxis> x, curves, slider;
-  std::vector<ReportAxis> held;  ///< at their first value
+  std::vector<ReportAxis> held;  ///< axes held at their first value
 };
 
-/// A layout for each axis that is a number, which is its x: `first` before the others, and these in the
-/// study's order. Of the other axes, the next one of any kind has a curve for each value, the next that is a
-/// number has the slider. Without such an axis there is one layout, that has no x. InputError where `first`,
-/// unless empty, is no such axis.
+/// One layout for each numeric axis, which is its x: first the one for `first`, then the others in the
+/// study's order. Of the other axes, the next one of any kind has a curve for each value, and the next
+/// numeric one has the slider. If no axis is numeric, there is one layout, which has no x. Throws InputError
+/// if `first` is neither empty nor a numeric axis.
 std::vector<ReportLayout> layouts_of(const StudyTable& table, const std::string& first = {});
 
-/// For readers: as the page has numbers (report/report.hpp), texts as they are.
+/// A value for readers: numbers as on the page (report/report.hpp), texts as they are.
 std::string shown_value(const StudyValue& value);
 
-/// "output against L, a curve for each sigma."
+/// For example "output against L, a curve for each sigma."
 std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result);
 
-/// With a view for each of the layouts, which have an x axis; the first is shown at first.
+/// A figure with a view for each of the layouts, which all have an x axis; the first view is shown at first.
 ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts, std::size_t result);
 
-/// Whether steps in log are more even than steps.
+/// Whether the values are spaced more evenly in log.
 bool is_log_spaced(const ReportAxis& axis);
 
-/// At most `most`, the ends among them.
+/// At most `most` of the values, including both ends.
 template <typename Value>
 std::vector<Value> spread(const std::vector<Value>& values, std::size_t most) {
   if (values.size() <= most) return values;

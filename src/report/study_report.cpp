@@ -14,7 +14,7 @@
 namespace largo::report {
 namespace {
 
-constexpr std::size_t kMostRows = 500;  // of a table; all are in the CSV
+constexpr std::size_t kMostRows = 500;  // of a table; the CSV has all
 
 ReportCell number_cell(double value) { return std::isnan(value) ? ReportCell() : ReportCell(value); }
 
@@ -28,7 +28,7 @@ std::vector<ReportCell> varying_inputs(const StudyTable& table, const StudyRow& 
   return cells;
 }
 
-// Fills in the units about which something was said: which, and what. Nothing where there are none.
+// Fills the section with the units that have such a text, and the text; nothing if there are none.
 std::optional<ReportSection> said_of_units(const StudyTable& table, std::string StudyRow::*what,
                                            ReportSection section) {
   ReportTable units;
@@ -83,7 +83,7 @@ class ResultSection {
  private:
   const StudyResult& of(const StudyRow& row) const { return row.results[result_]; }
 
-  // What is the same everywhere.
+  // The settings that are the same for all units.
   std::string fixed() const {
     std::string text;
     const io::Json configuration = io::Json::parse(table_.configuration);
@@ -154,7 +154,7 @@ Report study_report(const StudyTable& table, const std::string& command, const s
     if (section) report.sections.push_back(std::move(*section));
   }
   for (ReportSection& section : report.sections) section.command = command;
-  // A hash of all results: the same for whoever has the same.
+  // A hash of all results, which is the same for equal results.
   report.about = {{"Content", table.content}};
   return report;
 }

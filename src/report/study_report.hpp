@@ -8,9 +8,9 @@
 
 namespace largo::report {
 
-/// A section for each result, with a table and a figure over `x`, or over the first axis that is a number, a
-/// curve for each value of the next one and a slider for the one after; on the page, every other axis that is
-/// a number can be chosen for x. InputError where `x`, unless empty, is no axis that is a number.
+/// A section for each result, with a table and a figure over `x` or, if that is empty, over the first numeric
+/// axis; the figure has a curve for each value of the next axis and a slider for the one after. On the page,
+/// any other numeric axis can be chosen for x. Throws InputError if `x` is given and not a numeric axis.
 Report study_report(const StudyTable& table, const std::string& command, const std::string& x = {});
 
 }  // namespace largo::report

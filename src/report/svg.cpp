@@ -16,7 +16,7 @@ namespace {
 
 using namespace report;
 
-// By the number of columns: one, two or three.
+// Indexed by the number of columns: one, two or three.
 constexpr std::array<double, 3> kWidths = {312, 468, 468};
 constexpr std::array<double, 3> kPlotHeights = {184, 146, 112};
 constexpr double kMargin = 3;  // of the page
@@ -26,7 +26,7 @@ constexpr double kTickGap = 2;      // between a tick and its label
 constexpr double kAxisNameGap = 3;  // between tick labels and the name of the y axis
 constexpr double kTitleGap = 4;     // between a title and the plot
 constexpr double kRowGap = 8;
-constexpr double kRight = 6;      // beside a plot, without notes
+constexpr double kRight = 6;      // to the right of a plot without notes
 constexpr double kNoteStep = 7;   // between notes one above another
 constexpr double kKeyGap = 3;     // between a sample in the legend and its text
 constexpr double kEntryGap = 12;  // between entries of the legend
@@ -61,7 +61,7 @@ void check_panel(const Panel& panel) {
   }
 }
 
-// A panel on the page; its texts in lines that fit.
+// A panel on the page, with its texts broken into lines that fit.
 struct PlacedPanel {
   const Panel* panel = nullptr;
   Frame frame;
@@ -116,7 +116,8 @@ Axis axis_of(const Panel& panel, const AxisRoom& room) {
   return axis;
 }
 
-// Panels row by row, all plots of one size and aligned; each column has the margins that its texts need.
+// Lays out the panels row by row, with all plots aligned and of one size; each column has the margins that
+// its texts need.
 Page lay_out(const Figure& figure) {
   const std::size_t columns = std::min<std::size_t>(figure.panels.size(), 3);
   const double height = kPlotHeights[columns - 1];
@@ -157,7 +158,7 @@ Page lay_out(const Figure& figure) {
   return page;
 }
 
-// Grid and axes as two paths, and the labels of ticks.
+// Adds the grid and the axes as two paths, and the tick labels.
 void add_axes(std::string& out, const Frame& frame) {
   const Box& plot = frame.plot;
   std::string grid, lines = fmt::format("M{} {}V{}H{}", number(plot.left), number(plot.top),
@@ -224,7 +225,7 @@ void add_names(std::string& out, const PlacedPanel& placed) {
   add_lines(out, {plot.left - placed.left() + kLabelSize, centre.y}, style, placed.y_label);
 }
 
-// Notes stand right of the plot at the height of their curve's end, moved apart where they would touch.
+// Notes are to the right of the plot at the height of their curve's end, moved apart if they would touch.
 void add_notes(std::string& out, const PlacedPanel& placed) {
   struct Note {
     double y;
@@ -255,7 +256,7 @@ void add_notes(std::string& out, const PlacedPanel& placed) {
   }
 }
 
-// A sample of a curve with its label; without a curve the title of a panel, which begins a line.
+// A sample of a curve with its label or, without a curve, the title of a panel, which begins a line.
 struct LegendEntry {
   const Panel* panel;
   const Curve* curve;
@@ -266,8 +267,8 @@ struct LegendEntry {
 
 bool same_look(const Curve& a, const Curve& b) { return a.style == b.style && a.color == b.color; }
 
-// Every label once, lines first, whatever is drawn along with each: σ = 1, σ = 2, bound, sampled. Where one
-// look has two labels, in different panels, those of each panel stand behind its title.
+// Every label appears once, lines first, whatever is drawn with them: σ = 1, σ = 2, bound, sampled. If one
+// look has two labels, in different panels, the labels of each panel follow its title.
 std::vector<LegendEntry> legend_of(const Figure& figure) {
   std::vector<LegendEntry> legend;
   bool ambiguous = false;
@@ -297,7 +298,7 @@ std::vector<LegendEntry> legend_of(const Figure& figure) {
   return by_panel;
 }
 
-// Entries one behind another in centred lines below `top`; returns the bottom.
+// Adds the entries one after another in centred lines below `top`; returns the bottom.
 double add_legend(std::string& out, const std::vector<LegendEntry>& legend, double page_width, double top) {
   const double room = page_width - 2 * kMargin;
   const auto width = [&](const LegendEntry& entry) {

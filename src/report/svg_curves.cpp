@@ -12,29 +12,30 @@
 namespace largo::report {
 namespace {
 
-// Three colours of Okabe and Ito's palette for colour-blind readers and four that are as far from them and
-// from each other, whatever the reader's eyes; unlike the rest of theirs all have a contrast of 3 and more on
-// paper. The page of reports has the same (web/src/palette.ts), and a test of it measures all this.
+// Three colours of Okabe and Ito's palette for colour-blind readers, and four that are as far from them and
+// from each other, whatever the reader's eyes. Unlike the rest of their palette, all have a contrast of at
+// least 3 on paper. The page of reports uses the same (web/src/palette.ts), and a test of it measures all
+// this.
 constexpr std::array<std::string_view, 8> kPalette = {"#0072B2", "#D55E00", "#009E73", "#931D72",
                                                       "#605618", "#9C73F4", "#681404", "#000000"};
 constexpr double kMarker = 1.9;         // half the height of a marker
-constexpr double kMarkerStep = 34;      // between the markers on a line where not all points have one
-constexpr double kMarkerRoom = 8;       // between points that each have one, where there are many
-constexpr std::size_t kFewPoints = 20;  // a line through so few has a marker on each, however close they are
-constexpr double kMerged = 0.15;        // points of a line that are nearer are drawn as one
+constexpr double kMarkerStep = 34;      // between the markers on a line where not every point has one
+constexpr double kMarkerRoom = 8;       // between points that each have a marker, if there are many
+constexpr std::size_t kFewPoints = 20;  // lines with no more points have a marker on each, however close
+constexpr double kMerged = 0.15;        // points of a line closer than this are drawn as one
 constexpr std::string_view kPaper = "#fff";
 
 using Polyline = std::vector<Point>;
 
 double distance(Point a, Point b) { return std::sqrt((a.x - b.x) * (a.x - b.x) + (a.y - b.y) * (a.y - b.y)); }
 
-// What stands at a point of a curve: the point, and its band or bar from `high` to `low`.
+// A point of a curve, and its band or bar from `high` to `low`.
 struct Mark {
   Point at;
   double high = 0, low = 0;
 };
 
-// The pieces of the curve between values without a place.
+// The pieces of the curve between values that have no place on the axes.
 std::vector<std::vector<Mark>> pieces(const Curve& curve, const Frame& frame) {
   std::vector<std::vector<Mark>> out;
   const auto up = [&](double value) {
@@ -76,8 +77,8 @@ std::string path_through(const Polyline& line) {
 // The outline of the colour's marker, as a path. All have an inside, so that filled and open ones differ.
 std::string marker_path(int color, Point p) {
   using Corners = std::vector<Point>;
-  // Seven with the circle, so that with eight colours no pair of colour and marker comes twice among 56
-  // numbers.
+  // With the circle there are seven shapes, so that with eight colours no pair of colour and marker occurs
+  // twice among 56 numbers.
   static const std::array<Corners, 6> kShapes = {Corners{{-0.9, -0.9}, {0.9, -0.9}, {0.9, 0.9}, {-0.9, 0.9}},
                                                  Corners{{0, -1.2}, {1.15, 0.85}, {-1.15, 0.85}},
                                                  Corners{{0, -1.3}, {1.1, 0}, {0, 1.3}, {-1.1, 0}},
@@ -123,9 +124,9 @@ void add_bars(std::string& out, int color, const std::vector<Mark>& marks) {
   out += "\"/>\n";
 }
 
-// Which points of a line carry a marker; never a place between them, since a marker says that something was
-// computed there. All of them where they have room, else some, beginning elsewhere for each colour, so that
-// equal curves show both markers.
+// The points of a line that carry a marker; never a place between them, since a marker says that something
+// was computed there. All points have one if there is room, otherwise some of them, beginning at a different
+// place for each colour, so that equal curves show both markers.
 Polyline marker_places(const Polyline& line, int color) {
   bool roomy = true;
   for (std::size_t i = 1; i < line.size(); ++i)
@@ -149,8 +150,8 @@ bool any_curve(const Panel& panel, const Condition& condition) {
   return std::any_of(panel.curves.begin(), panel.curves.end(), condition);
 }
 
-// A line has markers if it has few points, which they show, or if there are lines of other colours; not where
-// points of its colour stand in the panel.
+// A line has markers if it has few points, so that these are seen, or if there are lines of other colours;
+// but not if the panel has points of its colour.
 bool has_markers(const Panel& panel, const Curve& curve) {
   if (curve.style != Curve::Style::line) return false;
   const bool shown = any_curve(panel, [&](const Curve& other) {
@@ -202,7 +203,7 @@ void add_curve(std::string& out, const Panel& panel, const Curve& curve, const F
     const Polyline line = points_of(piece);
     if (points && !curve.low.empty()) add_bars(out, curve.color, piece);
     if (!points && line.size() > 1) path += path_through(line);
-    // A point alone would have no length and so no ink.
+    // A line through a single point has no length and so no ink: it needs a marker.
     if (!points && line.size() > 1 && !has_markers(panel, curve)) continue;
     const Polyline more = points ? line : marker_places(line, curve.color);
     markers.insert(markers.end(), more.begin(), more.end());
@@ -223,7 +224,7 @@ void add_key(std::string& out, const Panel& panel, const Curve& curve, Point at)
                {{at.x, at.y - 2.5}, {end, at.y - 2.5}, {end, at.y + 2.5}, {at.x, at.y + 2.5}});
   }
   add_stroke(out, curve, fmt::format("M{} {}h{}", number(at.x), number(at.y), number(kKeyWidth)));
-  // A line whose points have no entry of their own is shown with theirs.
+  // A line whose points have no legend entry of their own is shown with their marker.
   const bool with_points = any_curve(panel, [&](const Curve& other) {
     return other.style == Curve::Style::points && other.color == curve.color && other.label.empty();
   });

@@ -12,29 +12,29 @@
 
 namespace largo::report {
 
-/// Where a panel's axes stand on the page.
+/// Where a panel's axes are on the page.
 struct Frame {
   Box plot;
   Axis x, y;
 
-  /// Empty where a value has no place on its axis.
+  /// Empty if a value has no place on its axis.
   std::optional<Point> at(double x_value, double y_value) const;
 };
 
 std::string_view color_of(int color);
 
-/// Whether a value of the curve has a place on axes of these scales, whatever they show.
+/// Whether a value of the curve has a place on axes of these scales, whatever range they show.
 bool drawable(const Panel& panel, const Curve& curve, std::size_t i);
 bool drawable(const Panel& panel, const Curve& curve);
 
-/// The band of a line.
+/// Adds the band of a line.
 void add_band(std::string& out, const Curve& curve, const Frame& frame);
 
-/// A line, with its colour's marker on some of its points where it needs one (all of them where they have
-/// room); or points with their error bars.
+/// Adds a line, with its colour's marker on some of its points if it needs one (on all of them if there is
+/// room), or points with their error bars.
 void add_curve(std::string& out, const Panel& panel, const Curve& curve, const Frame& frame);
 
-/// The curve's sample in a legend: from `at` to the right, at half the height of the text.
+/// Adds the curve's sample in a legend, from `at` to the right, at half the height of the text.
 inline constexpr double kKeyWidth = 17;
 void add_key(std::string& out, const Panel& panel, const Curve& curve, Point at);
 

@@ -10,7 +10,7 @@ namespace largo::report {
 namespace {
 
 constexpr char32_t kReplacement = 0xfffd;
-constexpr double kPowerSize = 0.72;  // of a raised exponent, relative to the text's size
+constexpr double kPowerSize = 0.72;  // size of a raised exponent, relative to the text's
 
 struct Character {
   char32_t code = kReplacement;
@@ -34,7 +34,7 @@ Character decode(std::string_view text) {
   return {code, size};
 }
 
-// Of an em. Groups of letters are enough: the sum over a label is within a few per cent.
+// In ems. Groups of letters are accurate enough: the sum over a label is right to a few per cent.
 double character_width(char32_t code) {
   const auto among = [&](std::string_view group) {
     return code < 0x80 && group.find(static_cast<char>(code)) != std::string_view::npos;
@@ -62,7 +62,7 @@ std::string escaped(std::string_view text) {
     } else if (c.code == '\n' || c.code == '\r' || c.code == '\t') {
       out += ' ';
     } else {
-      // A replacement that stands for a broken byte and one that was in the text are written alike.
+      // The replacement for a broken byte looks like a replacement character that was in the text.
       const bool allowed = c.code >= 0x20 && c.code != 0xfffe && c.code != 0xffff && c.code != kReplacement;
       out += allowed ? bytes : std::string_view("\xef\xbf\xbd");
     }

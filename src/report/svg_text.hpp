@@ -1,4 +1,4 @@
-// The pieces of an SVG that know nothing of curves: places, short numbers, text and its estimated width.
+// The parts of an SVG that do not depend on curves: places, short numbers, text and its estimated width.
 #pragma once
 
 #include <string>
@@ -10,11 +10,10 @@ namespace largo::report {
 // All lengths are in points, 72 to an inch. The sizes are those of a 6.5 inch figure beside 10 point text.
 inline constexpr double kTitleSize = 8;
 inline constexpr double kLabelSize = 7.5;
-inline constexpr double kTickSize = 6.5;  ///< also of legends
+inline constexpr double kTickSize = 6.5;  ///< also for legends
 inline constexpr double kNoteSize = 6;
-inline constexpr double kLineHeight = 1.25;  ///< of the text's size
-inline constexpr double kCapHeight =
-    0.73;  ///< of the text's size: from the base line to the top of a capital
+inline constexpr double kLineHeight = 1.25;  ///< relative to the text's size
+inline constexpr double kCapHeight = 0.73;   ///< from base line to capital top, relative to the text's size
 inline constexpr std::string_view kInk = "#262626";
 
 struct Point {
@@ -29,17 +28,17 @@ struct Box {
   double height() const { return bottom - top; }
 };
 
-/// Fit for XML text and attributes: & < > " ' replaced; U+FFFD for what is not UTF-8 or not allowed in
-/// XML 1.0; line ends and tabs become spaces.
+/// The text as it may stand in XML text and attributes: & < > " ' are replaced; bytes that are not UTF-8, and
+/// characters not allowed in XML 1.0, become U+FFFD; line ends and tabs become spaces.
 std::string escaped(std::string_view text);
 
 /// A finite number rounded to two decimals, without trailing zeros and without -0.
 std::string number(double value);
 
-/// Rather too wide than too narrow: a sans-serif is narrower than DejaVu Sans, whose widths these are about.
+/// Rather too wide than too narrow: about that of DejaVu Sans, and other sans-serif fonts are narrower.
 double text_width(std::string_view text, double size);
 
-/// The text in lines of at most this width, broken at spaces; a longer word stands alone.
+/// Breaks the text at spaces into lines of at most this width; a longer word stands alone.
 std::vector<std::string> wrapped(std::string_view text, double size, double width);
 
 enum class Anchor { start, middle, end };
@@ -48,20 +47,20 @@ struct TextStyle {
   double size = kTickSize;
   Anchor anchor = Anchor::start;
   std::string_view color = kInk;
-  bool upwards = false;  ///< turned by a quarter, reading from below
-  double widest = 1e9;   ///< a longer text is set smaller, down to 60 %
+  bool upwards = false;  ///< turned by a quarter, reading upwards
+  double widest = 1e9;   ///< a wider text is set smaller, down to 60 %
 };
 
-/// One line of text with its base line through `at`; `power` is raised behind it.
+/// Adds one line of text with its base line through `at`; `power` is raised after it.
 void add_text(std::string& out, Point at, const TextStyle& style, std::string_view text,
               std::string_view power = {});
 
-/// The lines one below another, the first at `at`; upwards text runs from left to right.
+/// Adds lines one below another, the first at `at`; lines of upwards text run from left to right.
 void add_lines(std::string& out, Point at, const TextStyle& style, const std::vector<std::string>& lines);
 
 double lines_height(const std::vector<std::string>& lines, double size);
 
-/// The width of add_text's line.
+/// The width of the line that add_text() adds.
 double text_width(std::string_view text, std::string_view power, double size);
 
 }  // namespace largo::report

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMostTried = 1000;
 
-// What is wrong with the first of so many units; nothing where one of them can be set up.
+// What is wrong with the first of `count` units; nothing if one of the units tried can be set up.
 std::optional<std::string> mistake(const Study& study, std::int64_t count,
                                    const std::function<std::int64_t(std::int64_t)>& unit_of) {
   std::optional<std::string> first;
@@ -32,7 +32,7 @@ std::optional<std::string> mistake(const Study& study, std::int64_t count,
       return std::nullopt;
     } catch (const InputError& error) {
       if (!first) first = error.what();
-    } catch (const std::bad_alloc&) {  // the unit will say so itself, and the others go on
+    } catch (const std::bad_alloc&) {  // the unit will report it, and the others go on
       return std::nullopt;
     }
   }
@@ -46,7 +46,7 @@ void refuse(const Study& study, std::size_t parameter, const StudyValue& value, 
 }
 
 void check_grid(const Study& study) {
-  std::int64_t stride = 1, all = 1;  // of units whose value of the axis is the same; all of the grid
+  std::int64_t stride = 1, all = 1;  // units in a row with the same value on the axis; units of the grid
   for (const StudyAxis& axis : study.plan().axes) all *= std::ssize(axis.values);
   for (std::size_t k = study.plan().axes.size(); k-- > 0;) {
     const StudyAxis& axis = study.plan().axes[k];

@@ -54,7 +54,7 @@ double checked(const Parameter& parameter, double value, const Place& where) {
     case ParameterKind::length:
       good = value >= 1;
       break;
-    case ParameterKind::whole:  // from 2^53 on other numbers round to it
+    case ParameterKind::whole:  // from 2^53 on, neighbouring whole numbers round to the same double
     case ParameterKind::sample_size:
       good = value >= (parameter.kind == ParameterKind::sample_size ? 2 : 0) && value == std::floor(value) &&
              value < 0x1p53;
@@ -65,14 +65,14 @@ double checked(const Parameter& parameter, double value, const Place& where) {
       break;
   }
   if (!good) refuse(parameter, fmt::format("{}", value), where);
-  return value == 0 ? 0.0 : value;  // units are named by their numbers, and -0 has the name of 0
+  return value == 0 ? 0.0 : value;  // a unit is named by its numbers, and -0 must have the name of 0
 }
 
 std::string checked(const Parameter& parameter, std::string text, const Place& where) {
   if (text.empty()) fail(where.text(), fmt::format("'{}' is an empty text", parameter.name));
   try {
     io::Json(text).dump();
-  } catch (const io::Json::exception&) {  // it would have the name of any other such text
+  } catch (const io::Json::exception&) {  // all such texts would get the same name
     fail(where.text(), fmt::format("'{}' is not UTF-8", parameter.name));
   }
   if (io::one_line(text) != text) {
@@ -86,7 +86,7 @@ std::string checked(const Parameter& parameter, std::string text, const Place& w
   return text;
 }
 
-// value_or() has its default for whole numbers that no double holds.
+// value_or() would return its default for a whole number that no double holds.
 double number_of(const toml::node& node) {
   if (const auto* whole = node.as_integer()) return static_cast<double>(whole->get());
   return node.value_or(0.0);
@@ -102,7 +102,7 @@ std::string shown(const toml::node& node) {
   return "a date or time";
 }
 
-// "first:last:count", "…:log" and lists.
+// Numbers as a list or as "first:last:count", possibly followed by ":log" or ":even".
 std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string_view text, const Place& where) {
   const bool length = parameter.kind == ParameterKind::length;
   io::Spacing spacing = length ? io::Spacing::kLog : parameter.spacing;
@@ -127,7 +127,7 @@ std::vector<StudyValue> numbers_of(const Parameter& parameter, std::string_view 
                   : io::parse_values("", parameter.name, text, spacing);
   } catch (const InputError& error) {
     const std::string_view message = error.what();
-    const auto begin = message.find(": ");  // the name of a function says nothing about a file
+    const auto begin = message.find(": ");  // drops the name of a function, which says nothing about a file
     fail(where.text(), std::string(begin == std::string_view::npos ? message : message.substr(begin + 2)));
   }
   std::vector<StudyValue> values;

@@ -11,32 +11,34 @@
 
 namespace largo::studies {
 
-/// What the message of an InputError begins with: "study.toml:7", or, without a line, the name alone.
+/// How the message of an InputError begins: "study.toml:7" or, without a line, the name alone.
 struct Place {
   std::string file;
   std::size_t line = 0;
 
   std::string text() const;
-  /// The line of a value, which may be another one than that of its key.
+  /// The place of a value, whose line may differ from that of its key.
   Place of(const toml::node& node) const;
 };
 
-/// In [settings] and [[points]]: one value.
+/// The one value of a parameter in [settings] or [[points]].
 StudyValue one_value(const Parameter& parameter, const toml::node& node, const Place& where);
 
-/// In [grid]: an array, one value, or, for numbers, "1e1:1e6:13" or "10,100,inf" as on the command line; of
-/// other ranges than those of lengths, which are spaced in log, "0.01:1:9:log" is.
+/// The values of a parameter in [grid]: an array, one value or, for numbers, "1e1:1e6:13" or "10,100,inf" as
+/// on the command line. A range of lengths is spaced in log, and so is any other that ends in ":log", such as
+/// "0.01:1:9:log".
 std::vector<StudyValue> all_values(const Parameter& parameter, const toml::node& node, const Place& where);
 
-/// After --set KEY=: what could stand in the grid, without quotes.
+/// The values after --set KEY=: the same as in the grid, without quotes.
 std::vector<StudyValue> values_of_text(const Parameter& parameter, const std::string& text,
                                        const Place& where);
 
-// Whether the units of a study can be set up at all, before anything is run or written.
+// Checks whether the units of a study can be set up at all, before anything is run or written.
 
-/// InputError where no unit has laws, matrices, files and settings that fit each other; nor any of those with
-/// one of the texts in the grid or at the points. (A number outside the domain is the failure of its unit.)
-/// Up to 1000 units are tried for each text, spread over all that have it; mostly the first one will do.
+/// Throws InputError if no unit has laws, matrices, files and settings that fit together, or if this is so
+/// for all units with one of the texts in the grid or at the points. (A number outside the domain is the
+/// failure of its unit.) Up to 1000 units are tried for each text, spread over all that have it; mostly the
+/// first one suffices.
 void check_inputs(const Study& study);
 
 }  // namespace largo::studies

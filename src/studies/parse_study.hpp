@@ -1,4 +1,4 @@
-// The text of a study file.
+// Parses the text of a study file.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace largo::studies {
 
-/// `file` is its name in messages, and the title where there is none. Errors as read_study().
+/// `file` is its name in messages, and gives the title if the text has none. Throws what read_study() throws.
 StudyPlan parse_study(const std::string& text, const std::string& file,
                       const std::vector<StudyChange>& changes = {});
 

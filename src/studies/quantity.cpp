@@ -34,7 +34,7 @@ std::vector<UnitResult> Quantity::evaluate(const UnitInputs& inputs, const Execu
     const auto& [value, error, given, sampled, warning] = all[i];
     if (given && std::isnan(value)) fail(name_, results_[i], value, "a number");
     if (!tolerance || !bounds_errors(inputs) || sampled || std::isnan(error)) continue;
-    // Relative; absolute for what is zero to within its error.
+    // The error is relative, but absolute for a value that is zero to within its error.
     const double relative = std::abs(value) > error ? error / std::abs(value) : error;
     if (relative > *tolerance) {
       fail(name_, fmt::format("error of {}", results_[i]), relative,

@@ -20,8 +20,8 @@ enum class ParameterKind : std::uint8_t {
   number,       ///< finite
   positive,     ///< and finite
   length,       ///< at least 1, or infinite
-  whole,        ///< 0, 1, … 2^53 - 1: what a double tells apart
-  sample_size,  ///< a whole number, at least 2: a spread needs as many
+  whole,        ///< 0, 1, … 2^53 - 1, which doubles tell apart
+  sample_size,  ///< a whole number, at least 2, as a spread requires
   text,
   law,     ///< a text that named_law() knows
   matrix,  ///< a text that named_matrix() or named_queries() knows
@@ -32,22 +32,22 @@ inline bool is_text(ParameterKind kind) { return kind >= ParameterKind::text; }
 struct Parameter {
   std::string name;
   ParameterKind kind = ParameterKind::number;
-  StudyValue otherwise = {};  ///< where it is not given; nothing: see `required`
+  StudyValue otherwise = {};  ///< default value; if empty, see `required`
   bool required = false;
-  io::Spacing spacing = io::Spacing::kEven;  ///< of "first:last:count"
-  std::vector<std::string> choices = {};     ///< of a text; none: any
+  io::Spacing spacing = io::Spacing::kEven;  ///< spacing of "first:last:count"
+  std::vector<std::string> choices = {};     ///< allowed texts; if empty, any text
 };
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
-/// One number of a unit. A value of kUnknown: the unit has none (no formula is known, say); an error of
-/// kUnknown: nothing is known of it.
+/// One number of a unit. The value is kUnknown if the unit has none (because no formula is known, say), and
+/// the error is kUnknown if nothing is known about it.
 struct UnitResult {
   double value = kUnknown;
   double error = kUnknown;
-  bool given = false;    ///< false for none; a value that came out as NaN is a failure
-  bool sampled = false;  ///< the error is a standard error; sampling has seen to the tolerance itself
-  std::string warning;   ///< what the sample may have missed; empty: nothing is known of it
+  bool given = false;    ///< whether there is a value; a given value of NaN is a failure
+  bool sampled = false;  ///< the error is a standard error; the sampling has already respected the tolerance
+  std::string warning;   ///< what the sample may have missed; empty if nothing is known
 
   UnitResult() = default;
   explicit UnitResult(double number, double bound = kUnknown) : value(number), error(bound), given(true) {}
@@ -56,7 +56,7 @@ struct UnitResult {
 
 class Quantity;
 
-/// The values of one unit, by name.
+/// The input values of one unit, by name.
 class UnitInputs {
  public:
   UnitInputs(const Quantity& quantity, const std::vector<StudyValue>& values)
@@ -65,7 +65,7 @@ class UnitInputs {
   double number(std::string_view name) const;
   std::optional<double> given_number(std::string_view name) const;
   std::optional<std::ptrdiff_t> given_size(std::string_view name) const;
-  std::string text(std::string_view name) const;  ///< empty where it is not given
+  std::string text(std::string_view name) const;  ///< empty if it is not given
   std::uint64_t seed() const { return static_cast<std::uint64_t>(number("seed")); }
   std::optional<double> tolerance() const { return given_number("tolerance"); }
 
@@ -85,23 +85,23 @@ class Quantity {
   const std::vector<std::string>& results() const { return results_; }
   std::optional<std::size_t> find(std::string_view parameter) const;
 
-  /// One number for each of results(), a function of the inputs alone. Throws InputError, also where an error
-  /// estimate is above the tolerance, and Stopped.
+  /// Returns one number for each of results(), as a function of the inputs alone. Throws InputError, also if
+  /// an error estimate is above the tolerance, and Stopped.
   std::vector<UnitResult> evaluate(const UnitInputs& inputs, const Execution& execution) const;
 
-  /// What evaluate() says before its work begins: InputError where laws, matrices, files and settings do not
-  /// fit each other.
+  /// The checks that evaluate() makes before its work begins: throws InputError if laws, matrices, files and
+  /// settings do not fit together.
   virtual void check(const UnitInputs&) const {}
 
   /// Whether a unit with these inputs draws prompts that Execution::device can draw.
   virtual bool draws_prompts(const UnitInputs&) const { return false; }
 
  protected:
-  /// Adds the parameters that all have: seed and tolerance.
+  /// Adds the parameters that every quantity has: seed and tolerance.
   Quantity(std::string name, std::vector<Parameter> parameters, std::vector<std::string> results);
 
   virtual std::vector<UnitResult> compute(const UnitInputs& inputs, const Execution& execution) const = 0;
-  /// Whether the tolerance is a bound on the relative errors of results that are not sampled, to be checked
+  /// Whether the tolerance bounds the relative errors of results that are not sampled, which are then checked
   /// afterwards.
   virtual bool bounds_errors(const UnitInputs&) const { return true; }
 
@@ -112,9 +112,9 @@ class Quantity {
 };
 
 std::span<const Quantity* const> all_quantities();
-const Quantity* find_quantity(std::string_view name);  ///< null where there is none
+const Quantity* find_quantity(std::string_view name);  ///< null if there is none
 
-/// In quantities/.
+/// Defined in quantities/.
 const Quantity& moments_quantity();
 const Quantity& concentration_quantity();
 const Quantity& icl_risk_quantity();

@@ -1,4 +1,4 @@
-// A study from its file. Every mistake is said with the line it is on.
+// Reads a study from its file. Every error message names the line of the mistake.
 #include <algorithm>
 #include <cmath>
 #include <fstream>
@@ -99,7 +99,7 @@ class Reader {
     refuse(line, fmt::format("this would be {:.15g} units, and at most {} are allowed", units, kMostUnits));
   }
 
-  // At the top there may also be a parameter that belongs into a table.
+  // A parameter that belongs in a table may have been put at the top level.
   [[noreturn]] void unknown_key(const Entry& entry) const {
     if (const toml::node* name = table_.get("quantity"); name != nullptr && name->is_string()) {
       const studies::Quantity* quantity = studies::find_quantity(name->value_or(""));
@@ -176,7 +176,7 @@ class Reader {
       given_[k] = entry.at.line;
       plan_.axes.push_back(
           {k, studies::all_values(quantity_->parameters()[k], *entry.node, place(entry.at.line))});
-      check_size(grid_line());  // now: the next axis may take as much memory as this one
+      check_size(grid_line());  // now, because the next axis may take as much memory as this one
     }
   }
 
@@ -212,7 +212,7 @@ class Reader {
     const auto axis = std::find_if(plan_.axes.begin(), plan_.axes.end(),
                                    [&](const StudyAxis& one) { return one.parameter == k; });
     const bool varies = axis != plan_.axes.end();
-    if (values.size() == 1) {  // of every unit, whatever the points say
+    if (values.size() == 1) {  // it applies to every unit, whatever the points say
       for (auto& point : plan_.points) {
         if (varies || point.contains(k)) point[k] = values[0];
       }
@@ -229,7 +229,7 @@ class Reader {
     }
   }
 
-  // Whatever is required is given at every unit.
+  // Every required parameter must be given at every unit.
   void check_complete() const {
     if (plan_.axes.empty() && plan_.points.empty()) {
       refuse(1, "nothing to run: there is neither a [grid] nor [[points]]");
@@ -267,7 +267,7 @@ StudyPlan studies::parse_study(const std::string& text, const std::string& file,
     return Reader(file, table).read(changes);
   } catch (const io::TomlError& error) {
     fail(fmt::format("{}:{}", io::one_line(file), error.line()), io::one_line(error.what()));
-  } catch (const InputError& error) {  // keys and texts of the file may have line breaks
+  } catch (const InputError& error) {  // keys and texts of the file may contain line breaks
     throw InputError(io::one_line(error.what()));
   }
 }

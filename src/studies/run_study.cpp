@@ -33,7 +33,7 @@ bool first_rank(const Execution& execution) {
   return execution.ranks == nullptr || execution.ranks->rank() == 0;
 }
 
-// Finished units on their way into the store: many in a transaction, none for long.
+// Holds finished units on their way into the store: many go into a transaction, and none is held for long.
 class Writer {
  public:
   Writer(studies::StudyStore& store, const Study& study) : store_(store), study_(study) {}
@@ -42,7 +42,8 @@ class Writer {
     std::move(units.begin(), units.end(), std::back_inserter(held_));
   }
 
-  /// Writes what has been held for long enough, ten times as long as the last transaction took, or is much.
+  /// Writes the held units if there are many, or if they have been held for ten times as long as the last
+  /// transaction took.
   void write_some() {
     if (held_.empty() || (std::ssize(held_) < kMost && Clock::now() < due_)) return;
     write();
@@ -65,7 +66,7 @@ class Writer {
 
   void write() {
     const auto start = Clock::now();
-    study_.check_files();  // those that are held may be the results of others
+    study_.check_files();  // the held results may be those of files that have changed since
     if (store_.write(held_)) held_.clear();
     const auto end = Clock::now();
     due_ = end + std::max<Duration>(kLongest, 10 * (end - start));
@@ -77,7 +78,7 @@ class Writer {
   Clock::time_point due_ = Clock::now();
 };
 
-// Who gets which units: a function of what all processes know, so each of them computes the whole of it.
+// Decides which process gets which units, from what all processes know, so that each computes all of it.
 class Dealer {
  public:
   Dealer(std::vector<std::int64_t> units, int processes)
@@ -87,7 +88,7 @@ class Dealer {
     for (std::size_t r = 0; r < reports.size(); ++r) out_[r] -= std::ssize(reports[r].finished);
   }
 
-  /// Each process has work for some four times as long as the last exchange took. Those of rank `mine`.
+  /// Gives each process work for some four times as long as the last exchange took; returns that of `mine`.
   std::vector<std::int64_t> deal(const std::vector<studies::UnitReport>& reports, std::size_t mine) {
     std::vector<std::int64_t> dealt;
     for (std::size_t r = 0; r < reports.size(); ++r) {
@@ -110,7 +111,7 @@ class Dealer {
  private:
   std::vector<std::int64_t> units_;
   std::ptrdiff_t next_ = 0;
-  std::vector<std::int64_t> out_;  // dealt and not finished, of each process
+  std::vector<std::int64_t> out_;  // units dealt to each process and not finished
 };
 
 bool asked_to_stop(const Execution& execution) {
@@ -163,7 +164,7 @@ Progress run_units(const Study& study, std::vector<std::int64_t> pending, studie
   return {finished, stopped};
 }
 
-// A device that would have nothing to do is a mistake.
+// Refuses a device that would have nothing to do, which is a mistake.
 void check_device(const Study& study, const Execution& execution) {
   if (execution.device == nullptr) return;
   const studies::Quantity& quantity = study.quantity();
@@ -172,7 +173,7 @@ void check_device(const Study& study, const Execution& execution) {
     try {
       if (quantity.draws_prompts(studies::UnitInputs(quantity, values))) return;
     } catch (const InputError&) {
-      return;  // the unit will say so itself
+      return;  // the unit will report it
     }
   }
   fail("run_study", fmt::format("no unit of this study of '{}' draws prompts on a device: run it on the CPU, "
@@ -216,7 +217,7 @@ StudyRun run_study(const Study& study, const std::filesystem::path& path, const 
 
 namespace {
 
-// The most memory that this process has had.
+// The peak memory of this process, in bytes.
 double peak_memory() {
   struct rusage usage {};
   ::getrusage(RUSAGE_SELF, &usage);
@@ -246,7 +247,7 @@ StudyEstimate estimate_study(const Study& study, const std::filesystem::path& pa
     estimate.core_seconds =
         spent / static_cast<double>(estimate.tried) * static_cast<double>(estimate.pending);
   }
-  constexpr double kStore = 1e8, kUnit = 100;  // SQLite's cache, and what is known of each unit
+  constexpr double kStore = 1e8, kUnit = 100;  // bytes: SQLite's cache, and what is known about each unit
   const double tried = peak_memory();
   estimate.memory = tried + (runtime::thread_count(execution) - 1) * (tried - memory) + kStore +
                     kUnit * static_cast<double>(study.size());

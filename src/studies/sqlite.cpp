@@ -26,7 +26,7 @@ bool SqliteError::cannot_open() const {
 bool SqliteError::full() const { return code_ == SQLITE_FULL || code_ == SQLITE_IOERR; }
 
 Database::Database(const std::filesystem::path& path, OpenMode mode, int patience) {
-  // Also for reading: only who may write can roll back the journal of a process that was killed.
+  // A reader opens for writing, too: only then can it roll back the journal of a killed process.
   int flags = SQLITE_OPEN_READWRITE | kOpenFlags;
   if (mode == OpenMode::create) flags |= SQLITE_OPEN_CREATE;
   int code = sqlite3_open_v2(path.c_str(), &db_, flags, nullptr);
@@ -100,7 +100,7 @@ void Statement::run() {
   reset();
 }
 
-void Statement::reset() { sqlite3_reset(statement_); }  // repeats the error of step, which was thrown there
+void Statement::reset() { sqlite3_reset(statement_); }  // repeats the error of step(), already thrown there
 
 std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(statement_, column); }
 

@@ -1,4 +1,4 @@
-// SQLite, as much of it as the store needs: a connection, statements, and errors as one exception type.
+// The part of SQLite that the store needs: a connection, statements, and errors as one exception type.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@ struct sqlite3_stmt;
 
 namespace largo::studies {
 
-/// What SQLite says, with its result code.
+/// An error reported by SQLite, with its result code.
 class SqliteError : public std::runtime_error {
  public:
   SqliteError(int code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  int code() const { return code_; }  ///< the primary one
+  int code() const { return code_; }  ///< the primary result code
   bool busy() const;                  ///< another connection holds a lock
-  bool not_a_database() const;        ///< or a damaged one
+  bool not_a_database() const;        ///< or a damaged database
   bool cannot_open() const;           ///< for lack of permission, say
   bool full() const;                  ///< no space left, or a limit on the size of files
 
@@ -40,7 +40,7 @@ class Database {
 
   void wait_for_locks(int patience);  ///< ms
   void execute(const std::string& sql);
-  std::int64_t number(const std::string& sql);  ///< of a query for one
+  std::int64_t number(const std::string& sql);  ///< the result of a query for one number
   std::int64_t last_row() const;
   sqlite3* get() const { return db_; }
 
@@ -63,14 +63,14 @@ class Statement {
   void bind_null(int index);
 
   bool step();  ///< whether there is a row
-  void run();   ///< step, without a row, and reset
+  void run();   ///< step() without a row, then reset()
   void reset();
 
   /// Columns are numbered from 0.
   std::int64_t integer(int column) const;
   double real(int column) const;  ///< NULL is NaN
   std::string text(int column) const;
-  std::string_view bytes(int column) const;  ///< until the next step
+  std::string_view bytes(int column) const;  ///< valid until the next step()
   bool null(int column) const;
 
  private:
@@ -80,7 +80,7 @@ class Statement {
   sqlite3_stmt* statement_ = nullptr;
 };
 
-/// BEGIN IMMEDIATE (or BEGIN, to read); rolled back where commit() was not reached.
+/// BEGIN IMMEDIATE (or BEGIN, to read); rolled back if commit() was not reached.
 class Transaction {
  public:
   Transaction(Database& database, OpenMode mode);

@@ -17,7 +17,7 @@ namespace largo::studies {
 namespace {
 
 constexpr int kPatience = 100;         // ms that a commit waits for readers before it is put off
-constexpr int kFirstPatience = 10000;  // ms, of readers and at the start: a commit may have much to write
+constexpr int kFirstPatience = 10000;  // ms, for readers and at the start: a commit may have much to write
 
 double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
@@ -44,7 +44,7 @@ void rethrow(const std::filesystem::path& path, const SqliteError& error) {
 
 namespace {
 
-// A new file, or what is left of a process that was killed in its first transaction.
+// Whether the file is new, or was left by a process killed in its first transaction.
 bool is_empty(Database& database) {
   return database.number("SELECT count(*) FROM sqlite_master") == 0 &&
          database.number("PRAGMA application_id") == 0;
@@ -61,8 +61,8 @@ void check_store(Database& database, const std::string& name) {
   }
 }
 
-// Whether the store is of this study. One of another study without a single result (its units all failed, for
-// a wrong setting, say) is not kept; one with results is refused.
+// Whether the store belongs to this study. A store of another study is not kept if it has no result at all
+// (its units all failed because of a wrong setting, say), and is refused if it has results.
 bool is_of(Database& database, const std::filesystem::path& path, const Study& study) {
   Statement read(database, "SELECT configuration FROM study");
   if (!read.step()) fail(path.string(), "this store is damaged: it names no study");
@@ -79,13 +79,13 @@ bool is_of(Database& database, const std::filesystem::path& path, const Study& s
   return false;
 }
 
-// The finished units by their ids, at the places that the study has for them now.
+// Where the study now has the finished units, which are found by their ids.
 struct Places {
-  std::vector<char> state;  // of each unit of the study
+  std::vector<char> state;  // state of each unit of the study
   struct Move {
     std::int64_t unit, ordinal;  // -1: none
   };
-  std::vector<Move> moves;                      // rows that are not at their place
+  std::vector<Move> moves;                      // rows that are not in their place
   std::map<std::int64_t, std::int64_t> failed;  // rows of units that failed
 };
 
@@ -257,7 +257,7 @@ bool StudyStore::write(const std::vector<FinishedUnit>& finished) {
       const UnitId& id = study_.id(one.unit);
       const std::string inputs = study_.inputs_json(one.unit);
       const bool good = one.failure.empty();
-      const auto before = failed_.find(one.unit);  // tried again, it takes the place of its row
+      const auto before = failed_.find(one.unit);  // a unit that is tried again replaces its row
       if (before == failed_.end()) {
         insert.bind_null(1);
       } else {
@@ -304,8 +304,8 @@ std::string quoted(const std::string& name) { return fmt::format("\"{}\"", name)
 
 }  // namespace
 
-// All of a unit in one row, written once and at the end of the table: a second table and an index on the
-// names would take as long as a small unit does.
+// One row holds all of a unit, and is written once, at the end of the table: a second table and an index on
+// the names would take as long as a small unit does.
 std::string store_schema(const Study& study) {
   std::string sql = fmt::format(
       "PRAGMA application_id = {}; PRAGMA user_version = {};"
@@ -334,7 +334,7 @@ std::string store_schema(const Study& study) {
 
 namespace {
 
-// What is the same at every unit: null where it is not given, absent where it varies.
+// The parameters that are the same at every unit: null if not given. Those that vary are absent.
 std::map<std::string, io::Json> fixed_of(const io::Json& configuration) {
   std::map<std::string, io::Json> fixed;
   for (const auto& name : configuration.at("parameters")) {

@@ -19,7 +19,7 @@ std::filesystem::path lock_file(const std::filesystem::path& store) {
   return file_of_store(store).concat(".lock");
 }
 
-// Of the open file, not of the process: closing another descriptor of the same file does not release it.
+// The lock belongs to the open file, not to the process: closing another descriptor does not release it.
 struct flock whole_file() {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -38,7 +38,7 @@ bool same_file(int file, const std::filesystem::path& path) {
 
 std::filesystem::path file_of_store(const std::filesystem::path& store) {
   namespace fs = std::filesystem;
-  constexpr int kMostLinks = 40;  // as in the kernel
+  constexpr int kMostLinks = 40;  // the kernel's limit
   std::error_code error;
   fs::path file = fs::absolute(store, error);
   for (int links = 0; links < kMostLinks && fs::is_symlink(file, error); ++links) {
@@ -50,7 +50,7 @@ std::filesystem::path file_of_store(const std::filesystem::path& store) {
 
 StoreLock::StoreLock(const std::filesystem::path& store) : path_(lock_file(store)) {
   while (true) {
-    // No link: it would have the number of this process written into whatever it points to.
+    // A link is not followed: the id of this process would be written into whatever it points to.
     file_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
     if (file_ < 0) {
       const int error = errno;
@@ -72,24 +72,23 @@ StoreLock::StoreLock(const std::filesystem::path& store) : path_(lock_file(store
       fail(store.string(), fmt::format("another largo is running this study{}",
                                        holder.empty() ? "" : fmt::format(" (process {})", holder)));
     }
-    // The one before us may have removed the file between our opening and locking it.
+    // The previous holder may have removed the file between our opening and locking it.
     if (same_file(file_, path_)) break;
     ::close(file_);
   }
   const std::string process = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file_, 0) != 0 || ::pwrite(file_, process.data(), process.size(), 0) < 0) {
-    return;  // only for people to read
+    return;  // the id is only for people to read
   }
 }
 
 StoreLock::~StoreLock() {
-  if (same_file(file_, path_))
-    ::unlink(path_.c_str());  // not that of another, should the folder have been moved
+  if (same_file(file_, path_)) ::unlink(path_.c_str());  // but not another's file, if the folder was moved
   ::close(file_);
 }
 
 bool is_locked(const std::filesystem::path& store) {
-  const int file = ::open(lock_file(store).c_str(), O_RDONLY | O_CLOEXEC);  // also that of another user
+  const int file = ::open(lock_file(store).c_str(), O_RDONLY | O_CLOEXEC);  // may be another user's
   if (file < 0) return false;
   struct flock lock = whole_file();
   const bool locked = ::fcntl(file, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;

@@ -19,7 +19,7 @@ namespace largo {
 namespace {
 
 constexpr const char* kStudy = "study";
-// Begins the text whose hash is a unit's name: another number for another meaning of the same parameters.
+// Begins the text whose hash is a unit's name. The number changes if the same parameters get another meaning.
 constexpr const char* kUnitText = "largo unit 1\n";
 
 const studies::Quantity* quantity_of(const StudyPlan& plan) {
@@ -90,10 +90,10 @@ std::vector<std::string> Study::parameters() const {
 
 std::vector<std::string> Study::results() const { return quantity_->results(); }
 
-// What the files hold that a text names, at any depth, is part of the unit's name, so that a changed file is
-// another unit.
+// The contents of the files that a text names, at any depth, are part of the unit's name, so that a changed
+// file makes another unit.
 void Study::hash_files() {
-  std::map<std::string, std::string> known;  // a prompt may be in many texts
+  std::map<std::string, std::string> known;  // the same file may occur in many texts
   const auto look_at = [&](std::size_t parameter, const StudyValue& value) {
     const std::string* text = std::get_if<std::string>(&value);
     if (text == nullptr || files_.contains({parameter, *text})) return;
@@ -120,7 +120,7 @@ void Study::hash_files() {
 }
 
 Study::Version Study::version_of(const std::string& file) {
-  std::error_code ignored;  // then it is gone, which is another version, too
+  std::error_code ignored;  // if the file is gone, that is another version, too
   return {std::filesystem::file_size(file, ignored), std::filesystem::last_write_time(file, ignored)};
 }
 
@@ -131,7 +131,7 @@ void Study::check_files() const {
   }
 }
 
-// `number` counts all points, also those that repeat a unit.
+// `number` counts all points, including those that repeat a unit.
 std::vector<StudyValue> Study::place(std::int64_t number) const {
   std::vector<StudyValue> values = plan_.settings;
   if (number >= grid_size_) {
@@ -154,7 +154,8 @@ std::vector<StudyValue> Study::inputs(std::int64_t unit) const {
   return place(grid_size_ + points_[static_cast<std::size_t>(unit - grid_size_)]);
 }
 
-// What a value is in the text of its unit. Files add what they hold, after a character that no JSON text has.
+// A value's part in the text of its unit. Files add a digest of their contents after a newline, which the
+// JSON never contains.
 Study::Fragment Study::fragment_of(std::size_t parameter, const StudyValue& value) const {
   if (value.index() == 0) return {};
   Fragment fragment{
@@ -190,7 +191,7 @@ Study::UnitText Study::text_of(const std::vector<const Fragment*>& fragments) {
   return text;
 }
 
-// From fragments that are there already: there are many units.
+// Put together from prepared fragments, because there are many units.
 Study::UnitText Study::grid_text(std::int64_t number) const {
   std::vector<const Fragment*> at(fixed_.size());
   for (std::size_t i = 0; i < fixed_.size(); ++i) at[i] = &fixed_[i];

@@ -15,7 +15,7 @@
 namespace largo {
 namespace {
 
-// RFC 4180
+// Quoted as in RFC 4180.
 std::string field(const std::string& text) {
   if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
   std::string quoted = "\"";
@@ -23,7 +23,7 @@ std::string field(const std::string& text) {
   return quoted + "\"";
 }
 
-// "-1,0;2e3,1"
+// Whether the text is a list of numbers, such as "-1,0;2e3,1".
 bool are_numbers(std::string text) {
   std::replace(text.begin(), text.end(), ';', ',');
   try {
@@ -34,7 +34,7 @@ bool are_numbers(std::string text) {
   }
 }
 
-// A spreadsheet would compute such a text, whatever it holds: an apostrophe keeps it a text there.
+// A spreadsheet would evaluate such a text, whatever it holds; an apostrophe before it keeps it a text there.
 bool is_formula(const std::string& text) {
   constexpr std::string_view kSigns = "=+-@\t\r";
   return !text.empty() && kSigns.find(text.front()) != std::string_view::npos && !are_numbers(text);
@@ -115,7 +115,7 @@ StudyExtent write_study_json(const std::filesystem::path& store, const TextSink&
                 {"units", header.units}};
   json["configuration"] = io::Json::parse(header.configuration);
   std::string text = io::to_text(json);
-  text.back() = ',';  // where the object ended
+  text.back() = ',';  // in place of the closing brace
   sink(text + "\"rows\":[");
   std::string_view between;
   rows.for_each([&](const studies::StoredUnit& unit) {

@@ -21,7 +21,7 @@ constexpr std::size_t kRowsAtOnce = 1000;
 std::vector<std::string> names_of(const io::Json& list) {
   auto names = list.get<std::vector<std::string>>();
   for (const std::string& name : names) {
-    if (name.find('"') != std::string::npos) throw std::out_of_range(name);  // it would end a name in SQL
+    if (name.find('"') != std::string::npos) throw std::out_of_range(name);  // it would end the name in SQL
   }
   return names;
 }
@@ -93,7 +93,7 @@ void StudyRows::read_header() {
     header_.results = names_of(json.at("results"));
     header_.axes = axes_of(json, header_.parameters);
     header_.seed = json.at("settings").value("seed", 1.0);
-  } catch (const std::exception&) {  // of JSON, or a name that there is not
+  } catch (const std::exception&) {  // malformed JSON, or a name that is missing or not allowed
     refuse("what it says about its study cannot be read");
   }
 }

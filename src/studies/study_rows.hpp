@@ -1,6 +1,6 @@
-// The finished units of a store, one after another in the study's order. They may be ten million: nothing is
-// kept of them but their places. The store is locked for a thousand rows at a time, so that whoever takes
-// long over them, a pager, say, is not in the way of a process that writes.
+// The finished units of a store, one after another in the study's order. There may be ten million of them, so
+// only their places are kept. The store is locked for a thousand rows at a time, so that a slow reader (a
+// pager, say) does not block a process that writes.
 #pragma once
 
 #include <cstdint>
@@ -35,16 +35,16 @@ struct StoredUnit {
 
 class StudyRows {
  public:
-  /// Those that are finished now. Errors as study_status().
+  /// The units that are finished now. Throws what study_status() throws.
   explicit StudyRows(const std::filesystem::path& store);
 
   const StudyHeader& header() const { return header_; }
   std::int64_t size() const { return static_cast<std::int64_t>(places_.size()); }
   Database& database() { return *database_; }
 
-  /// Errors as study_status(), and std::runtime_error where a unit has gone to another place since.
+  /// Throws what study_status() throws, and std::runtime_error if a unit has moved to another place since.
   void for_each(const std::function<void(const StoredUnit&)>& see);
-  StudyRow row_of(const StoredUnit& unit) const;  ///< InputError where its inputs are none
+  StudyRow row_of(const StoredUnit& unit) const;  ///< throws InputError if its inputs cannot be read
   [[noreturn]] void refuse(std::string_view reason) const;
 
  private:
@@ -59,7 +59,7 @@ class StudyRows {
   std::vector<Place> places_;
 };
 
-/// StudyStatus::content, unit by unit.
+/// Computes StudyStatus::content, unit by unit.
 class ContentHash {
  public:
   explicit ContentHash(const StudyHeader& header);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kFailuresShown = 10;
 
-// How fast the last run was, and what all of them took.
+// How fast the last run was, and how long all units took.
 void read_times(studies::Database& database, StudyStatus& status) {
   const studies::Transaction transaction(database, studies::OpenMode::read);
   status.others = database.number("SELECT count(*) FROM units WHERE ordinal IS NULL");

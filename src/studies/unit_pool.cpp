@@ -15,7 +15,7 @@
 namespace largo::studies {
 namespace {
 
-// Each once: the results of a unit mostly come from the same samples.
+// Each warning appears once: the results of a unit mostly come from the same samples.
 std::string warning_of(const std::vector<UnitResult>& results) {
   std::vector<std::string> said;
   for (const UnitResult& result : results) {
@@ -52,7 +52,7 @@ UnitPool::UnitPool(const Study& study, int threads, int inner, const Device* dev
     : study_(study), inner_(inner), device_(device) {
   try {
     for (int i = 0; i < threads; ++i) workers_.push_back(runtime::start_thread([this] { work(); }));
-  } catch (...) {  // those that were started do not outlive the pool
+  } catch (...) {  // the threads already started must not outlive the pool
     end();
     throw;
   }
@@ -130,7 +130,7 @@ using Numbers = runtime::AlignedVector<double>;
 
 bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
 
-// Everything as doubles, which is what ranks gather; a message letter by letter.
+// Everything is sent as doubles, which is what ranks gather; a message goes character by character.
 void append(Numbers& numbers, const std::string& text) {
   numbers.push_back(static_cast<double>(text.size()));
   for (const char c : text) numbers.push_back(static_cast<unsigned char>(c));
@@ -210,7 +210,7 @@ void check_same(const Study& study, const Execution& execution) {
 
 std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution) {
   if (alone(execution)) return list;
-  Numbers runs;  // first, count: a study that goes on is a few of them
+  Numbers runs;  // pairs (first, count): a study that is resumed has only a few of them
   if (execution.ranks->rank() == 0) {
     for (const std::int64_t i : list) {
       if (!runs.empty() && runs[runs.size() - 2] + runs.back() == static_cast<double>(i)) {

@@ -1,5 +1,5 @@
-// Threads that evaluate units of a study, one unit on one thread, beside the thread that hands them out and
-// writes what they find.
+// Threads that evaluate the units of a study, each unit on one of them, while another thread hands out the
+// units and writes the results.
 #pragma once
 
 #include <atomic>
@@ -19,24 +19,24 @@
 
 namespace largo::studies {
 
-/// Evaluates one unit. What it throws is its failure, but for Stopped, which goes on. Too little memory is a
-/// failure, too: one unit that is too large must not keep the others from being run.
+/// Evaluates one unit. An exception is the unit's failure, except for Stopped, which is passed on. Running
+/// out of memory is a failure, too: one unit that is too large must not keep the others from being run.
 FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Execution& execution);
 
 class UnitPool {
  public:
-  /// `threads` workers, each of which gives its units `inner` threads: more than one where there are fewer
-  /// units than threads. A device takes one worker.
+  /// Starts `threads` workers, each of which gives its units `inner` threads: more than one if there are
+  /// fewer units than threads. A device takes one worker.
   UnitPool(const Study& study, int threads, int inner, const Device* device = nullptr);
   UnitPool(const UnitPool&) = delete;
   UnitPool& operator=(const UnitPool&) = delete;
-  ~UnitPool();  ///< drops what has not begun, and stops what has
+  ~UnitPool();  ///< drops the units that have not begun, and stops those that have
 
   void add(std::span<const std::int64_t> units);
-  /// Until it wants more units, or, where there are none, has finished all; until something cannot go on; or
-  /// at most so long.
+  /// Waits until the pool wants more units or, if there are none, has finished all; until a worker cannot go
+  /// on; or until `patience` has passed.
   void wait(bool are_more, std::chrono::nanoseconds patience);
-  /// What was finished since the last time. Throws what a worker could not go on from.
+  /// The units finished since the last call. Throws the error after which a worker could not go on.
   std::vector<FinishedUnit> take();
   std::int64_t waiting() const;  ///< units that have not begun
 
@@ -57,26 +57,27 @@ class UnitPool {
   std::vector<std::thread> workers_;
 };
 
-// What the processes of one study tell each other, again and again.
+// What the processes of one study tell each other at every exchange.
 
 struct UnitReport {
-  bool stop = false;         ///< was asked to
+  bool stop = false;         ///< whether the process was asked to stop
   std::int64_t waiting = 0;  ///< units it has not begun
   int threads = 1;
   std::vector<FinishedUnit> finished;
 };
 
-/// Every process brings its own and gets those of all. Throws OtherProcessFailed. `names` is the number of
-/// results.
+/// Every process contributes its own report and gets those of all. Throws OtherProcessFailed. `names` is the
+/// number of results.
 std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execution& execution);
 
-/// InputError at every process unless all have the same units: their files may differ, or what these name.
+/// Throws InputError at every process unless all have the same units: the study files, or files that they
+/// name, may differ.
 void check_same(const Study& study, const Execution& execution);
 
-/// The first process has a list of increasing numbers, and all get it.
+/// Sends the first process's list of increasing numbers to all processes.
 std::vector<std::int64_t> share_list(std::vector<std::int64_t> list, const Execution& execution);
 
-/// For a process that cannot go on: the others throw OtherProcessFailed.
+/// Called by a process that cannot go on: the others throw OtherProcessFailed.
 void give_up(const Execution& execution);
 
 }  // namespace largo::studies

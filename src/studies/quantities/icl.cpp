@@ -16,7 +16,7 @@
 namespace largo::studies {
 namespace {
 
-// preset, d, cov, query-cov, prior, noise, score-scale, then `more`.
+// The parameters preset, d, cov, query-cov, prior, noise and score-scale, then `more`.
 std::vector<Parameter> with_problem(std::vector<Parameter> more) {
   std::vector<Parameter> all = {{.name = "preset",
                                  .kind = ParameterKind::text,
@@ -32,7 +32,7 @@ std::vector<Parameter> with_problem(std::vector<Parameter> more) {
   return all;
 }
 
-// with_problem, then alpha, theta and attention, then `more`.
+// The parameters of with_problem(), then alpha, theta, attention and method, then `more`.
 std::vector<Parameter> with_training(std::vector<Parameter> more) {
   std::vector<Parameter> all = {
       {.name = "alpha"},
@@ -64,7 +64,7 @@ AttentionKind attention_of(const UnitInputs& inputs) {
   return inputs.text("attention") == "linear" ? AttentionKind::linear : AttentionKind::softmax;
 }
 
-// The tolerance of a flow's steps: what the inputs say, or `otherwise`. InputError outside 1e-13 … 1e-2.
+// The tolerance of a flow's steps, from the inputs or `otherwise`. Throws InputError outside 1e-13 … 1e-2.
 double flow_tolerance(const UnitInputs& inputs, double otherwise) {
   const double tolerance = inputs.tolerance().value_or(otherwise);
   if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
@@ -73,8 +73,8 @@ double flow_tolerance(const UnitInputs& inputs, double otherwise) {
   return tolerance;
 }
 
-// Training by gradient flow on the invariant set: where it ends, and how far it is from the infinite
-// prompt's.
+// Training by gradient flow on the invariant set: where it ends, and its distance from the flow of the
+// infinite prompt.
 
 constexpr double kTolerance = 1e-9;
 
@@ -107,7 +107,7 @@ class IclFlow final : public Quantity {
             run.to_limit_flow ? UnitResult(run.to_limit_flow->parameters.value) : UnitResult(),
             UnitResult(run.last.v[request.problem.dimension()])};
   }
-  bool bounds_errors(const UnitInputs&) const override { return false; }  // it is that of a step
+  bool bounds_errors(const UnitInputs&) const override { return false; }  // the tolerance is that of a step
 };
 
 }  // namespace
@@ -117,7 +117,7 @@ const Quantity& icl_flow_quantity() {
   return quantity;
 }
 
-// Risks of given parameters of in-context regression, beside the Bayes risk.
+// Risks of given parameters of in-context regression, and the Bayes risk to compare them with.
 
 namespace {
 
@@ -158,7 +158,7 @@ class IclRisk final : public Quantity {
     const auto risk = [&](AttentionKind kind) {
       return UnitResult(regression_risk(problem, kind, L, parameters, {.seed = inputs.seed()}, execution));
     };
-    UnitResult ridge;  // of whole prompts
+    UnitResult ridge;  // only for whole prompt lengths
     if (std::isinf(L) || L == std::floor(L)) {
       const SamplingPlan plan{.samples = static_cast<std::int64_t>(inputs.number("prompts")),
                               .relative_error = inputs.tolerance().value_or(0)};
@@ -206,7 +206,7 @@ class IclThreshold final : public Quantity {
     const Threshold found = threshold(problem, epsilon, start_of(inputs, problem), plan, execution);
     return {UnitResult(found.L), UnitResult(found.risk), UnitResult(found.limit)};
   }
-  bool bounds_errors(const UnitInputs&) const override { return false; }  // it is that of a step
+  bool bounds_errors(const UnitInputs&) const override { return false; }  // the tolerance is that of a step
 };
 
 }  // namespace
