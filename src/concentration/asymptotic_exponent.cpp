@@ -21,7 +21,7 @@ bool bounded(const CoordinateLaw& law) {
     return std::none_of(pieces.begin(), pieces.end(),
                         [](const ScoreComponent& piece) { return piece.shape == ScoreShape::gaussian; });
   } catch (const InputError&) {
-    return false;  // it does not say
+    return false;  // the law does not say
   }
 }
 
@@ -35,7 +35,7 @@ bool bounded(const TokenLeaf& leaf) {
                                            [](const CoordinateLawPtr& law) { return bounded(*law); });
 }
 
-// The largest deviation of a queries' direction, as the scores of Gaussian tokens R x see it.
+// The largest spread of the scores of Gaussian tokens R x over the directions of the queries.
 double spread(const TokenLeaf& leaf, const Matrix& scores) {
   const double radius = leaf.squared_radius ? std::sqrt(leaf.squared_radius->largest()) : 1;
   const Matrix N = leaf.map.rows() > 0 ? Matrix(scores * leaf.map) : scores;

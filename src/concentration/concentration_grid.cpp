@@ -20,14 +20,14 @@ namespace {
 constexpr const char* kConcentrationGrid = "concentration_grid";
 constexpr double kMostPoints = 1e6;
 
-// Five lengths, equally spaced in ln L, and the weights of their logarithms in the derivative at one of them:
-// the middle one, or an outer one where the others would be shorter than one token or too long.
+// Five lengths, equally spaced in ln L, and the weights of the logarithms of their errors in the derivative
+// at one of them: the middle one, or an outer one if the others would be shorter than one token or too long.
 constexpr double kStep = 0.03;
 constexpr std::size_t kStencil = 5;
 using Weights = std::array<double, kStencil>;
 constexpr Weights kCentral = {1, -8, 0, 8, -1}, kForward = {-25, 48, -36, 16, -3},
                   kBackward = {3, -16, 36, -48, 25};
-// Of second order, for the estimate.
+// Weights of second order, for the error estimate.
 constexpr Weights kLowCentral = {0, -6, 0, 6, 0}, kLowForward = {-18, 24, -6, 0, 0},
                   kLowBackward = {0, 0, 6, -24, 18};
 constexpr double kDenominator = 12 * kStep;
@@ -55,7 +55,7 @@ class Stencil {
       low += low_weights[i] * logarithm;
       noise += std::abs(weights[i]) * (errors[i].error / errors[i].value + 0x1p-52 * std::abs(logarithm));
     }
-    // The two orders differ by h² times a third derivative; what is left is h⁴ times a fifth.
+    // The two orders differ by h² times a third derivative; the remaining error is h⁴ times a fifth.
     const double remaining = kStep * kStep * std::abs(slope - low);
     return Estimate{-slope / kDenominator, (noise + remaining) / kDenominator};
   }
@@ -65,7 +65,7 @@ class Stencil {
   std::array<double, kStencil> lengths_{};
 };
 
-// In tokens: those that are drawn, and as many for an exact length as take its time.
+// Progress in tokens: those that are drawn and, for an exact length, the number that takes the same time.
 class Progress {
  public:
   static constexpr double kExactLength = 1e7;
@@ -98,7 +98,7 @@ void check(const AttentionLayer& layer, const ConcentrationPlan& plan) {
   }
 }
 
-// Those of the plan and their neighbours, each once.
+// The lengths of the plan and their neighbours, each once.
 std::vector<double> exact_lengths(const ConcentrationPlan& plan) {
   std::vector<double> lengths;
   for (const double L : plan.lengths) {
@@ -109,13 +109,13 @@ std::vector<double> exact_lengths(const ConcentrationPlan& plan) {
       lengths.push_back(L);
     }
   }
-  // The longest take longest: first, so that no thread is left with one at the end.
+  // The longest lengths take most time and come first, so that no thread is left with one at the end.
   std::sort(lengths.begin(), lengths.end(), std::greater<>());
   lengths.erase(std::unique(lengths.begin(), lengths.end()), lengths.end());
   return lengths;
 }
 
-// Exact errors for every sigma at each of the lengths, in units of one length: its SoftmaxTable serves all.
+// Exact errors for every sigma at each length. A unit of work is a length: its table serves every sigma.
 std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const ConcentrationPlan& plan,
                                          const std::vector<double>& lengths, const Execution& execution,
                                          Progress& progress) {
@@ -208,7 +208,7 @@ std::optional<Estimate> slope(Rows rows, const SigmaSummary& curve, Which which)
   return concentration::log_slope(points);
 }
 
-// With more a bound would fall faster than the errors of long prompts.
+// With a larger c2, a bound would fall faster than the errors of long prompts.
 double largest_c2(const ConcentrationSummary& summary) {
   double largest = std::numeric_limits<double>::infinity();
   for (const SigmaSummary& curve : summary.sigmas) {

@@ -15,7 +15,7 @@ constexpr double kRounding = 1e-9;
 
 bool counts(const BoundPoint& p) { return p.L >= 2 && std::isfinite(p.L) && p.sigma > 0; }
 
-// ln of the bound but for ln c1 - c2 x.
+// ln of the bound without its terms ln c1 - c2 x.
 double log_shape(const BoundShape& shape, double sigma, double L) {
   return shape.sigma_power * std::log(sigma) + shape.log_power * std::log(std::log(L));
 }
@@ -52,7 +52,7 @@ std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const
   if (!(all.front().x < all.back().x)) return std::nullopt;
   std::vector<Point> hull;
   for (const Point& p : all) {
-    if (!hull.empty() && hull.back().x == p.x) continue;  // a higher one is there
+    if (!hull.empty() && hull.back().x == p.x) continue;  // a higher point at this x is there already
     const auto below = [&] {
       const Point &a = hull[hull.size() - 2], &b = hull.back();
       return (b.y - a.y) * (p.x - a.x) <= (p.y - a.y) * (b.x - a.x);
@@ -63,12 +63,12 @@ std::optional<BoundConstants> fit_bound(const BoundShape& shape, std::span<const
   std::size_t i = 0;
   while (i + 2 < hull.size() && hull[i + 1].x < mean) ++i;
   const double slope = (hull[i + 1].y - hull[i].y) / (hull[i + 1].x - hull[i].x);
-  // The mean distance is convex in c2.
+  // The mean distance is convex in c2, so the best allowed value is the nearest one.
   const double c2 = std::clamp(-slope, 0.0, largest_c2);
   double log_c1 = -std::numeric_limits<double>::infinity();
   for (const Point& p : hull) log_c1 = std::max(log_c1, p.y + c2 * p.x);
   const double c1 = std::exp(log_c1);
-  if (!(c1 > 0 && std::isfinite(c1))) return std::nullopt;  // beyond the range of numbers
+  if (!(c1 > 0 && std::isfinite(c1))) return std::nullopt;  // beyond the range of double
   return BoundConstants{c1, c2};
 }
 

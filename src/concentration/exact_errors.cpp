@@ -88,12 +88,12 @@ class ExactErrors::ScoreLawTokens final : public Formula {
   MeasurePtr tokens_;
   Matrix V_, identity_;
   FiniteQueries queries_;
-  Matrix directions_;  // a = Uz, one a column
+  Matrix directions_;  // a = Uz, one per column
 };
 
 namespace {
 
-// body(score law) for each query, tokens being `sigma` times those of the law.
+// Calls body(score law) for each query; tokens are `sigma` times those of the law.
 template <typename Body>
 void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& body) {
   const FiniteQueries queries = finite_queries(layer.queries);
@@ -102,7 +102,7 @@ void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& b
   }
 }
 
-// The errors of one layer, for any sigma.
+// Why the errors of this layer have no exact formula at any sigma; none if they have one.
 std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
   check_layer(kExactErrors, layer);
   const Measure* const law = law_of(layer.queries);
@@ -115,7 +115,7 @@ std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
   }
   if (!finite) return "tokens that are not Gaussian have exact errors at given queries only";
   try {
-    // The law of the scores may be known along some directions only.
+    // The law of the scores may be known only along some directions.
     for_each_score_law(layer, 1, [](const ScoreLaw&) {});
   } catch (const InputError& error) {
     return fmt::format("the law of the scores is not known ({})", error.what());
@@ -147,7 +147,7 @@ ExactErrors::ExactErrors(const AttentionLayer& layer) {
 ExactErrors::~ExactErrors() = default;
 
 LayerErrors ExactErrors::operator()(double L, double sigma, const Execution& execution) const {
-  // Fourth powers of it are to be numbers.
+  // Fourth powers of sigma must neither overflow nor vanish.
   if (!(sigma == 0 || (sigma >= 1e-50 && sigma <= 1e50)))
     fail(kExactErrors, "sigma", sigma, "0, or between 1e-50 and 1e50");
   return (*formula_)(L, sigma, execution);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kLengthForTolerance = "length_for_tolerance";
 constexpr double kLongestCounted = 1e9;
-constexpr double kRelative = 1e-10;  // of L, beyond
+constexpr double kRelative = 1e-10;  // precision relative to L, beyond that length
 
 const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLayer& layer) {
   check_layer(function, layer);
@@ -34,7 +34,7 @@ double linear_attention_error(const AttentionLayer& layer, double L, double sigm
   const Vector Vm = layer.V * tokens.mean();
   const Matrix VGamma = layer.V * Gamma;
   const double t = (VGamma * layer.V.transpose()).trace();
-  // Everything is a quadratic form in the query: averages need its second moment alone.
+  // Everything is a quadratic form in the query, so averages need only its second moment.
   const Matrix A = layer.U * second_moment(layer.queries) * layer.U.transpose();
   const Vector Am = A * tokens.mean();
   const double sum = (t + Vm.squaredNorm()) * (Gamma * A).trace() +
@@ -65,7 +65,7 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
     return value > 0 ? std::log(value / tolerance) : -1;
   };
   if (difference(1) <= tolerance) return ToleratedLength{1, difference(1)};
-  // The difference falls with L. In steps that grow, then by a bracketing solver.
+  // The difference falls with L. Growing steps bracket the length, then a bracketing solver finds it.
   const double last = std::log(kLargestL);
   double low = 0, high = std::log(2.0);
   while (excess(high) > 0) {
@@ -92,7 +92,7 @@ std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const Attentio
                                                                   std::span<const double> sigmas,
                                                                   const Execution& execution) {
   check_tolerance(layer, tolerance);
-  constexpr std::size_t kNumbers = 2;  // L, or zero for none, and the value
+  constexpr std::size_t kNumbers = 2;  // L (zero: none) and the value
   const runtime::AlignedVector<double> found = runtime::distribute_rows(
       std::ssize(sigmas), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> row) {
         const auto length =

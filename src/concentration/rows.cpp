@@ -12,7 +12,7 @@
 namespace largo::concentration {
 namespace {
 
-// Points draw different prompts: their sample numbers are this far apart.
+// Points draw different prompts: the numbers of their samples are 2^kSampleBits apart.
 constexpr int kSampleBits = 40;
 constexpr double kLongestSampled = 0x1p40;
 
@@ -27,7 +27,7 @@ ErrorBar bar(const SampledMean& x, double factor) {
 }  // namespace
 
 void pack_errors(const LayerErrors& errors, double* to) {
-  // Optional ones with a flag before them.
+  // An optional estimate has a flag before it.
   const auto put = [&](const std::optional<Estimate>& x, double* at) {
     at[0] = x.has_value() ? 1 : 0;
     at[1] = x.value_or(Estimate{}).value;

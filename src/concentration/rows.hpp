@@ -13,12 +13,12 @@
 
 namespace largo::concentration {
 
-/// LayerErrors as so many numbers, which processes exchange.
+/// LayerErrors as this many numbers, which processes exchange.
 inline constexpr std::size_t kErrorNumbers = 10;
 void pack_errors(const LayerErrors& errors, double* to);
 LayerErrors unpack_errors(const double* from);
 
-/// Without exponents.
+/// The row of exact errors, without exponents.
 ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& errors, double L, double sigma);
 
 /// Throws InputError unless prompts of L tokens can be drawn.

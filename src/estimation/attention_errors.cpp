@@ -24,15 +24,15 @@ enum : std::size_t { kOutput, kGradientV, kGradientU, kP2, kCondensed, kBias };
 
 constexpr std::int64_t kTokensPerBlock = std::int64_t{1} << 18;
 constexpr std::uint64_t kQueryDraws = std::uint64_t{1} << 40;  // substream of a prompt
-constexpr std::int64_t kFewPrompts = 500;  // with 100, gradients in U were covered in 86 to 93 % of the runs
-// Controls have longer tails than what they control. They are used where the pilot samples see the tokens
-// that their variance depends on, and where the sum of the weights of a prompt varies little.
+constexpr std::int64_t kFewPrompts = 500;  // with 100, the coverage of gradients in U was 86 to 93 %
+// Controls have longer tails than the quantities they control. They are used if the pilot samples see the
+// tokens on which their variance depends, and if the sum of the weights of a prompt varies little.
 constexpr double kTokensForControls = 100;
 constexpr double kLargestWeightVariance = 0.01;
-// Where a prompt holds few of the tokens that matter, controls explain prompts with none, one or two of them
-// to the last digit, and what is left is carried by prompts with more, which may not have been seen.
+// If a prompt holds few of the tokens that matter, controls explain prompts with none, one or two of them to
+// the last digit. The rest of the variance comes from prompts with more, which may not have been seen.
 constexpr double kNearlyNormal = 5;
-// Of random queries, so many may be condensed without a word.
+// Largest share of random queries that may be condensed without a warning.
 constexpr double kCondensedShare = 0.01;
 
 struct Setting {
@@ -49,15 +49,15 @@ struct Setting {
   ErrorSampling sampling;
   double log_length;
   Execution execution;
-  const Measure* queries = nullptr;  // null: one query
+  const Measure* queries = nullptr;  // null: a single query
   std::optional<estimation::QueryProposal> proposal;
-  std::optional<estimation::QueryLimit> limit;    // of that query
-  std::optional<estimation::LinearLimit> linear;  // where controls can be trusted
-  prompts::PreparedPrompts prepared;              // by a device
+  std::optional<estimation::QueryLimit> limit;    // at the single query
+  std::optional<estimation::LinearLimit> linear;  // set if controls can be trusted
+  prompts::PreparedPrompts prepared;              // sums from a device
 
   TiltOrder order() const { return sampling.gradient_U ? TiltOrder::covariance : TiltOrder::mean; }
 
-  /// Of prompt number `index`, where queries are random.
+  /// The query of prompt number `index`, if queries are random.
   estimation::WeightedQuery query(std::uint64_t index) const {
     return proposal->draw(Stream(sampling.seed, index).substream(kQueryDraws));
   }
@@ -96,8 +96,8 @@ class ErrorSampler final : public Sampler {
     return query.weight;
   }
 
-  // What each quantity would be were the weights divided by their expectation, of known mean; and the sum of
-  // the weights over its own.
+  // Two controls for each quantity, of mean zero: its value with weights divided by their expectation instead
+  // of their sum, minus the known mean; and the sum of the weights over its expectation, minus one.
   void set_controls(std::span<double> controls) const {
     const estimation::LinearLimit& linear = *setting_.linear;
     const double S = numerics::portable_exp(errors_.log_partition - setting_.limit->tilt.log_partition);
@@ -177,9 +177,9 @@ std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors
     warnings.push_back(
         fmt::format("at {:.1f} % of the queries the weights condense on a few tokens: take longer "
                     "prompts or a smaller U",
-                    100 * std::min(condensed, 1.0)));  // queries have weights
+                    100 * std::min(condensed, 1.0)));  // queries have weights, so their share may exceed one
   }
-  // What the laws say knows better how many prompts to take.
+  // Warnings that follow from the laws give a better number of prompts.
   if (errors.output.samples < kFewPrompts && warnings.empty()) {
     warnings.push_back(fmt::format("{} prompts are few for an interval: take at least {}",
                                    errors.output.samples, kFewPrompts));
@@ -212,7 +212,7 @@ std::optional<estimation::LinearLimit> usable_controls(const Setting& setting) {
   }
 }
 
-// Where controls take off nearly all of the variance, what is left is the rounding of the kernels.
+// If controls remove nearly all of the variance, the rounding errors of the kernels are left.
 SampledMean with_rounding(SampledMean mean, TokenPrecision precision) {
   const double rounding = (precision == TokenPrecision::float32 ? 1e-6 : 1e-13) * std::abs(mean.value);
   mean.low -= rounding;

@@ -61,7 +61,7 @@ class FullKernelOf final : public PromptErrorKernel {
   Matrix VC_;  // V times the covariance of the limit
 };
 
-// Scores of Gaussian tokens are s v, v standard; near their mean little cancels.
+// Scores of Gaussian tokens are s v with standard v. Sums relative to the likely mean of v lose few digits.
 double spread_of(const Vector& along) { return along.norm(); }
 double shift_of(double s, std::int64_t L) {
   return std::min(s, std::sqrt(2 * numerics::portable_log(static_cast<double>(L))));
@@ -71,8 +71,8 @@ prompts::ScoreSums to_sums(std::span<const double> row) {
   return {row[0], row[1], row[2], row[3], row[4], row[5], row[6], static_cast<std::int64_t>(row[7])};
 }
 
-// Gaussian tokens mean + R g: given the scores, the errors are the combinations of softmax statistics whose
-// expectations the exact engine computes (exact/attention_forms.hpp).
+// For Gaussian tokens mean + R g the errors, given the scores, are the combinations of softmax statistics
+// whose expectations the exact engine computes (exact/attention_forms.hpp).
 class GaussianScoreKernel final : public PromptErrorKernel {
  public:
   GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
@@ -197,7 +197,7 @@ prompts::SumOrder order_of(const ErrorSampling& sampling) {
   return sampling.gradient_U ? prompts::SumOrder::covariance : prompts::SumOrder::mean;
 }
 
-// Of a prompt that a device has summed: the sums, and their top.
+// Length of the row of a prompt that a device has summed: the sums, and their top.
 std::size_t row_width(const TokenLeaf& leaf, const ErrorSampling& sampling) {
   return prompts::sum_count(static_cast<std::size_t>(leaf.base_dimension()), order_of(sampling)) + 1;
 }

@@ -1,4 +1,4 @@
-// The errors of attention over one sampled prompt, by each of the kernels.
+// The errors of attention over one sampled prompt, from any of the kernels.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace largo::estimation {
 
-/// Of one prompt; with PromptKernel::collapsed, averaged over what its scores leave open.
+/// The errors of one prompt; with PromptKernel::collapsed, averages over what its scores leave open.
 struct PromptErrors {
   double output = 0, gradient_V = 0, gradient_U = 0;
   double p2 = 0;
@@ -20,7 +20,7 @@ struct PromptErrors {
   Vector bias;
 };
 
-/// Draws prompts. Keeps scratch memory: one for each thread.
+/// Draws prompts. It keeps scratch memory, so each thread needs its own.
 class PromptErrorKernel {
  public:
   virtual ~PromptErrorKernel() = default;
@@ -29,7 +29,7 @@ class PromptErrorKernel {
   virtual void draw(std::uint64_t prompt, PromptErrors& errors) = 0;
 };
 
-/// A law to draw prompts of, and the values to read from them.
+/// A law to draw prompts from, and the values to read from them.
 struct PromptLaw {
   PromptLaw(const Measure& measure, const ConstMatrixRef& values)
       : law(measure), V(values), leaves(measure.token_leaves()) {}
@@ -41,17 +41,17 @@ struct PromptLaw {
   const std::vector<TokenLeaf> leaves;
 };
 
-/// Numbers of a prompt that a device has summed.
+/// The number of values that a device stores for each prompt.
 std::size_t prepared_numbers(const PromptLaw& law, const ErrorSampling& sampling);
 
-/// Sums of the prompts [first, first + count) by the device of `execution`, for draw() to find: at one
-/// direction, or at one for each (columns). InputError for laws and precisions that it has no kernel for.
+/// Sums the prompts [first, first + count) on the device of `execution`, for draw() to read, at one direction
+/// or at one for each (columns). InputError for laws and precisions for which it has no kernel.
 void prepare_prompts(const PromptLaw& law, const ErrorSampling& sampling, const Matrix& directions,
                      std::uint64_t first, std::int64_t count, const Execution& execution,
                      prompts::PreparedPrompts& prepared);
 
-/// The kernel that `sampling` asks for; it draws prompts itself, or takes them from `prepared` where that is
-/// not null. InputError where the law does not allow it. All must outlive the kernel.
+/// The kernel that `sampling` asks for. It draws prompts itself, or takes them from `prepared` if that is not
+/// null. InputError if the law does not allow it. All arguments must outlive the kernel.
 std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(
     const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
     const prompts::PreparedPrompts* prepared = nullptr);

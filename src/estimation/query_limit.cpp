@@ -14,7 +14,7 @@ struct Along {
   double score;    // <a, mean(ν_{θa})>
 };
 
-// Not a number where both are infinite: then no sample is large enough.
+// The difference is not a number if both are infinite: then no sample is large enough.
 double entropy_of(double score, double log_partition) {
   const double entropy = score - log_partition;
   return std::isnan(entropy) ? std::numeric_limits<double>::infinity() : std::max(0.0, entropy);
@@ -39,7 +39,7 @@ double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L)
   double low = 0;
   double high = 4;
   if (along(law, limit.direction, high).score > prompt_score) {
-    constexpr int kSteps = 10;  // enough for a count of tokens
+    constexpr int kSteps = 10;  // precise enough for a count of tokens
     for (int i = 0; i < kSteps; ++i) {
       const double middle = (low + high) / 2;
       (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;
@@ -49,13 +49,14 @@ double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L)
   const double score = a.dot(carriers.mean);
   const double entropy = entropy_of(high * score, carriers.log_partition);
   // A law of two scores has the mean `score` and this variance if the higher one is above its mean by the
-  // ratio below; log dν/dμ is higher there by θ times that. For Gaussian scores this would add one.
+  // ratio below; there log dν/dμ is higher by θ times that ratio. For Gaussian scores this would add one.
   const double variance = a.dot(carriers.covariance * a), risen = score - a.dot(law.mean());
   return risen > 0 ? entropy + std::max(0.0, high * variance / risen - 1) : entropy;
 }
 
 LinearLimit::LinearLimit(const Measure& law, const QueryLimit& limit, const ConstMatrixRef& V, double L) {
-  // A sum of L independent terms w (z - mean), w = e^{<a,z> - Λ(a)}: its square has mean L E[w² ‖z - mean‖²].
+  // The controls are sums of L independent terms w (z - mean) with w = e^{<a,z> - Λ(a)}: the square of such a
+  // sum has mean L E[w² ‖z - mean‖²].
   const Tilt second = law.tilt(2 * limit.direction, TiltOrder::covariance);
   p2 = numerics::portable_exp(second.log_partition - 2 * limit.tilt.log_partition) / L;
   const Vector shift = second.mean - limit.tilt.mean;

@@ -12,15 +12,15 @@
 namespace largo::estimation {
 namespace {
 
-// Substreams of a query's stream; the law's own draws use the stream itself and low numbers.
+// Substream of a query's stream; the draws of the law itself use the stream and substreams of low numbers.
 constexpr std::uint64_t kChoice = std::uint64_t{1} << 41;
 constexpr double kOwnShare = 0.5;
 constexpr std::size_t kMostComponents = 24;
 constexpr double kScanStep = 0.25, kScanEnd = 16;
-// Where the carrying law has fallen by e^{-3}; a component sees as far as 1.5 deviations beyond its bulk.
+// Components reach to where the carrying law has fallen by e^{-3}: each to 1.5 deviations beyond its bulk.
 constexpr double kFallen = 3, kSeen = 1.5;
 
-// Gaussian queries: offset + map g.
+// The leaf of Gaussian queries: offset + map g.
 std::optional<TokenLeaf> normal_leaf(const Measure& queries) {
   std::vector<TokenLeaf> leaves = queries.token_leaves();
   if (leaves.size() != 1 || !all_normal(leaves)) return std::nullopt;
@@ -65,7 +65,7 @@ QueryProposal::QueryProposal(const Measure& queries, const Measure& tokens, cons
 }
 
 void QueryProposal::add_components(const Measure& tokens, const ConstMatrixRef& U, double L) {
-  // Products of fixed order: Eigen's blocked ones depend on the caches of the machine.
+  // These products have a fixed order; that of Eigen's blocked ones depends on the caches of the machine.
   const Matrix covariance = tokens.covariance();
   const Matrix scores = U.lazyProduct(map_);
   const Matrix weighted = covariance.lazyProduct(scores);
@@ -80,7 +80,7 @@ void QueryProposal::add_components(const Measure& tokens, const ConstMatrixRef& 
   const Vector slopes =
       vectors.transpose().lazyProduct(Vector(weighted.transpose().lazyProduct(U * offset_)));
 
-  // Along the first coordinate, away from zero scores. Directions as wide as it share its radius.
+  // The scan is along the first coordinate, away from zero scores. Equally wide directions share its radius.
   const double multiplicity = variances.sum() / variances[0];
   const double sign = slopes[0] < 0 ? -1 : 1;
   const auto carried = [&](double r) -> ErrorProxy {
@@ -113,8 +113,8 @@ void QueryProposal::add_components(const Measure& tokens, const ConstMatrixRef& 
   }
 }
 
-// ∝ ν e^{θ s²}, θ so that the first coordinate has variance `widest`: precision I − 2θ diag(variances), slope
-// 2θ slopes.
+// The law ∝ ν e^{θ s²}, with θ such that the first coordinate has variance `widest`: its precision is I − 2θ
+// diag(variances), its slope 2θ slopes.
 QueryProposal::Component QueryProposal::component(double widest, const Vector& variances,
                                                   const Vector& slopes) const {
   const double theta2 = (1 - 1 / widest) / variances[0];
@@ -126,7 +126,7 @@ QueryProposal::Component QueryProposal::component(double widest, const Vector& v
   return made;
 }
 
-// The share of the law's own draws keeps it below 2.
+// The share of the law's own draws keeps the weight below 2.
 double QueryProposal::weight_at(const Vector& h) const {
   // Densities relative to that of N(0, I).
   const double own = h.squaredNorm() / 2;
@@ -140,7 +140,7 @@ double QueryProposal::weight_at(const Vector& h) const {
   return 1 / sum;
 }
 
-// The law is that of offset + map h, h ~ N(0, I): tilted along b, the mean of h is mapᵀb.
+// Queries are offset + map h with h ~ N(0, I). Under the law tilted along b, h has mean mapᵀb.
 double QueryProposal::log_weight(const ConstVectorRef& direction) const {
   return weighted() ? std::log(weight_at(map_.transpose() * direction)) : 0;
 }

@@ -18,31 +18,31 @@
 namespace largo::estimation {
 namespace {
 
-// Measured (docs/sampling.md): from so many on, intervals of runs without a warning keep their level.
+// Measured (docs/sampling.md): from these numbers on, intervals of runs without a warning keep their level.
 constexpr double kFewCarriers = 25;  // tokens at one query
-constexpr double kFewSamples = 3;    // a query and its tokens: an entropy over both, which is more cautious
+constexpr double kFewSamples = 3;    // queries with their tokens: the entropy over both is more cautious
 constexpr double kFewAtoms = 4;
-// Queries looked at beforehand: the same for every seed and every number of prompts, so that a warning is
-// about the question asked.
+// The queries examined beforehand are the same for every seed and every number of prompts, so that a warning
+// depends only on the question asked.
 constexpr std::uint64_t kProxySeed = 20240817;
 constexpr std::uint64_t kProxies = 256;
-constexpr double kMostPrompts = 1e9;  // that anybody would draw
+constexpr double kMostPrompts = 1e9;  // the most that anybody would draw
 
 double log_length(const SampledLayer& layer) { return std::log(static_cast<double>(layer.length)); }
 
-// A law may refuse tilts that only a diagnosis asks for.
+// A law may refuse tilts that are only needed for a diagnosis.
 constexpr const char* kNotKnown =
     "the law has no tilt along four times the direction, so that it is not known whether rare tokens carry "
     "the error: intervals may be too short; take a smaller U";
 
-// What a sample needs to know its own spread.
+// What a sample must contain to know its own spread.
 struct Need {
   const char* what = "";
-  double log_prompts = 0;  // that have enough of it
+  double log_prompts = 0;  // log of the number of prompts that have enough of it
   double enough = 0;
 };
 
-// Two digits, rounded up: whoever takes the advice has enough.
+// Two digits, rounded up so that whoever takes the advice has enough.
 std::string at_least(double number) {
   const double unit = std::pow(10, std::max(0.0, std::floor(std::log10(number)) - 1));
   const double rounded = std::ceil(number / unit) * unit;
@@ -68,7 +68,7 @@ std::vector<std::string> said_of(const Need& need, std::int64_t prompts) {
       need.what, prompts, held, at_least(std::max(n + 1, needed)))};
 }
 
-// Tokens that make up the moments of the law itself.
+// The tokens that make up the moments of the law itself.
 Need atoms_needed(const SampledLayer& layer) {
   const TokenKurtosis kurtosis = token_kurtosis(layer.tokens, layer.V);
   const double rarest = layer.gradient_U ? std::max(kurtosis.fourth, kurtosis.eighth) : kurtosis.fourth;
@@ -79,10 +79,10 @@ std::vector<std::string> said_of_both(const Need& carriers, const Need& atoms, s
   return said_of(carriers.log_prompts >= atoms.log_prompts ? carriers : atoms, prompts);
 }
 
-// A query as the proposal draws it. All are logarithms.
+// A query as the proposal draws it. All members are logarithms.
 struct ProxySample {
-  ErrorProxy error;     // with the weight of the query
-  double presence = 0;  // the chance that a prompt has a token of those that carry the variance
+  ErrorProxy error;     // including the weight of the query
+  double presence = 0;  // probability that a prompt has one of the tokens that carry the variance
 };
 
 std::vector<ProxySample> proxy_samples(const SampledLayer& layer, const QueryProposal& proposal) {
@@ -100,12 +100,12 @@ std::vector<ProxySample> proxy_samples(const SampledLayer& layer, const QueryPro
 }
 
 struct Carriers {
-  double log_mean = 0;   // of the error's proxy
-  double log_share = 0;  // of the samples that carry its variance
+  double log_mean = 0;   // mean of the error's proxy
+  double log_share = 0;  // share of the samples that carry its variance
 };
 
-// An error f that is carried by a token present with probability π has the second moment f²/π: the law of
-// what carries the variance is ∝ f²/π over queries, and its tokens are there with probability π.
+// An error f that is carried by a token present with probability π has the second moment f²/π. So the law of
+// the queries that carry the variance is ∝ f²/π, and their tokens are present with probability π.
 Carriers carriers_of(const std::vector<ProxySample>& samples, double ErrorProxy::*quantity) {
   std::vector<double> errors, squares;
   for (const ProxySample& sample : samples) {
@@ -114,7 +114,7 @@ Carriers carriers_of(const std::vector<ProxySample>& samples, double ErrorProxy:
   }
   const double log_count = std::log(static_cast<double>(samples.size()));
   const double log_squares = numerics::log_sum_exp(squares);
-  double entropy = log_count;  // of that law relative to the law of the samples
+  double entropy = log_count;  // entropy of that law relative to the law of the samples
   for (std::size_t i = 0; i < squares.size(); ++i) {
     const double log_share = squares[i] - log_squares;
     entropy += std::exp(log_share) * (log_share - samples[i].presence);
@@ -122,7 +122,7 @@ Carriers carriers_of(const std::vector<ProxySample>& samples, double ErrorProxy:
   return {numerics::log_sum_exp(errors) - log_count, -entropy};
 }
 
-// Samples: a query and its prompt.
+// A sample is a query and its prompt.
 Need samples_needed(const SampledLayer& layer, const Measure& queries, const QueryProposal& proposal) {
   const std::vector<ProxySample> samples = proxy_samples(layer, proposal);
   const Carriers output = carriers_of(samples, &ErrorProxy::output);
@@ -137,7 +137,7 @@ Need samples_needed(const SampledLayer& layer, const Measure& queries, const Que
 
 std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
                                      std::int64_t prompts) {
-  // One token has all of the weight, and its error is seen as often as the token is.
+  // If condensed, one token has all of the weight, and its error is seen as often as the token is.
   const bool condensed = layer.length > 1 && limit.entropy > log_length(layer);
   std::vector<std::string> said;
   if (condensed) {

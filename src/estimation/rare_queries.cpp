@@ -14,18 +14,18 @@ namespace {
 
 // A rare query that adds less than this to the error may stay unseen.
 constexpr double kNegligible = 0.05;
-// Tilts of a law of queries, from a quarter of a deviation on. Queries of less than the first entropy are
-// among those that were looked at one by one; nobody meets those beyond the second.
+// Tilts of a law of queries, from a quarter of a deviation on. Queries below the first entropy are among
+// those that are examined one by one; those beyond the second never occur.
 constexpr int kTilts = 90;
 constexpr double kFirstTilt = 0.25, kTiltRatio = 1.2;
 constexpr double kLeastEntropy = 3, kMostEntropy = 100;
-constexpr double kSettled = 1e-6;  // relative: a bounded law that has come to its end
+constexpr double kSettled = 1e-6;  // relative change: a bounded law has reached its end
 constexpr double kParallel = 1 - 1e-6;
 
-// A component is looked at along the axes on which it is so many times wider than the law.
+// A component is examined along the axes on which its variance is this many times that of the law.
 constexpr double kWider = 2;
 
-// Unit directions, none twice.
+// Unit directions, without repetitions.
 class Directions {
  public:
   void add(const Vector& along) {
@@ -43,7 +43,7 @@ class Directions {
   std::vector<Vector> all_;
 };
 
-// Components of a Gaussian mixture: what is rare lies towards their means, or where one is wider than most.
+// In a Gaussian mixture, what is rare lies towards the means of components, or where one is wider than most.
 void add_components(const SampledLayer& layer, const std::vector<TokenLeaf>& leaves, const Matrix& covariance,
                     Directions& directions) {
   const Vector mean = layer.tokens.mean();
@@ -60,7 +60,7 @@ void add_components(const SampledLayer& layer, const std::vector<TokenLeaf>& lea
   }
 }
 
-// Along Uᵀx the queries of given score <x, Uz> are the most frequent ones.
+// Of the queries with a given score <x, Uz>, those along Uᵀx are the most frequent.
 std::vector<Vector> directions_of(const SampledLayer& layer, const Matrix& covariance,
                                   const QueryProposal& proposal) {
   const std::vector<TokenLeaf> leaves = layer.tokens.token_leaves();
@@ -94,7 +94,7 @@ class Search {
         if (entropy > kLeastEntropy / 2 && entropy - last < kSettled * entropy) return;
         last = entropy;
       } catch (const InputError&) {
-        return;  // as far as the laws go
+        return;  // the laws cannot be tilted further
       }
     }
   }
@@ -110,14 +110,14 @@ class Search {
                          (layer_.gradient_U && error.gradient_U > log_means_.gradient_U + few);
     if (!carries) return;
     const QueryLimit limit(layer_.tokens, layer_.U, query, TiltOrder::mean);
-    // Where prompts are too short for the limit, the error is that its tokens are not there.
+    // If prompts are too short for the limit, the error is that its tokens are missing.
     const bool condensed = limit.entropy > std::log(L);
     const double missing = condensed ? 0 : rare_token_entropy(layer_.tokens, limit, L) - std::log(L);
     rarest_ = std::max(rarest_, drawn + std::max(0.0, missing));
   }
 
   const SampledLayer& layer_;
-  double spread_;  // of the tokens
+  double spread_;  // trace of the covariance of the tokens
   const Measure& queries_;
   const QueryProposal& proposal_;
   ErrorProxy log_means_;

@@ -1,4 +1,4 @@
-// Rare queries that a proposal does not know of and that carry the error of attention.
+// Rare queries that carry the error of attention and that a proposal does not know of.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace largo::estimation {
 
-/// Errors of attention to be sampled.
+/// A layer whose errors are to be sampled.
 struct SampledLayer {
   const Measure& tokens;
   const Matrix& U;
@@ -17,15 +17,16 @@ struct SampledLayer {
   bool gradient_U = false;
 };
 
-/// Queries are looked for by tilting their law ν: those typical of ν tilted along b are e^{-D} of the draws
-/// of the proposal, D the relative entropy. Directions b, through U: for a mixture of tokens, the means of
-/// its components and the axes along which one is wider than the law; unless tokens and queries are Gaussian
-/// (or tokens a mixture of such), the principal axes of the scores and the coordinates of tokens and queries.
-/// Returns the largest D (with that of the tokens that carry the error at such queries) of those whose share
-/// of the error exceeds a twentieth of `log_means`, the logarithms of its means so far; zero: none. Not found
-/// is what is rare in other directions, or in many dimensions by its norm alone.
-/// Cost: some 40 tilts of the tokens (means) for each direction. With the 256 queries of rare_events: 2 to 7
-/// s for mixtures of 20 Gaussians in 200 dimensions or 100 in 50.
+/// Searches for queries by tilting their law ν: those typical of ν tilted along b are a share e^{-D} of the
+/// draws of the proposal, where D is the relative entropy. The directions b, through U, are: for a mixture of
+/// tokens, the means of its components and the axes along which a component is wider than the law; and,
+/// unless queries and tokens are Gaussian (or tokens a mixture of Gaussians), the principal axes of the
+/// scores and the coordinates of tokens and queries. Returns the largest D, including that of the tokens that
+/// carry the error at such queries, among queries whose share of the error exceeds a twentieth of
+/// `log_means`, the logarithms of its means so far; zero if there are none. It does not find queries that are
+/// rare in other directions, or, in many dimensions, only by their norm.
+/// Cost: about 40 tilts of the tokens (means) for each direction. Together with the 256 queries of
+/// rare_events: 2 to 7 s for mixtures of 20 Gaussians in 200 dimensions or of 100 in 50.
 double rare_query_entropy(const SampledLayer& layer, const Measure& queries, const QueryProposal& proposal,
                           const ErrorProxy& log_means);
 

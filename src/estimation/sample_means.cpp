@@ -17,22 +17,22 @@ namespace {
 constexpr const char* kSampleMeans = "sample_means";
 constexpr std::size_t kControls = Experiment::kControls;
 constexpr std::int64_t kFirstLook = 1024;
-constexpr std::int64_t kBlocksAtOnce = 1024;  // whose sums are held in memory
-// For which a device prepares, and how many numbers it leaves for all of them: 512 MB.
+constexpr std::int64_t kBlocksAtOnce = 1024;  // blocks whose sums are held in memory
+// Number of samples for which a device prepares, and of numbers that it stores for all of them: 512 MB.
 constexpr std::int64_t kSamplesAtOnce = std::int64_t{1} << 15, kPreparedNumbers = std::int64_t{1} << 26;
 constexpr std::uint64_t kPilot = std::uint64_t{1} << 62;
 constexpr std::int64_t kMostPilots = 512;
 constexpr std::int64_t kFewestPilots = 32;
-// A control must take off this share of the variance to be worth its noise.
+// A control must remove this share of the variance to be worth its noise.
 constexpr double kWorthwhile = 0.05;
 
-// Of the variance that is left: beyond, there is nothing but rounding.
+// Share of the variance below which only rounding errors are left.
 constexpr double kRounding = 1e-12;
 
-// What to subtract from each quantity: coefficients of its controls.
+// The coefficients with which the controls of each quantity are subtracted from it.
 struct Coefficients {
   std::vector<double> beta;       // kControls for each quantity
-  std::vector<double> reduction;  // of the variance
+  std::vector<double> reduction;  // factor by which the variance falls
 };
 
 class Draws {
@@ -57,7 +57,7 @@ class Draws {
   std::vector<double> values_, controls_;
 };
 
-// Least squares of one quantity on its controls; none where they explain too little.
+// Fits one quantity to its controls by least squares; coefficients stay zero if they explain too little.
 void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficients& fitted) {
   const auto C = controls.middleCols(q * static_cast<Eigen::Index>(kControls), kControls);
   const Vector y = values.col(q).array() - values.col(q).mean();
@@ -72,7 +72,7 @@ void fit(const Matrix& values, const Matrix& controls, Eigen::Index q, Coefficie
   fitted.reduction[static_cast<std::size_t>(q)] = before / std::max(after, kRounding * before);
 }
 
-// For this process's share of so many blocks, which have `samples` samples from `first` on.
+// Prepares this process's share of the blocks, which have `samples` samples from `first` on.
 void prepare_share(const Experiment& experiment, std::uint64_t first, std::int64_t blocks,
                    std::int64_t samples, const Execution& execution) {
   const std::int64_t per_block = experiment.samples_per_block();
@@ -98,7 +98,7 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
   const std::int64_t blocks = (pilots + per_block - 1) / per_block;
   const std::size_t width = quantities * (1 + kControls);
   prepare_share(experiment, kPilot + plan.first, blocks, pilots, execution);
-  // Raw samples, a block of them in a row.
+  // Raw samples, with a block of them in each row.
   const runtime::AlignedVector<double> rows =
       runtime::distribute_rows(blocks, static_cast<std::size_t>(per_block) * width, execution,
                                [&](std::ptrdiff_t block, std::span<double> row) {
@@ -119,7 +119,7 @@ Coefficients choose_coefficients(const Experiment& experiment, const SamplingPla
   return chosen;
 }
 
-// Samples plan.first + [begin, end), begin a multiple of the block size, merged into `moments`.
+// Merges samples plan.first + [begin, end) into `moments`; begin is a multiple of the block size.
 void add_samples(const Experiment& experiment, const SamplingPlan& plan, const Coefficients& chosen,
                  std::int64_t begin, std::int64_t end, const Execution& execution,
                  std::vector<estimation::CentralMoments>& moments) {
@@ -168,7 +168,7 @@ void add_samples(const Experiment& experiment, const SamplingPlan& plan, const C
   }
 }
 
-// The x with g(x) = y for Hall's g(x) = x + γx²/3 + γ²x³/27 + γ/(6n), which is monotone.
+// Solves g(x) = y for Hall's g(x) = x + γx²/3 + γ²x³/27 + γ/(6n), which is monotone.
 double inverse_transformation(double y, double skewness, double n) {
   const double shifted = y - skewness / (6 * n);
   if (std::abs(skewness * shifted) < 1e-6) return shifted - skewness * shifted * shifted / 3;
@@ -198,8 +198,8 @@ SampledMean to_mean(const estimation::CentralMoments& moments, double reduction)
   const double t =
       boost::math::quantile(boost::math::students_t(n - 1), (1 + kConfidence) / 2) / std::sqrt(n);
   const double deviation = std::sqrt(mean.variance);
-  // Hall's interval reaches farther than Student's on the side of the long tail and less far on the other,
-  // where it is taken at half its word: the tail may have been seen too rarely to know the skewness.
+  // Hall's interval reaches farther than Student's on the side of the long tail and less far on the other.
+  // There the average of both is taken: the tail may have been seen too rarely for the skewness to be known.
   const auto reach = [&](double hall) { return deviation * (hall > t ? hall : (hall + t) / 2); };
   mean.low = mean.value - reach(inverse_transformation(t, mean.skewness, n));
   mean.high = mean.value + reach(-inverse_transformation(-t, mean.skewness, n));

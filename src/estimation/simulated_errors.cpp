@@ -16,7 +16,7 @@
 namespace largo::estimation {
 namespace {
 
-// Random matrices, the next one from where the last ended.
+// Random matrices, each from where the last one ended in the stream.
 class Drawing {
  public:
   Drawing(std::uint64_t seed, std::uint64_t id) : stream_(Stream(seed, id).substream(0)) {}
@@ -32,7 +32,7 @@ class Drawing {
   std::uint64_t next_ = 0;
 };
 
-// With room for the rounding of float32: at L = 1 the gradient in U is the same for every prompt.
+// In standard errors, with room for float32 rounding: at L = 1 all prompts have the same gradient in U.
 double distance(const SampledMean& sampled, const Estimate& exact) {
   const double rounding = 1e-6 * std::abs(exact.value);
   return std::abs(sampled.value - exact.value) / (sampled.standard_error + rounding);

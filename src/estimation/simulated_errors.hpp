@@ -1,4 +1,4 @@
-// The exact engine against the sampling engine: the same errors of attention, computed and simulated.
+// Compares the exact engine with the sampling engine: the same errors of attention, computed and simulated.
 #pragma once
 
 #include <cstdint>
@@ -17,27 +17,27 @@ struct ErrorSimulation {
   std::int64_t prompts = 20000;  ///< per length
 };
 
-/// Gaussian tokens.
+/// Errors over Gaussian tokens.
 struct SimulatedErrors {
   std::int64_t length = 0;
   AttentionError exact;
   SampledErrors sampled;
 
-  /// Largest of the distances of output, gradient_V and gradient_U, in standard errors.
+  /// The largest distance of output, gradient_V and gradient_U, in standard errors.
   double worst_z_score() const;
 };
 
-/// For each length its own random covariance, U, V and query; every coordinate of every token drawn. The
-/// distance is in standard errors of the prompts drawn: `sampled.warnings` says where these miss rare tokens.
-/// Cost: prompts · Σ lengths tokens.
+/// Each length has its own random covariance, U, V and query, and every coordinate of every token is drawn.
+/// The distance is in standard errors of the prompts drawn: `sampled.warnings` says where these miss rare
+/// tokens. Cost: prompts · Σ lengths tokens.
 std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& settings,
                                                       const Execution& execution = {});
 
-/// Tokens of another law.
+/// The error over tokens of another law.
 struct SimulatedLaw {
   std::string law;
   std::int64_t length = 0;
-  Estimate exact;  ///< the output error, by the score law (score_law_error.hpp)
+  Estimate exact;  ///< the output error from the score law (score_law_error.hpp)
   SampledMean sampled;
 
   double z_score() const;

@@ -14,23 +14,24 @@ namespace largo::estimation {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// t falls by this ratio from where the x of a Gaussian ends; x is √(m2/p) for an atom of probability p.
+// t starts at kFirst over the deviation, as a Gaussian needs it, and falls by this ratio: an atom of
+// probability p has x = √(m2/p).
 constexpr double kRatio = 1.4142135623730951, kFirst = 4;
 constexpr int kSteps = 72;
-constexpr double kPastMinimum = 3;                                             // of the logarithm of a bound
-constexpr double kLargest = 1e6, kCoshRounding = 1e-12;                        // of E cosh − 1
+constexpr double kPastMinimum = 3;                       // rise of the log of a bound past its minimum
+constexpr double kLargest = 1e6, kCoshRounding = 1e-12;  // limits of E cosh − 1
 constexpr double kLog24 = 3.1780538303479458, kLog40320 = 10.604602902745251;  // 4!, 8!
 
 struct LogMoments {
   double fourth = kInfinity, eighth = kInfinity;
 };
 
-// One coordinate x = <u, z − mean>: E[e^{tx} − 1].
+// E[e^{tx} − 1] for one coordinate x = <u, z − mean>.
 class Coordinate {
  public:
   Coordinate(const Measure& law, const std::vector<TokenLeaf>& leaves, const Vector& u, const Vector& mean)
       : law_(law), u_(u), centre_(u.dot(mean)) {
-    // Leaves of a mixture of Gaussians, in closed form: one pass over the matrices serves every t.
+    // The leaves of a mixture of Gaussians have a closed form: one pass over the matrices serves every t.
     for (const TokenLeaf& leaf : leaves) {
       const double offset = (leaf.offset.size() > 0 ? u.dot(leaf.offset) : 0) - centre_;
       const double deviation = leaf.scale * leaf.pull_back(u).norm();
@@ -80,7 +81,7 @@ TokenKurtosis kurtosis_of(const Measure& law, const Tilt& plain, const Matrix& W
   std::vector<TokenLeaf> leaves = law.token_leaves();
   if (!all_normal(leaves)) leaves.clear();
   const Vector second = (W * plain.covariance).cwiseProduct(W).rowwise().sum();
-  // Σ of the coordinates' ‖·‖ in L⁴ and L⁸, squared, in units of their variance.
+  // Sums over the coordinates of their variances, and of their squared norms in L⁴ and L⁸.
   double all = 0, fourth = 0, eighth = 0;
   for (Eigen::Index i = 0; i < W.rows(); ++i) {
     if (!(second[i] > 0)) continue;
@@ -91,15 +92,15 @@ TokenKurtosis kurtosis_of(const Measure& law, const Tilt& plain, const Matrix& W
     eighth += std::exp(moments.eighth / 4);
   }
   if (!(all > 0)) return {};
-  // Jensen's inequality, whatever rounding says.
+  // Jensen's inequality holds, whatever rounding says.
   TokenKurtosis kurtosis;
   kurtosis.fourth = std::max(0.0, 2 * std::log(fourth / all));
   kurtosis.eighth = std::max(0.0, 4 * std::log(eighth) - 4 * std::log(fourth));
   return kurtosis;
 }
 
-// Of a prompt the moments are sums over its tokens. The slack is that of the bounds on a rare atom, so that
-// what is rare is so by one measure.
+// The moments of a prompt are sums over its tokens. The slack is that of the bounds on a rare atom, so that
+// rarity has one measure for all laws.
 TokenKurtosis kurtosis_of(const EmpiricalMeasure& prompt, const Vector& mean, const Matrix& W) {
   constexpr double kSlack4 = 2.5, kSlack8 = 5;
   const Vector& probabilities = prompt.probabilities();

@@ -19,26 +19,28 @@
 namespace largo {
 namespace {
 
-// How far and how fine the rules go. Steps over s are those at first; over ξ at short lengths. The statistics
-// change where s is about √(2 ln L), within about 1 of s: that rule has a fixed number of nodes there.
+// How far and how fine the rules go. Steps over s² are the first ones, before halving; those over ξ are for
+// short lengths. The statistics change at s of about √(2 ln L), within about 1 of s: there the rule over s²
+// has a fixed number of nodes.
 struct Rules {
-  double depth;        // what is below e^-depth of an average is left out
-  double step;         // over s², at first
-  double steps_of_xi;  // in a unit of v, ξ = exp(v - e^-v)
-  double change;       // steps over s² are halved until every other node gives the same but for this
-  double left_out;     // what that makes, of the average of absolute values
+  double depth;        // parts below e^-depth of an average are left out
+  double step;         // first step over s²
+  double steps_of_xi;  // steps per unit of v, ξ = exp(v - e^-v)
+  double change;       // steps over s² are halved until every other node gives the same up to this
+  double left_out;     // error from the parts left out, relative to the average of absolute values
 };
 constexpr Rules kFine{34, 0.2, 12, 1e-7, 0};
 constexpr Rules kRough{16, 0.4, 6, 1e-5, 1e-6};
 constexpr double kRounding = 1e-14;
 constexpr double kLeastLength = 1e12;
-constexpr double kShift = 0.3;  // of the first node, in steps: none is at zero, however often they are halved
-constexpr double kStepsPerScore = 0.5;  // more over ξ, for each unit of √(2 ln L)
+constexpr double kShift = 0.3;  // first node, in steps: none is at zero, however often steps are halved
+constexpr double kStepsPerScore = 0.5;  // more steps over ξ for each unit of √(2 ln L)
 constexpr double kFirstXi = -3.4;
-// Where R_∞ is so many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
+// If R_∞ is this many times the risk of predicting zero, R_L is not computed as R_∞ and the rest.
 constexpr double kLargeLimit = 100;
 
-// Over ξ > 0 with the weights of a standard normal, both signs counted: a rule in v, ξ = exp(v - e^-v).
+// A rule over ξ > 0 with the weights of a standard normal, counting both signs: it is equally spaced in v,
+// ξ = exp(v - e^-v).
 struct XiNode {
   double xi, weight;
 };
@@ -54,10 +56,10 @@ std::vector<XiNode> xi_rule(double L, const Rules& rules) {
   }
 }
 
-// R_L as a sum of R_∞ and the rest, or of ½ E y² and the rest.
+// R_L is computed as R_∞ and the rest, or as ½ E y² and the rest.
 enum class Rest { of_limit, of_null };
 
-struct HalfSums {  // from even nodes and from odd ones
+struct HalfSums {  // over even nodes and over odd ones
   icl::TaskScoreSums even, odd;
 };
 
@@ -75,7 +77,7 @@ class GivenXi {
     if (rest_ == Rest::of_limit) {
       return {f.phi, f.p, f.p, f.phi_slope, f.p_slope, f.relative_error * std::abs(f.phi)};
     }
-    // The table has p + (1 + s²) F.
+    // The table has p + (1 + s²) F, to which its relative error refers.
     return {f.F, -f.rest, f.p, f.phi_slope, f.p_slope, f.relative_error * (f.F + 2 * f.p / (1 + square))};
   }
 
@@ -99,18 +101,18 @@ class GivenXi {
     }
   }
 
-  double error() const { return error_; }  // of the statistics, relative
+  double error() const { return error_; }  // relative error of the statistics
 
  private:
   static constexpr int kMostHalvings = 5;
 
-  // Of all absolute values.
+  // Relative to the sum of all absolute values.
   static double change(const HalfSums& sums) {
     return std::abs(sums.even.value - sums.odd.value) / (sums.even.size + sums.odd.size);
   }
 
-  // At w = first + i spacing, in which the law of s² is nearly standard normal (TaskScores::place()), and the
-  // statistics rise from 1/L to 1.
+  // Adds nodes at w = first + i spacing. In w the law of s² is nearly standard normal (TaskScores::place()),
+  // and the statistics rise from 1/L to 1.
   void add_nodes(double first, double spacing, double weight, icl::TaskScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
     const double last = std::sqrt(2 * (rules_.depth + std::log(std::max(table_.L(), kLeastLength))));
@@ -186,8 +188,8 @@ class ExactRisk {
     return head_.hidden.cols() > 1 && std::abs(head_.label) < kSmallLabel * label_unit();
   }
 
-  /// The gradient in U_21 there, from gradients at both sides along the label, the term of second order in
-  /// their distance extrapolated: what is left is a small share of that.
+  /// Computes the gradient in U_21 in this case from gradients on both sides along the label. The term of
+  /// second order in their distance is extrapolated: the remaining error is a small share of it.
   void mend_label(RiskAndGradient& found, const Execution& execution) const {
     const Eigen::Index d = coordinates_.dimension();
     const auto around = [&](double size) {
@@ -216,7 +218,7 @@ class ExactRisk {
                                                [&](std::ptrdiff_t i, std::span<double> row) {
                                                  fill(rule[static_cast<std::size_t>(i)], wanted, row);
                                                });
-    // Sums over all nodes, over every other one of the rule over ξ, and likewise of the other rules.
+    // Sums over even and over odd nodes of the rule over ξ; the rows have the same for the other rules.
     Vector even = Vector::Zero(static_cast<Eigen::Index>(width)), odd = even;
     for (std::size_t i = 0; i < rule.size(); ++i) {
       (i % 2 == 0 ? even : odd) += Eigen::Map<const Vector>(rows.data() + i * width, even.size());
@@ -227,7 +229,7 @@ class ExactRisk {
  private:
   static constexpr double kSmallLabel = 1e-3, kLabelStep = 1e-2, kShareOfChange = 0.1;
 
-  // Labels of this size change scores as much as all else together, or by one.
+  // A label of this size changes scores as much as everything else together, or by one.
   double label_unit() const {
     const double tasks = std::sqrt(head_.tasks.squaredNorm() + head_.noise);
     return std::max(head_.hidden.norm(), 1.0) / (tasks > 0 ? tasks : 1);
@@ -264,8 +266,8 @@ class ExactRisk {
     place(law.slope(sums.odd), node.weight, row.subspan(kScalars + slopes, slopes));
   }
 
-  // On a contour a rule has the square of the error it has with every other node, relative to its sum: to be
-  // on the safe side, the power 3/2. The other rules may meet narrow features, and take the whole change.
+  // On a contour the relative error of a rule is the square of that with every other node; to be on the safe
+  // side, the power 3/2 is taken. The other rules may meet narrow features, so their whole change is taken.
   static double error_of(double change, double size) {
     return size > 0 ? std::abs(change) * std::min(1.0, std::sqrt(std::abs(change) / size)) : 0;
   }
@@ -274,14 +276,14 @@ class ExactRisk {
     const Eigen::Index r = head_.hidden.rows(), q = head_.hidden.cols(), k = head_.targets.rows();
     const Matrix hidden = all.head(r * q).reshaped(r, q);
     const Matrix targets = all.segment(r * q, k * q).reshaped(k, q);
-    // The risk does not change where hidden, targets and label turn together: that gives what is not along
-    // the label.
+    // The risk does not change if hidden, targets and label turn together: this gives the part that is not
+    // along the label.
     const Matrix moments = head_.hidden.transpose() * hidden + head_.targets.transpose() * targets;
     Vector label = Vector::Zero(q);
     if (!has_small_label()) label = (moments - moments.transpose()).col(0) / head_.label;
     label[0] = all[r * q + k * q + r];
     icl::StandardParameters slope;
-    const Eigen::Index known = coordinates_.queries().cols();  // without a column of zeros
+    const Eigen::Index known = coordinates_.queries().cols();  // without the added column of zeros
     slope.hidden = (hidden * turn_).leftCols(known);
     slope.label = (turn_ * label).head(known);
     slope.v_hat = all.segment(r * q + k * q, r);

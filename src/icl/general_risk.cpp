@@ -16,9 +16,9 @@
 namespace largo {
 namespace {
 
-// Student's t with kParts - 1 = 7 degrees of freedom is beyond this in 1e-3 of all cases.
+// Student's t with kParts - 1 = 7 degrees of freedom exceeds this in size with probability 1e-3.
 constexpr double kQuantile = 5.41;
-constexpr double kSumRounding = 1e-13;  // of sums over all nodes
+constexpr double kSumRounding = 1e-13;  // relative rounding of sums over all nodes
 
 double error_of(const Vector& parts, double average) {
   return kQuantile * std::sqrt((parts.array() - average).square().sum() / (icl::kParts * (icl::kParts - 1)));
@@ -45,7 +45,7 @@ class GeneralSoftmaxRisk final : public Risk {
 
   struct PointAndParts {
     RiskPoint point;
-    Vector parts;  ///< averages over eight shares of the nodes
+    Vector parts;  ///< averages over eight parts of the nodes
   };
   PointAndParts point_and_parts(const ConstVectorRef& parameters) const {
     const icl::StandardParameters standard = coordinates_.from(parameters);
@@ -58,7 +58,7 @@ class GeneralSoftmaxRisk final : public Risk {
             fail("general_risk", "the scores overflow: scale down the parameters");
           }
         });
-    // In order: sums of parts for the error, of all for the rest.
+    // Added in order: the parts for the error, all blocks for the rest.
     RiskPoint point;
     Vector sum = Vector::Zero(static_cast<Eigen::Index>(width));
     Vector parts = Vector::Zero(icl::kParts);

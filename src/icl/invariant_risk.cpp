@@ -15,7 +15,7 @@ namespace {
 
 // Of the rule on the spread, at 2e-10 of its averages or less.
 constexpr double kSpreadRuleError = 1e-10;
-// Eigenvalues this close are equal but for rounding, and share the rule of equal ones.
+// Eigenvalues this close are equal up to rounding, and use the rule for equal ones.
 constexpr double kEqual = 1e-13;
 
 class InvariantRisk final : public Risk {
@@ -61,8 +61,8 @@ class InvariantRisk final : public Risk {
     double b;
   };
 
-  // Its weight is one, and its label knows nothing of the query: ½ b² (tr ΣΩ + τ²) + ½ tr ΩΣ_q, whatever A
-  // is. (As a difference from the limit it would leave the rounding of terms that A makes large.)
+  // A single token has weight one, and its label does not depend on the query: ½ b² (tr ΣΩ + τ²) + ½ tr ΩΣ_q
+  // for any A. (As a difference from the limit it would keep the rounding of terms that A makes large.)
   void add_one_token(double b, Slope& slope) const {
     slope.value += 0.5 * b * b * label_ + problem_.null_risk();
     slope.b += b * label_;
@@ -113,7 +113,7 @@ class InvariantRisk final : public Risk {
         averages.relative_error * (0.5 * b * b * (G1.diagonal().dot(phi.cwiseAbs()) + label_ * averages.p0) +
                                    std::abs(b) * G2.diagonal().cwiseAbs().dot(p));
     slope.b += b * quadratic + bilinear;
-    // What s² changes: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b p' yᵀG2y.
+    // The part through s²: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b p' yᵀG2y.
     Matrix H(r, r);
     for (Eigen::Index k = 0; k < r; ++k) {
       double sum = b * b * label_ * averages.p_slope[k];
@@ -132,7 +132,7 @@ class InvariantRisk final : public Risk {
     slope.A += rows * X.transpose();
   }
 
-  // Of p and φ and their slopes in s², times 1, y_j², y_j² y_k².
+  // Averages of p and φ and of their slopes in s², times 1, y_j², y_j² y_k².
   struct Averages {
     double p0 = 0;
     Vector p, phi, p_slope;
@@ -180,13 +180,13 @@ class InvariantRisk final : public Risk {
         averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 3);
       }
     }
-    // The error of trapezoidal rules falls like a power: at half the step it is about the square.
+    // Halving the step of a trapezoidal rule about squares its error.
     const double halving = coarse / averages.p0 - 1;
     averages.relative_error = table_error + kSpreadRuleError + halving * halving;
     return averages;
   }
 
-  // The last rule is kept: where A moves along a line, or all λ_j are equal, the ratios do not change.
+  // The last rule is kept: if A moves along a line, or all λ_j are equal, the ratios do not change.
   std::shared_ptr<const exact::SpreadRule> rule_for(const Vector& given) const {
     const Vector ratios = given.minCoeff() >= 1 - kEqual ? Vector(Vector::Ones(given.size())) : Vector(given);
     {

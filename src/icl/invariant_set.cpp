@@ -18,7 +18,7 @@ constexpr double kLargestCondition = 1e12;
 // Off-diagonal entries below this share are rounding.
 constexpr double kDiagonal = 1e-13;
 
-// By singular values; InputError for a matrix too close to singular.
+// The inverse from singular values; InputError for a matrix too close to singular.
 Matrix inverse(const char* function, const char* argument, const Matrix& matrix) {
   const numerics::SingularValues parts = numerics::singular_values(matrix);
   const double largest = parts.values[0], smallest = parts.values[parts.values.size() - 1];
@@ -43,7 +43,7 @@ InvariantPoint with_balance(const Matrix& target, double balance) {
   if (!(square > 0) || !std::isfinite(square)) {
     fail("infinite_limit", "norm of bA", std::sqrt(square), "positive and finite");
   }
-  // b⁴ + balance b² = ‖target‖²: the root that does not cancel
+  // b⁴ + balance b² = ‖target‖²: this form of the root does not cancel
   const double root = std::sqrt(balance * balance + 4 * square);
   const double b2 = balance <= 0 ? (root - balance) / 2 : 2 * square / (root + balance);
   const double b = std::sqrt(b2);
@@ -151,7 +151,7 @@ std::shared_ptr<const ParameterMap> flow_parameters(const RegressionProblem& pro
     return *matrix == (*matrix)(0, 0) * Matrix::Identity(matrix->rows(), matrix->cols());
   };
   if (std::all_of(std::begin(all), std::end(all), scalar)) return std::make_shared<PlanarMap>(d);
-  // A combination without accidental multiplicities has the common basis, if there is one.
+  // The eigenbasis of a combination without accidental multiplicities is the common one, if there is one.
   Matrix combination = Matrix::Zero(d, d);
   double weight = 1;
   for (const Matrix* matrix : all) {

@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-// Streams of a draw.
+// Substreams of a draw.
 constexpr std::uint64_t kMeanStream = 0;
 constexpr std::uint64_t kLabelStream = 1;
 constexpr std::uint64_t kClassQueryStream = 2;

@@ -16,7 +16,7 @@ constexpr const char* kIcl = "icl";
 
 std::ptrdiff_t dimension_of(const ProblemText& problem, std::string_view prefix) {
   if (problem.dimension) return *problem.dimension;
-  // A covariance from a file or a diagonal says it.
+  // A covariance from a file or a diagonal has a dimension of its own.
   const std::pair<const char*, const std::string&> matrices[] = {
       {"cov", problem.covariance}, {"query-cov", problem.query_covariance}, {"prior", problem.prior}};
   for (const auto& [option, text] : matrices) {

@@ -12,12 +12,12 @@
 namespace largo::icl {
 namespace {
 
-// 2^k of the size of the number; 1 for zero.
+// The power of two of the size of the number; 1 for zero.
 double unit_of(double value) {
   return value == 0 || !std::isfinite(value) ? 1 : std::ldexp(1, std::ilogb(value));
 }
 
-// 2^k with 4^k closest to the size of the covariance.
+// The power of two whose square is closest to the size of the covariance.
 double unit_of(const Matrix& covariance) {
   const double size = covariance.cwiseAbs().maxCoeff();
   if (!(size > 0) || !std::isfinite(size)) return 1;

@@ -30,7 +30,7 @@ PolynomialRisk::PolynomialRisk(const RegressionProblem& problem, double share)
 RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
   const StandardParameters given = coordinates_.from(parameters);
   const double noise = coordinates_.noise();
-  // For each node of w: k = v̂ + v_y ŵ, t = <ŵ, k> + τ² v_y, and <map, χ> what infinite prompts predict.
+  // For each node of w: k = v̂ + v_y ŵ and t = <ŵ, k> + τ² v_y; infinite prompts predict <map, χ>.
   Matrix k = given.v_y * w_hat_;
   k.colwise() += given.v_hat;
   const Vector t = w_hat_.cwiseProduct(k).colwise().sum().transpose().array() + noise * given.v_y;
@@ -48,7 +48,7 @@ RiskPoint PolynomialRisk::at(const ConstVectorRef& parameters) const {
   slope.label = pulled * t;
   slope.v_y = noise * to_t.sum();
   if (share_ > 0) {
-    // E s² over χ and κ, of which ½ share κ E s² is a part of the risk
+    // E s² over χ, and κ: the risk contains ½ share κ E s²
     const Vector norms = w_hat_.colwise().squaredNorm().transpose().array() + noise;
     const Vector along = w_hat_.transpose() * (given.hidden * given.label);
     const Vector squares =

@@ -1,4 +1,4 @@
-// The part of R_L(U, v) that is a polynomial: R_∞, and what linear attention over L tokens adds to it.
+// The polynomial part of R_L(U, v): R_∞, and what linear attention over L tokens adds to it.
 #pragma once
 
 #include <cmath>
@@ -9,10 +9,10 @@
 
 namespace largo::icl {
 
-/// ½ E_{w, x_q} [ (c - y)² + share (c² + κ s²) ], share = 1/L for linear attention and 0 for R_∞, in the
-/// layout of to_vector(). Over x_q in closed form, over w, of which it has degree 4, by a rule of degree 5
-/// with 2d² + 1 nodes. Error: rounding, times some d² for the negative weights of the rule. Cost: 5 µs for d
-/// = 5.
+/// ½ E_{w, x_q} [ (c - y)² + share (c² + κ s²) ] with share = 1/L for linear attention and 0 for R_∞, in the
+/// layout of to_vector(). The average over x_q is in closed form; that over w, in which it has degree 4, is
+/// by a rule of degree 5 with 2d² + 1 nodes. Error: rounding, times about d² for the negative weights of the
+/// rule. Cost: 5 µs for d = 5.
 class PolynomialRisk final : public Risk {
  public:
   PolynomialRisk(const RegressionProblem& problem, double share);
@@ -22,12 +22,13 @@ class PolynomialRisk final : public Risk {
  private:
   StandardCoordinates coordinates_;
   double share_;
-  Matrix w_hat_, targets_;  // Rᵀw and Qᵀw, a column for each node of w
+  Matrix w_hat_, targets_;  // Rᵀw and Qᵀw, one column for each node of w
   Vector weights_;
 };
 
-/// E f(ω), ω ~ N(0, I_n), for polynomials of degree 5: nodes 0, ±√3 e_i, ±√3 e_i ± √3 e_j (J. McNamee and
-/// F. Stenger, Construction of fully symmetric numerical integration formulas, Numer. Math. 10, 1967).
+/// A rule for E f(ω), ω ~ N(0, I_n), exact for polynomials of degree 5, with nodes 0, ±√3 e_i, ±√3 e_i ± √3
+/// e_j (J. McNamee and F. Stenger, Construction of fully symmetric numerical integration formulas, Numer.
+/// Math. 10, 1967).
 template <typename Visit>
 void visit_degree_five(Eigen::Index n, const Visit& visit) {
   const double root = std::sqrt(3.0);

@@ -1,11 +1,11 @@
-// How far the predictions of two sets of parameters are apart.
+// The distance between the predictions of two sets of parameters.
 #pragma once
 
 #include "largo/icl/regression_problem.hpp"
 
 namespace largo::icl {
 
-/// √ E |<w-predictor of one - of two, x_q>|² for infinite prompts, over tasks and queries; exact.
+/// √ E |<w-predictor of one - that of two, x_q>|² for infinite prompts, over tasks and queries; exact.
 class PredictionDistance {
  public:
   explicit PredictionDistance(const RegressionProblem& problem);

@@ -16,15 +16,17 @@ namespace largo {
 namespace {
 
 constexpr const char* kPromptRisk = "PromptRisk";
-// Streams of a draw.
+// Substreams of a draw.
 constexpr std::uint64_t kTaskStream = 0;
 constexpr std::uint64_t kTokenStream = 1;
-// Draws whose losses and gradients are summed one after the other; the sums of blocks are added in order.
+// Number of draws whose losses and gradients are summed one after the other; the sums of these blocks are
+// added in order.
 constexpr std::int64_t kPromptBlock = 8;
-// Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
+// Limits on the blocks whose sums are held at a time: this many numbers, but at least this many blocks, so
+// that there are some for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
 constexpr std::int64_t kFewestHeld = 64;
-// A law in memory, from above for those of largo: some objects, and some matrices of its dimension.
+// Upper bounds on the memory of a law of largo: some objects, and some matrices of its dimension.
 constexpr double kLawBytes = 4096;
 constexpr double kLawMatrices = 4;
 
@@ -60,7 +62,7 @@ bool fits(const PromptSetting& setting, std::int64_t prompts, std::int64_t held_
   return static_cast<double>(prompts) * bytes <= static_cast<double>(held_bytes);
 }
 
-// One head: its output and the output's gradient, packed as the parameters are.
+// A head: its output and the gradient of the output, packed like the parameters.
 class Head {
  public:
   Head(const PromptSetting& setting, const ConstVectorRef& parameters) : kind_(setting.attention) {
@@ -73,8 +75,8 @@ class Head {
     weights_.score_scale = setting.score_scale;
   }
 
-  /// `gradient` is filled; returns o. One vector-Jacobian product with cotangent 1: its part in V is the
-  /// tilted mean, which gives the output without another pass over the prompt.
+  /// Fills `gradient` and returns o. This takes one vector-Jacobian product with cotangent 1: its part in V
+  /// is the tilted mean, which gives the output without another pass over the prompt.
   double operator()(const PromptDraw& draw, std::span<double> gradient) const {
     const RowMatrix query = draw.query.transpose();
     const MergedGradient slope =
@@ -91,7 +93,7 @@ class Head {
   MergedWeights weights_;
 };
 
-// Row of a block: the mean loss and Σ (loss - mean)², then the sums of the gradient.
+// The row of a block: the mean loss and Σ (loss - mean)², then the sums of the gradient.
 constexpr std::size_t kLossNumbers = 2;
 
 template <typename Source>
@@ -110,7 +112,7 @@ void add_block(const PromptSetting& setting, const Head& head, const Source& sou
   row[1] = losses.m2;
 }
 
-// The average over draws first, ..., first + count - 1, of which source(i) is number i.
+// The average over draws first, ..., first + count - 1; source(i) is draw number i.
 template <typename Source>
 RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters, std::int64_t first,
                   std::int64_t count, const Source& source, const Execution& execution) {
@@ -158,7 +160,7 @@ PromptDraw draw_prompt(const PromptSetting& setting, std::int64_t index) {
   check_finite("PromptTask", "query", draw.query);
   check_finite("PromptTask", "target", draw.target);
   if (std::isfinite(setting.length)) {
-    // One draw is the work of one thread: many are made at once.
+    // One draw is the work of one thread, since many are made at once.
     draw.tokens = std::make_shared<EmpiricalMeasure>(
         sample_prompt(*draw.tokens, stream.substream(kTokenStream), static_cast<std::int64_t>(setting.length),
                       {.threads = 1}));

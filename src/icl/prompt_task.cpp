@@ -17,7 +17,7 @@ class SquaredLoss final : public Loss {
   }
 };
 
-// log(1 + x) for 0 <= x <= 1: what rounding takes from 1 + x is given back (Kahan).
+// log(1 + x) for 0 <= x <= 1, corrected for the rounding of 1 + x (Kahan).
 double log_one_plus(double x) {
   const double sum = 1 + x;
   return sum == 1 ? x : numerics::portable_log(sum) * (x / (sum - 1));

@@ -49,7 +49,7 @@ class Batches final : public StochasticRisk {
 }  // namespace
 
 double cost_of(const RegressionBatches& batches) {
-  constexpr double kAlgebra = 80;  // in tokens
+  constexpr double kAlgebra = 80;  // cost of a prompt's algebra, in tokens
   return kAlgebra + (batches.attention == AttentionKind::softmax ? static_cast<double>(batches.length) : 0.0);
 }
 

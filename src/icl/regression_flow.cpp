@@ -13,7 +13,7 @@ namespace largo {
 namespace {
 
 constexpr Eigen::Index kMostDense = 128;
-constexpr double kLeftAtAnEnd = 1e-12;  // of the risk of predicting zero
+constexpr double kLeftAtAnEnd = 1e-12;  // relative to the risk of predicting zero
 
 Vector to_vector(const InvariantPoint& point) {
   Vector values(point.A.size() + 1);
@@ -25,14 +25,15 @@ InvariantPoint to_point(const ConstVectorRef& values, Eigen::Index d) {
   return {values.head(d * d).reshaped(d, d), values[d * d]};
 }
 
-// Where Σ has some variance, but little, A moves so slowly that a flow seems to be at its end long before it
-// is. By the gradient G, and the curvature of linear attention's risk, along single entries of A in the axes
-// of Σ; what an entry can make of the risk is bounded by what its part of <w, x_q> is worth.
+// How far the risk may still fall. Where Σ has some variance, but little, A moves so slowly that a flow seems
+// to be at its end long before it is. The estimate uses the gradient G and the curvature of linear
+// attention's risk along single entries of A in the axes of Σ. An entry gains at most what its part of <w,
+// x_q> is worth.
 double left_to_gain(const RegressionProblem& problem, double L, const InvariantPoint& at, const Matrix& G) {
   const numerics::SymmetricEigenvalues parts = numerics::symmetric_eigenvalues(problem.covariance);
   const Eigen::Index d = problem.dimension();
   const double largest = parts.values[d - 1];
-  // The variances of a matrix that is not diagonal have rounding of this size.
+  // The variances of a matrix that is not diagonal have rounding errors of this size.
   const double rounding =
       problem.covariance.isDiagonal(0) ? 0 : std::numeric_limits<double>::epsilon() * static_cast<double>(d);
   const Matrix axes = parts.vectors, slopes = axes.transpose() * G * axes, A = axes.transpose() * at.A * axes;
@@ -45,7 +46,7 @@ double left_to_gain(const RegressionProblem& problem, double L, const InvariantP
     for (Eigen::Index j = 0; j < d; ++j) {
       const double slope = slopes(i, j), worth = 0.5 * tasks[i] * queries[j];
       if (slope == 0 || !(worth > 0)) continue;
-      const double change = problem.score_scale * at.b * parts.values[i];  // of a prediction, by A_ij
+      const double change = problem.score_scale * at.b * parts.values[i];  // of a prediction, with A_ij
       const double wrong = change * A(i, j) - (i == j ? 1 : 0), most = worth * (1 + wrong * wrong);
       const double curvature = change * change * queries[j] * (tasks[i] + label / (L * parts.values[i]));
       sum += slope * slope < 2 * most * curvature ? slope * slope / (2 * curvature) : most;
@@ -73,7 +74,7 @@ RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind a
   // Jacobians of hundreds of parameters cost more than they save.
   if (risk->size() > kMostDense) natural.method = FlowMethod::krylov;
   if (natural.risk_scale == 0) natural.risk_scale = units.problem().null_risk();
-  // The maps are isometric: pulling back is the inverse on their range.
+  // The maps are isometric, so pulling back is the inverse on their range.
   const Vector first = to_vector(start) / units.parameters();
   FlowResult flow = gradient_flow(*risk, result.map->pull_back(first, first), natural, execution);
   if (std::isinf(plan.end)) {
@@ -101,7 +102,7 @@ FlowDistance flow_distance(const RegressionProblem& problem, const RegressionFlo
   const auto risk_one = in_parameters(first_risk, one.map);
   const auto risk_two = in_parameters(invariant_risk(problem, two.attention, two.L), two.map);
   FlowDistance distance;
-  // Flows of different starts may have different maps: they meet in (A, b).
+  // Flows from different starts may have different maps, so they are compared in (A, b).
   distance.parameters = largest_distance(first, second, horizon, [&](const Vector& x, const Vector& y) {
     return (one.map->map(x) - two.map->map(y)).norm();
   });

@@ -10,7 +10,7 @@ namespace {
 
 constexpr const char* kRegressionProblem = "RegressionProblem";
 
-// d x d, also where the covariance is singular.
+// A d x d root, also if the covariance is singular.
 Matrix square_root(const char* argument, const Matrix& covariance) {
   const numerics::CovarianceRoot root = numerics::covariance_root(kRegressionProblem, argument, covariance);
   Matrix square = Matrix::Zero(covariance.rows(), covariance.rows());

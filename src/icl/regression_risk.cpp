@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-constexpr double kWellKnown = 1e-6;  // relative
+constexpr double kWellKnown = 1e-6;  // relative error
 
 }  // namespace
 
@@ -37,7 +37,7 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
       is_invariant(parameters)
           ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))
           : general_risk(problem, attention, L, nodes, execution)->at(values);
-  // Large scores: R_∞ and the rest cancel on the invariant set, but not in exact_risk().
+  // With large scores R_∞ and the rest cancel on the invariant set, but not in exact_risk().
   if (point.error > kWellKnown * point.value && attention == AttentionKind::softmax && std::isfinite(L) &&
       d <= kMostExactDimension) {
     const Estimate better = exact_risk(problem, L, parameters, execution);

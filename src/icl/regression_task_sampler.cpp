@@ -12,7 +12,7 @@ namespace largo {
 namespace {
 
 constexpr const char* kRegressionTaskSampler = "RegressionTaskSampler";
-// Streams of a draw.
+// Substreams of a draw.
 constexpr std::uint64_t kPriorStream = 0;
 constexpr std::uint64_t kQueryStream = 1;
 

@@ -15,22 +15,22 @@ namespace largo {
 namespace {
 
 constexpr const char* kRidgeFloor = "ridge_floor";
-constexpr double kMostCounted = 0x1p53;  // lengths beyond are taken for their mean
+constexpr double kMostCounted = 0x1p53;  // for longer prompts the Wishart matrix is taken at its mean
 constexpr double kFloorRounding =
-    8 * std::numeric_limits<double>::epsilon();  // of singular values, times their number
+    8 * std::numeric_limits<double>::epsilon();  // rounding of singular values, times their number
 constexpr double kIsotropic = 1e-12;
-constexpr double kColumnRuleError = 1e-11;                   // of the integral over a column
-constexpr double kLeastNoise = 1e-250;                       // of D², so that no quotient overflows
+constexpr double kColumnRuleError = 1e-11;                   // relative error of the integral over a column
+constexpr double kLeastNoise = 1e-250;                       // relative to D², so that no quotient overflows
 constexpr std::uint64_t kUniforms = std::uint64_t{1} << 61;  // counters from the normals to the uniforms
 
-// In coordinates where Cᵀ P = A D Bᵀ (Σ = C Cᵀ): the posterior covariance is B (I + D W D/τ²)⁻¹ Bᵀ with the
-// m x m Wishart matrix W of L degrees, and the identity across B. So R* = ½ (across + E ‖F‖² taken in the
-// metric (I + D W D/τ²)⁻¹), F Fᵀ = Bᵀ Pᵀ Σ_q P B.
+// In coordinates where Cᵀ P = A D Bᵀ (Σ = C Cᵀ), the posterior covariance is B (I + D W D/τ²)⁻¹ Bᵀ with the
+// m x m Wishart matrix W of L degrees of freedom, and the identity orthogonal to B. So R* = ½ (across + E
+// ‖F‖², taken in the metric (I + D W D/τ²)⁻¹), with F Fᵀ = Bᵀ Pᵀ Σ_q P B.
 struct Reduced {
-  Vector D;           // over its largest, D_0
+  Vector D;           // relative to the largest, D_0
   Matrix F;           // m x (rank of Σ_q)
-  double across = 0;  // tr of Pᵀ Σ_q P where tokens say nothing of the task
-  double noise = 0;   // τ²/D_0², and zero where it is too small to matter
+  double across = 0;  // tr of Pᵀ Σ_q P where tokens tell nothing about the task
+  double noise = 0;   // τ²/D_0², or zero if it is too small to matter
 };
 
 Reduced reduce(const RegressionProblem& problem) {
@@ -60,15 +60,15 @@ Reduced reduce(const RegressionProblem& problem) {
   return reduced;
 }
 
-// A column y of X D given the others, Y: entry (j, j) of the posterior covariance, averaged over y.
+// The average of entry (j, j) of the posterior covariance over a column y of X D, given the other columns Y:
 //
-//   E 1/(1 + Q) = ∫_0^∞ e^{-t} E e^{-tQ} dt = ∫_0^∞ e^{-t} √(T(τ²)/T(τ² + 2tD_j²)) dt,   Q = yᵀ(τ² + Y
-//   Yᵀ)⁻¹y, T(s) = s^{L-n} ∏_k (Λ_k + s) (N + s Σ_k q_k²/(Λ_k + s)),
+//   E 1/(1 + Q) = ∫_0^∞ e^{-t} E e^{-tQ} dt = ∫_0^∞ e^{-t} √(T(τ²)/T(τ² + 2tD_j²)) dt,
+//   Q = yᵀ(τ² + Y Yᵀ)⁻¹y,   T(s) = s^{L-n} ∏_k (Λ_k + s) (N + s Σ_k q_k²/(Λ_k + s)).
 //
-// with Λ_k the n = min(m, L) nonzero eigenvalues of DXᵀXD, q_k the entries j of its eigenvectors, N = 1 - Σ
-// q_k²: the determinant of YᵀY + s is that of DXᵀXD + s times entry (j, j) of the inverse. Nothing cancels.
-// The rare prompts with y almost in the span of Y, which carry the mean where noise is faint, are integrated
-// out; what is left is a function of Y that varies by a factor of order one.
+// Here Λ_k are the n = min(m, L) nonzero eigenvalues of DXᵀXD, q_k are the entries j of its eigenvectors, and
+// N = 1 - Σ q_k²: the determinant of YᵀY + s is that of DXᵀXD + s times entry (j, j) of the inverse. Nothing
+// cancels. The rare prompts with y almost in the span of Y, which carry the mean if the noise is faint, are
+// integrated out; what is left is a function of Y that varies by a factor of order one.
 class ColumnAverage {
  public:
   ColumnAverage(double noise, std::int64_t L) : noise_(noise), L_(static_cast<double>(L)) {}
@@ -77,7 +77,8 @@ class ColumnAverage {
     const Eigen::ArrayXd shifted = eigenvalues.array() + noise_;
     const double powers = L_ - static_cast<double>(eigenvalues.size());
     const double bracket = null_share + noise_ * (shares.array() / shifted).sum();
-    // The integrand is flat up to a share of 1/(1 + D² d ln T/ds), and analytic in ln t for |Im ln t| < π/2.
+    // The integrand is flat up to a fraction of 1/(1 + D² d ln T/ds), and analytic in ln t if |Im ln t| <
+    // π/2.
     const double slope = shifted.inverse().sum() + (powers > 0 ? powers / noise_ : 0) +
                          (shares.array() * eigenvalues.array() / shifted.square()).sum() / bracket;
     const double first = -std::log1p(D * D * slope) - kDepth;
@@ -96,7 +97,7 @@ class ColumnAverage {
     divide_by(sum / bracket);
     take_logarithm(1);
     if (powers > 0) {
-      // log1p: with u = 1 + x rounded, log(u) x/(u - 1) has no error of that rounding
+      // log1p: with u = 1 + x rounded, log(u) x/(u - 1) is free of the error of that rounding
       const Eigen::ArrayXd x = moves_ / noise_;
       product_ = 1 + x;
       const Eigen::ArrayXd u = product_;
@@ -112,7 +113,7 @@ class ColumnAverage {
     return {values.data(), static_cast<std::size_t>(values.size())};
   }
 
-  // Divides the integrand by the root of the factor, which rises with t from one.
+  // Divides the integrand by the square root of the factor, which rises with t from one.
   void divide_by(const Eigen::ArrayXd& factor) {
     if (product_.tail<1>()[0] > kLargestProduct / factor.tail<1>()[0]) take_logarithm(1);
     product_ *= factor;
@@ -125,16 +126,16 @@ class ColumnAverage {
     product_.setOnes();
   }
 
-  static constexpr double kStep = 0.35;     // an error of e^{-π²/kStep}, 1e-12
-  static constexpr double kDepth = 30;      // what is left out below is e^-30
-  static constexpr double kLastNode = 3.6;  // and above e^{-e^3.6}
+  static constexpr double kStep = 0.35;     // gives an error of e^{-π²/kStep}, 1e-12
+  static constexpr double kDepth = 30;      // leaves out e^-30 below
+  static constexpr double kLastNode = 3.6;  // leaves out e^{-e^3.6} above
   static constexpr double kLargestProduct = 1e300;
   double noise_, L_;
   Eigen::ArrayXd places_, times_, moves_, exponent_, product_;
 };
 
-// Half the sum over the columns, each with its weight |F_j|²: other entries of the posterior covariance
-// average to zero, since the sign of a column is as likely as the other.
+// Half the sum over the columns, each with its weight |F_j|². Other entries of the posterior covariance
+// average to zero, since both signs of a column are equally likely.
 class FloorSampler final : public Sampler {
  public:
   FloorSampler(const Reduced& reduced, double unit, std::int64_t L, std::uint64_t seed)
@@ -157,7 +158,7 @@ class FloorSampler final : public Sampler {
   }
 
  private:
-  // XᵀX = A Aᵀ, A lower triangular: √χ²_{L-j} on the diagonal, normals below; min(m, L) columns.
+  // XᵀX = A Aᵀ with A lower triangular: √χ²_{L-j} on the diagonal, normals below it, and min(m, L) columns.
   Matrix bartlett(std::uint64_t index) const {
     const Eigen::Index m = reduced_.D.size(), n = std::min<std::int64_t>(m, L_);
     prompts::ChiSquaredDraws draws({seed_, index, 0}, {seed_, index, kUniforms});
@@ -176,8 +177,8 @@ class FloorSampler final : public Sampler {
   ColumnAverage average_;
 };
 
-// A power of two of the size of the values, whose fourth powers must stay in range: what prompts leave whose
-// XᵀX is L times the identity.
+// A power of two of the size of the values, whose fourth powers must stay in range: the value for prompts
+// whose XᵀX is L times the identity.
 double unit_of(const Reduced& reduced, std::int64_t L) {
   const Eigen::Index m = reduced.D.size();
   double size = 0;
@@ -237,7 +238,7 @@ RidgeFloor ridge_floor(const RegressionProblem& problem, double length, const Sa
   const FloorExperiment experiment(reduced, unit, L, seed);
   SamplingPlan without_controls = plan;
   without_controls.use_controls = false;
-  // One column has no others to be drawn.
+  // With a single column there are no others to be drawn.
   if (reduced.D.size() == 1) without_controls.samples = 2;
   const SampledMean mean = sample_means(experiment, without_controls, execution).front();
   const double value = across + unit * mean.value;

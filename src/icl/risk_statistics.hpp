@@ -14,7 +14,7 @@ struct RiskStatistics {
   double p = 0;                       ///< E[P_2]
   double phi = 0;                     ///< F - 1 = -E[P_2] - 6 E[P_3] + 6 E[P_2²]
   double p_slope = 0, phi_slope = 0;  ///< d/ds²
-  double rest = 0, F = 0;             ///< 1 - p and F, where both are small
+  double rest = 0, F = 0;             ///< 1 - p and F, accurate where both are small
   double relative_error = 0;
 };
 

@@ -14,8 +14,8 @@
 #define LARGO_RISK_TABLE_GRID
 namespace largo::icl {
 namespace {
-constexpr double kSteps = 128;         // of the grid, in a unit of s
-constexpr double kLast = 32;           // of the grid
+constexpr double kSteps = 128;         // steps of the grid per unit of s
+constexpr double kLast = 32;           // end of the grid
 constexpr double kLeastSpread = 1e-9;  // slopes in s² are slopes in s over 2s
 constexpr double kRound = 0x1p52;      // adding it leaves an integer in the low bits
 }  // namespace
@@ -29,7 +29,7 @@ namespace {
 using namespace icl;
 using namespace four;
 
-// The four numbers of kLanes knots, a vector for each kind.
+// Loads the four numbers of kLanes knots into a vector for each kind.
 HWY_INLINE void Gather(const double* const (&knots)[kLanes], V (&kinds)[4]) {
   const D d;
 #if HWY_MAX_BYTES >= 32 && HWY_TARGET != HWY_SCALAR
@@ -50,7 +50,7 @@ HWY_INLINE void Gather(const double* const (&knots)[kLanes], V (&kinds)[4]) {
 #endif
 }
 
-// Hermite's cubic between knots at 0 and 1, and its slope.
+// The cubic Hermite interpolant between knots at 0 and 1, and its slope.
 struct Cubic {
   V value, slope;
 };
@@ -65,7 +65,7 @@ HWY_INLINE Cubic Interpolate(V x, V f0, V d0, V f1, V d1) {
   return {value, hn::Add(d0, hn::Mul(x, hn::Add(twice, ax)))};
 }
 
-// The largest square.
+// Returns the largest square.
 double Evaluate(const RiskTable::Knot* HWY_RESTRICT table, const double* HWY_RESTRICT squares,
                 std::size_t count, const RiskRows& rows) {
   const D d;
@@ -76,7 +76,7 @@ double Evaluate(const RiskTable::Knot* HWY_RESTRICT table, const double* HWY_RES
     largest = hn::Max(largest, hn::Load(d, squares + i));
     const V s = hn::Max(hn::Sqrt(hn::Load(d, squares + i)), hn::Set(d, kLeastSpread));
     const V at = hn::Min(hn::Mul(s, hn::Set(d, kSteps)), hn::Set(d, kLast * kSteps - 1));
-    // The largest integer below: the nearest one, less one where that is above.
+    // The largest integer below: the nearest one, less one if that is above.
     const V rounded = hn::Sub(hn::Add(at, hn::Set(d, kRound)), hn::Set(d, kRound));
     const V floor = hn::Sub(rounded, hn::IfThenElseZero(hn::Gt(rounded, at), hn::Set(d, 1.0)));
     const V x = hn::Sub(at, floor);

@@ -9,19 +9,19 @@
 
 namespace largo::icl {
 
-/// The statistics at many squares s², a row each.
+/// Rows of the statistics at many squares s².
 struct RiskRows {
   double *p, *phi, *p_slope, *phi_slope;
 };
 
-/// Slopes are those of the interpolants, so that an average and its gradient fit together to rounding. Error:
-/// below 1e-6 of p up to L = 1e12 (quadrature of exact risks uses risk_statistics instead). Cost: 6 ns, and
-/// beyond s = 32 that of SoftmaxTable.
+/// Slopes are those of the interpolants, so that an average and its gradient agree to rounding. Error: below
+/// 1e-6 of p up to L = 1e12 (quadrature of exact risks uses risk_statistics instead). Cost: 6 ns, or that of
+/// SoftmaxTable beyond s = 32.
 class RiskTable {
  public:
   explicit RiskTable(double L);
 
-  /// `count` squares >= 0, a multiple of 8 of them, in aligned rows. The same bits at every SIMD level.
+  /// Evaluates at `count` squares >= 0, a multiple of 8, in aligned rows. The same bits at every SIMD level.
   void evaluate(const double* squares, std::size_t count, const RiskRows& rows) const;
 
   struct Knot {

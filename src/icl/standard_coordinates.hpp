@@ -6,10 +6,10 @@
 
 namespace largo::icl {
 
-/// With Σ = R Rᵀ and Σ_q = Q Qᵀ, tokens are R ξ and queries Q χ. Scores are then those of û = hidden χ and
-/// u_y = label χ, values those of v̂ and v_y, and ŵ = Rᵀw takes the place of w: Γ_w has unit covariance,
+/// Parameters, or a gradient in them. With Σ = R Rᵀ and Σ_q = Q Qᵀ, tokens are R ξ and queries are Q χ.
+/// Scores are then those of û = hidden χ and u_y = label χ, values are those of v̂ and v_y, and ŵ = Rᵀw
+/// replaces w. Γ_w has unit covariance, and
 ///   s² = |û + u_y ŵ|² + τ² u_y²,   c = <û + u_y ŵ, v̂ + v_y ŵ> + τ² u_y v_y.
-/// Parameters, or a gradient in them.
 struct StandardParameters {
   Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> hidden;
   Vector label, v_hat;
@@ -22,9 +22,9 @@ class StandardCoordinates {
 
   Eigen::Index dimension() const { return d_; }
   Eigen::Index size() const { return (d_ + 1) * (d_ + 2); }
-  /// Of (U, v) in the layout of to_vector(); InputError for another size, or numbers that are not finite.
+  /// Converts (U, v) in the layout of to_vector(). InputError for another size or non-finite numbers.
   StandardParameters from(const ConstVectorRef& parameters) const;
-  /// A gradient in these, as one in (U, v).
+  /// Converts a gradient in these coordinates to one in (U, v).
   Vector gradient(const StandardParameters& slope) const;
 
   const Matrix& tokens() const { return tokens_; }    ///< R

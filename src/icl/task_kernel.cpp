@@ -16,18 +16,18 @@ namespace largo::icl {
 namespace {
 
 constexpr std::size_t kBlock = TaskBlocks::kBlock;
-constexpr double kOverflow = kLargestScoreSpread * kLargestScoreSpread;  // of s²
+constexpr double kOverflow = kLargestScoreSpread * kLargestScoreSpread;  // limit of s²
 
 // Rows of kBlock numbers that depend on the parameters.
 struct TaskScratch {
-  double *u_hat, *u_y;  // û has a row for each coordinate, u_y is the row after them
+  double *u_hat, *u_y;  // û has a row for each coordinate; u_y is the row after them
   double *m, *n, *c;    // <û, ŵ>, <v̂, ŵ> and the part of c that does not change with the sign of w
   double* squares;      // s² for w, then for -w
-  RiskRows statistics;  // as squares
+  RiskRows statistics;  // at these squares
   double *across, *along, *e;  // coefficients of v̂, û and ŵ in the slope of û
   double *to_label, *to_v;     // slope of u_y, coefficient of ŵ in that of v̂
 };
-constexpr std::size_t kScratchRows = 1 + 3 + 2 + 8 + 5;  // without û
+constexpr std::size_t kScratchRows = 1 + 3 + 2 + 8 + 5;  // rows other than û
 
 struct TaskView {
   std::size_t queries, tokens;
@@ -49,14 +49,14 @@ namespace {
 
 using namespace icl;
 using namespace four;
-constexpr std::size_t kSide = 8;  // partial sums side by side, at every level
+constexpr std::size_t kSide = 8;  // number of partial sums, at every SIMD level
 constexpr std::size_t kVectors = kSide / kLanes;
 
 HWY_INLINE V At(const double* x) { return hn::Load(D(), x); }
 HWY_INLINE V Number(double x) { return hn::Set(D(), x); }
 
-// û and u_y, and from them the squares of the scores' spreads; the largest of these. kVectors at a time: each
-// coefficient is then loaded once for all of them.
+// Computes û and u_y, and from them the squared spreads of the scores; returns the largest of these. It takes
+// kVectors vectors at a time, so that each coefficient is loaded once for all of them.
 double Scores(const TaskView& task, const ParameterView& given, const TaskScratch& s) {
   const D d;
   V largest = hn::Zero(d);
@@ -98,14 +98,14 @@ double Scores(const TaskView& task, const ParameterView& given, const TaskScratc
       const V even = FusedExact::MulAdd(u_y[k], u_T, square[k]), odd = hn::Mul(hn::Mul(two, u_y[k]), m[k]);
       hn::Store(hn::Max(hn::Add(even, odd), hn::Zero(d)), d, s.squares + at);
       hn::Store(hn::Max(hn::Sub(even, odd), hn::Zero(d)), d, s.squares + kBlock + at);
-      // even >= |odd|, and it is not finite where one of the squares is not
+      // even >= |odd|, so even is not finite if one of the squares is not
       largest = hn::Max(largest, hn::IfThenElse(hn::Lt(even, Number(kOverflow)), even, Number(kOverflow)));
     }
   }
   return hn::GetLane(hn::MaxOfLanes(d, largest));
 }
 
-// ½ [ (c - y)² + c² φ + κ p ] + c y p for both signs of w, and the coefficients of its slopes.
+// Sums ½ [ (c - y)² + c² φ + κ p ] + c y p over both signs of w, and computes the coefficients of its slopes.
 double Coefficients(const TaskView& task, const ParameterView& given, const TaskScratch& s,
                     double* HWY_RESTRICT v_sums) {
   const D d;
@@ -194,7 +194,7 @@ HWY_INLINE void Dots(const double* HWY_RESTRICT x, const double* HWY_RESTRICT y,
   for (; j < rows; ++j) some(std::integral_constant<std::size_t, 1>(), j);
 }
 
-// Σ across χ, Σ label χ, then for each coordinate Σ (along û + e ŵ) χ, then Σ across û + to_v ŵ.
+// Σ across χ and Σ label χ, then Σ (along û + e ŵ) χ for each coordinate, then Σ across û + to_v ŵ.
 void Slopes(const TaskView& task, const TaskScratch& s, double* HWY_RESTRICT sums) {
   const D d;
   const std::size_t q = task.queries;
@@ -208,7 +208,7 @@ void Slopes(const TaskView& task, const TaskScratch& s, double* HWY_RESTRICT sum
     Dots(s.across, u, 1, &with_u);
     Dots(s.to_v, w, 1, &with_w);
     in_v[i] = with_u + with_w;
-    for (std::size_t t = 0; t < kBlock; t += kLanes) {  // û is not needed any more
+    for (std::size_t t = 0; t < kBlock; t += kLanes) {  // û is no longer needed
       hn::Store(FusedExact::MulAdd(At(s.along + t), At(u + t), hn::Mul(At(s.e + t), At(w + t))), d, u + t);
     }
     Dots(u, task.chi, q, sums + (2 + i) * q);

@@ -11,20 +11,20 @@
 
 namespace largo::icl {
 
-/// Tasks w and queries x_q = Q χ, each standing for (w, x_q) and (-w, x_q): χ, ŵ (standard_coordinates.hpp)
-/// and y = <w, x_q>. Between the two signs the terms that are odd in w cancel, so that the invariant set is
-/// one for sums over tasks too.
+/// Tasks w and queries x_q = Q χ, kept as χ, ŵ (standard_coordinates.hpp) and y = <w, x_q>. Each stands for
+/// (w, x_q) and (-w, x_q). The terms that are odd in w cancel between the two signs, so that the invariant
+/// set is invariant for sums over tasks too.
 class TaskBlocks {
  public:
-  static constexpr std::size_t kBlock = 64;  // tasks side by side: what they need fits the first cache
+  static constexpr std::size_t kBlock = 64;  // tasks in a block: what they need fits the first-level cache
 
-  /// A row for each task; as many as there are weights, a power of two.
+  /// One row for each task; their number, which is that of the weights, is a power of two.
   TaskBlocks(const Matrix& chi, const Matrix& w_hat, const Vector& labels, const Vector& weights);
 
   std::size_t blocks() const { return blocks_; }
   std::size_t query_size() const { return queries_; }
   std::size_t token_size() const { return tokens_; }
-  /// Rows of kBlock numbers: χ, ŵ, y, |ŵ|² and half the weight.
+  /// The rows of block i, of kBlock numbers each: χ, ŵ, y, |ŵ|² and half the weight.
   const double* block(std::size_t i) const { return rows_.data() + i * width() * kBlock; }
   std::size_t width() const { return queries_ + tokens_ + 3; }
 
@@ -33,13 +33,13 @@ class TaskBlocks {
   runtime::AlignedVector<double> rows_;
 };
 
-/// How many sums a block gives; the first is that of the risk, and all together make its slope.
+/// Number of sums that a block gives. The first is that of the risk; all together they give its slope.
 std::size_t sums_width(const TaskBlocks& tasks);
 StandardParameters task_slope(const TaskBlocks& tasks, const StandardParameters& parameters,
                               std::span<const double> sums);
 
-/// The sums over block i. False, and nothing written, where scores overflow. The same bits at every SIMD
-/// level. Cost: 25 ns a task (both signs) for d = 5.
+/// Computes the sums over block i. Returns false, and writes nothing, if scores overflow. The same bits at
+/// every SIMD level. Cost: 25 ns a task (both signs) for d = 5.
 bool add_task_block(const TaskBlocks& tasks, std::size_t i, const StandardParameters& parameters,
                     double noise, const RiskTable& table, std::span<double> sums);
 

@@ -18,12 +18,12 @@
 
 namespace largo::icl {
 
-constexpr double kStretch = 0.1;  // 4096 points of d = 1 have a tenth of the error, those of d = 5 the same
+constexpr double kStretch = 0.1;  // cuts the error of 4096 points to a tenth for d = 1, keeps it for d = 5
 
 Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t seed,
                      const Execution& execution) {
   constexpr std::int64_t kMost = std::int64_t{1} << 24;
-  constexpr Eigen::Index kMostDimensions = 3600;  // of Boost's table
+  constexpr Eigen::Index kMostDimensions = 3600;  // limit of Boost's table
   if (count < 1 || count > kMost) fail("general_risk", "nodes", static_cast<double>(count), "1 to 2^24");
   if (dimension > kMostDimensions) {
     fail("general_risk", "dimension", static_cast<double>(dimension), "at most 3600");
@@ -40,7 +40,7 @@ Matrix normal_points(Eigen::Index dimension, std::int64_t count, std::uint64_t s
   for (Eigen::Index i = 0; i < size; ++i) {
     runtime::check_stop(execution);
     for (std::size_t j = 0; j < width; ++j) {
-      // Boost leaves out the first point, the origin, which the others are a net with.
+      // Boost leaves out the first point, the origin, without which the others are not a net.
       const std::uint64_t bits = (i == 0 ? 0 : sequence()) ^ shift[j];
       uniforms[j] = (static_cast<double>(bits >> 12) + 0.5) * 0x1p-52;
     }
@@ -76,7 +76,7 @@ Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Inde
   constexpr Eigen::Index kPointsPerCondition = 6;
   constexpr int kMostIterations = 60;
   constexpr double kCalibrated = 1e-11;
-  constexpr double kGoesWell = 0.04;  // of the square of the distance, after a step
+  constexpr double kGoesWell = 0.04;  // largest share of the squared distance after a good step
   const Eigen::Index n = points.rows(), k = task_dimension, d = points.cols() - k;
   const Eigen::Index pairs_x = d * (d + 1) / 2, pairs_w = k * (k + 1) / 2;
   const Eigen::Index conditions = 1 + 2 * pairs_x + pairs_w + pairs_x * pairs_w;
@@ -109,7 +109,8 @@ Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Inde
     }
   }
   // Exponential tilts keep weights positive: log Σ e^{<λ, a_i - target>} is convex in λ, and stationary where
-  // the averages are the target. Newton's method; a curvature is used again as long as that goes well.
+  // the averages are the target. Newton's method finds this point; a curvature is used again as long as its
+  // steps are good.
   A.colwise() -= target;
   struct Tilt {
     Vector lambda, weights, miss;
@@ -161,9 +162,9 @@ Vector calibrated_weights(const Matrix& points, const Vector& given, Eigen::Inde
 std::shared_ptr<const TaskPoints> task_points(Eigen::Index task_dimension, Eigen::Index query_dimension,
                                               std::int64_t count, std::uint64_t seed,
                                               const Execution& execution) {
-  // Flows have up to three sets of their own, and six that tell their error.
+  // Flows have up to three sets of their own, and six that estimate their error.
   constexpr std::size_t kKept = 4;
-  constexpr Eigen::Index kKeptValues = Eigen::Index{1} << 21;  // more sets, if they are small
+  constexpr Eigen::Index kKeptValues = Eigen::Index{1} << 21;  // more sets are kept if they are small
   using Key = std::tuple<Eigen::Index, Eigen::Index, std::int64_t, std::uint64_t>;
   static std::mutex mutex;
   static std::deque<std::pair<Key, std::shared_ptr<const TaskPoints>>> kept;

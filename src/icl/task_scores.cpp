@@ -12,16 +12,16 @@
 namespace largo::icl {
 namespace {
 
-// λ_j below this share of the largest, or below kNoSpread, are zero.
+// λ_j below this share of the largest, or below kNoSpread, count as zero.
 constexpr double kNegligible = 1e-26;
 constexpr double kNoSpread = 1e-200;
-// The contour, as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 2e-11.
+// The contour is as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 2e-11.
 constexpr double kLeastCrossing = 4;
 constexpr double kLargestShare = 0.7;
 constexpr double kSlope = 0.41421356;
 constexpr double kContourStep = 0.1;
 constexpr double kEndOfContour = 1e-13;
-constexpr int kLanes = 8;  // nodes of a contour side by side
+constexpr int kLanes = 8;  // nodes of a contour that are computed together
 constexpr int kMostGroups = 32;
 
 using Lane = Eigen::Array<double, kLanes, 1>;
@@ -52,7 +52,7 @@ Matrix symmetric(const Matrix& A) { return 0.5 * (A + A.transpose()); }
 
 }  // namespace
 
-// Nodes of a contour: variances and means of ζ there, and the weight of each.
+// Nodes of a contour: the variances and means of ζ at them, and the weight of each.
 struct TaskScores::Tilt {
   ComplexVector D, mean;
   Complex weight, coarse;
@@ -126,13 +126,13 @@ TaskScores::TaskScores(const TurnedHead& head, double xi) : head_(head), xi_(xi)
 }
 
 TaskScores::Place TaskScores::place(double w) const {
-  // Of a share of the deviance: log(1 + a) - a/(1 + a), without cancellation next to zero.
+  // A share of the deviance: log(1 + a) - a/(1 + a), without cancellation near zero.
   const auto share = [](double a) {
     return std::abs(a) > 1e-3 ? std::log1p(a) - a / (1 + a)
                               : a * a * (0.5 - a * (2.0 / 3 - a * (0.75 - 0.8 * a)));
   };
-  // The deviance rises with x from zero to infinity, and its logarithm with log x nearly like a line: by
-  // Newton's method for that, or by bisection where it would leave what is known.
+  // The deviance rises with x from zero to infinity, and its logarithm is nearly linear in log x. It is
+  // solved by Newton's method in these logarithms, or by bisection where that would leave the bracket.
   constexpr double kFirst = -230, kLast = 230, kClose = 1e-14;
   constexpr int kMostSteps = 100;
   Place place;
@@ -204,7 +204,7 @@ void TaskScores::add_constant(double weight, const ScoreFactors& factors, TaskSc
 void TaskScores::add(const Place& place, double weight, const ScoreFactors& factors,
                      TaskScoreSums& sums) const {
   const double decay = place.q / (2 * largest_);
-  // The saddle point, or to its right; in ζ - 1.
+  // The saddle point, or a point to its right, in ζ - 1.
   const double crossing = std::max(place.tilt, kLeastCrossing / decay - 1);
   double curvature = 0, log_top = decay * crossing;
   for (Eigen::Index j = 0; j < rank_; ++j) {
@@ -212,7 +212,7 @@ void TaskScores::add(const Place& place, double weight, const ScoreFactors& fact
     curvature += D * D * ratio_[j] * (0.5 * ratio_[j] + distance_[j] * D);
     log_top -= 0.5 * (std::log(inverse) + crossing * distance_[j] * D);
   }
-  // As wide as the integrand is around the crossing, but well to the right of the branch point.
+  // The contour is as wide as the integrand around the crossing, but well to the right of the branch point.
   const double height = std::min(1 / std::sqrt(curvature), kLargestShare * (1 + crossing));
   const double depth = kSlope * height;
   const double scale = weight * std::exp(log_top) / (2 * largest_) * kContourStep / std::numbers::pi;
@@ -226,7 +226,7 @@ void TaskScores::add(const Place& place, double weight, const ScoreFactors& fact
       cosh[i] = std::cosh(kContourStep * (group * kLanes + i));
       sinh[i] = std::sinh(kContourStep * (group * kLanes + i));
     }
-    const Complex away{depth * (1 - cosh), height * sinh};  // from the crossing
+    const Complex away{depth * (1 - cosh), height * sinh};  // distance from the crossing
     const Complex u{-crossing - away.re, -away.im};         // 2λ times u
     Complex exponent = decay * away;
     Complex product = number(1);
@@ -287,7 +287,7 @@ void TaskScores::add_tilt(const Tilt& tilt, const ScoreFactors& factors, TaskSco
 
 namespace {
 
-// E[f ζ̃ζ̃ᵀ], ζ̃ = (1, ζ), from the means of f, of D ∇f and of ∇∇f under the tilts, times their weights.
+// Adds E[f ζ̃ζ̃ᵀ], ζ̃ = (1, ζ), from the means of f, of D ∇f and of ∇∇f under the tilts, times their weights.
 template <typename Hessian>
 void add_moments(const ComplexVector& D, const ComplexVector& mean, const Complex& weight, const Complex& f,
                  const ComplexVector& slope, const Hessian& hessian, Matrix& moments) {
@@ -329,16 +329,16 @@ void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedF
   const auto add = [&](const Complex& f, const auto& hessian, Matrix& moments) {
     add_moments(tilt.D, tilt.mean, tilt.weight, f, slope, hessian, moments);
   };
-  // κ: noise
+  // twice the coefficient of dκ: noise
   slope.assign(n, number(0));
   add(
       number(factors.noise), [&](std::size_t, std::size_t) { return number(0); }, sums.values);
-  // dy: cross c
+  // the coefficient of dy: cross c
   for (std::size_t i = 0; i < n; ++i) slope[i] = factors.cross * Dc[i];
   add(
       factors.cross * c.average,
       [&](std::size_t i, std::size_t j) { return number(2 * factors.cross * at(c_.A, i, j)); }, sums.targets);
-  // dc: square c + cross y
+  // the coefficient of dc: square c + cross y
   for (std::size_t i = 0; i < n; ++i) slope[i] = factors.square * Dc[i] + factors.cross * Dy[i];
   add(
       factors.square * c.average + factors.cross * y.average,
@@ -346,7 +346,7 @@ void TaskScores::add_slopes(const Tilt& tilt, const TiltedForm& c, const TiltedF
         return number(2 * (factors.square * at(c_.A, i, j) + factors.cross * at(y_.A, i, j)));
       },
       sums.scores);
-  // ds²: α c² + β (2 c y + κ)
+  // twice the coefficient of ds²: α c² + β (2 c y + κ)
   const double alpha = factors.square_slope, beta = factors.slope;
   Complex cc = c.average * c.average, cy = c.average * y.average;
   const Complex to_c = 2 * alpha * c.average + 2 * beta * y.average, to_y = 2 * beta * c.average;

@@ -12,10 +12,10 @@
 namespace largo {
 namespace {
 
-constexpr double kResolution = 1e-9;  // of trained risks, and so of long lengths
+constexpr double kResolution = 1e-9;  // relative, of trained risks and so of long lengths
 constexpr double kFirstGuess = 64;
-constexpr double kUnfinished = 1e-4;  // of epsilon: what risks may still fall by, and L is uncertain by
-// Risks carry rounding of this size: at a tie the length is enough.
+constexpr double kUnfinished = 1e-4;  // relative to epsilon: how far risks may still fall, so L is uncertain
+// Risks have rounding errors of this size: at a tie the length is enough.
 constexpr double kRiskRounding = 1e-13;
 
 class Search {
@@ -82,8 +82,8 @@ class Search {
     }
   }
 
-  // Where the line through both ends, in logarithms, meets ε; well inside the bracket, and every third time
-  // the middle, so that it shrinks from both sides.
+  // Where the line through both ends, in logarithms, meets ε, but well inside the bracket; every third time
+  // it is the middle, so that the bracket shrinks from both sides.
   double next() {
     const double a = std::log(low_), b = std::log(high_);
     const double fa = std::log(excess(low_) / epsilon_),
@@ -104,7 +104,7 @@ class Search {
   }
 
   const RegressionProblem problem_;
-  double epsilon_;  // in units of the problem
+  double epsilon_;  // in units of problem_
   double given_, unit_;
   const InvariantPoint start_;
   const ThresholdPlan& plan_;
@@ -116,8 +116,8 @@ class Search {
 
 }  // namespace
 
-// In units in which the problem is of size one: what training ends at does not depend on them, and its way is
-// that of the same problem in all units.
+// Searches in units in which the problem is of size one. The end of training does not depend on units, and
+// its path is then the same for the same problem in all units.
 Threshold threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
                     const ThresholdPlan& plan, const Execution& execution) {
   check_positive("threshold", "epsilon", epsilon);

@@ -10,7 +10,7 @@
 namespace largo::mpi {
 namespace {
 
-// All processes go on, or all throw: one that gave up alone would leave the others waiting.
+// Either all processes continue or all throw: one that gave up alone would leave the others waiting.
 std::vector<double> allocate_together(std::int64_t count, MPI_Comm comm) {
   std::vector<double> values;
   int has_memory = 1;
@@ -83,8 +83,8 @@ std::vector<double> MpiRanks::gather(std::span<const double> part) const {
   const auto processes = static_cast<std::size_t>(size_);
   std::vector<std::int64_t> sizes(processes);
   std::vector<int> counts(processes), offsets(processes);
-  // Here a process may wait for long. Once all have come, what follows is only the transfer, and MPI's own
-  // way of waiting is the faster one.
+  // A process may wait here for a long time. Once all have arrived, only the transfer follows, for which
+  // MPI's own way of waiting is faster.
   MPI_Request request = MPI_REQUEST_NULL;
   check_mpi(MPI_Iallgather(&own, 1, MPI_INT64_T, sizes.data(), 1, MPI_INT64_T, comm_.get(), &request),
             "MPI_Iallgather");

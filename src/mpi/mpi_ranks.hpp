@@ -16,14 +16,13 @@ namespace largo::mpi {
 /// Throws std::runtime_error "function: what MPI says" unless `code` is success.
 void check_mpi(int code, const char* function);
 
-/// Waits until `request` is done, or until `patience` has passed, and says whether it is. MPI's own waiting
-/// takes a whole core, which the threads of another process may need: here a process sleeps for an eighth of
+/// Waits until `request` is done or `patience` has passed, and returns whether it is done. MPI's own waiting
+/// takes a whole core, which the threads of another process may need. Here a process sleeps for an eighth of
 /// the time it has waited so far, up to a millisecond.
 bool wait(MPI_Request& request, const char* function,
           std::chrono::nanoseconds patience = std::chrono::nanoseconds::max());
 
-/// A communicator of our own, over the processes of another, that reports errors instead of ending the
-/// program.
+/// Our own communicator over the processes of another. It reports errors instead of ending the program.
 class Communicator {
  public:
   explicit Communicator(MPI_Comm parent);
@@ -39,7 +38,8 @@ class Communicator {
 
 class MpiRanks final : public Ranks {
  public:
-  /// MPI counts in int: more doubles than `most` in all are sent in pieces of `most`. (Tests make it small.)
+  /// MPI counts in int: if there are more than `most` doubles in all, they are sent in pieces of `most`.
+  /// (Tests make it small.)
   explicit MpiRanks(MPI_Comm parent, std::int64_t most = std::numeric_limits<int>::max());
 
   int rank() const override { return rank_; }

@@ -13,10 +13,10 @@
 namespace largo {
 namespace {
 
-// How long a process that leaves by an exception waits for the others to leave as well.
+// How long a process that leaves with an exception waits for the others to leave as well.
 constexpr std::chrono::nanoseconds kPatience = std::chrono::seconds(2);
 
-// True when MPI was not running.
+// Starts MPI; returns false if it was running already.
 bool start_mpi() {
   int started = 0;
   int ended = 0;
@@ -29,7 +29,7 @@ bool start_mpi() {
   return true;
 }
 
-// Returns once all processes have called it; when hurried, at the latest after kPatience, and then false.
+// Returns true once all processes have called it; if hurried, returns false after kPatience at the latest.
 bool wait_for_all(const mpi::Communicator& comm, bool hurried) noexcept {
   try {
     MPI_Request request = MPI_REQUEST_NULL;
@@ -53,7 +53,7 @@ struct MpiSession::State {
   bool started_here = start_mpi();
   int exceptions = std::uncaught_exceptions();
   mpi::MpiRanks ranks{MPI_COMM_WORLD};
-  mpi::Communicator farewell{MPI_COMM_WORLD};  // of its own, since others may be in the middle of a gather
+  mpi::Communicator farewell{MPI_COMM_WORLD};  // separate, since others may be in the middle of a gather
 };
 
 MpiSession::MpiSession() : state_(std::make_unique<State>()) {}
@@ -61,7 +61,7 @@ MpiSession::MpiSession() : state_(std::make_unique<State>()) {}
 MpiSession::~MpiSession() {
   int ended = 0;
   MPI_Finalized(&ended);
-  if (ended != 0) return;  // by the program, whose MPI it was
+  if (ended != 0) return;  // ended by the program that started it
   const bool failing = std::uncaught_exceptions() > state_->exceptions;
   if (!wait_for_all(state_->farewell, failing)) {
     MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
@@ -76,9 +76,9 @@ const Ranks& MpiSession::ranks() const { return state_->ranks; }
 bool started_by_mpi() {
   // Open MPI; MPICH, Intel MPI and srun with PMI-1 or PMI-2; MVAPICH
   const char* size = first_set({"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE"});
-  // PMIx does not say how many there are; srun does. Neither is a sign without the other: a program that
-  // starts MPI without a launcher hands PMIX_RANK to its children, and an srun without any PMI starts
-  // strangers.
+  // PMIx does not tell the number of processes; srun does. Neither is a sign without the other: a program
+  // that starts MPI without a launcher passes PMIX_RANK to its children, and an srun without any PMI starts
+  // unrelated processes.
   if (size == nullptr && first_set({"PMIX_RANK", "PMI_RANK", "PMI_FD"}) != nullptr) {
     size = first_set({"SLURM_STEP_NUM_TASKS"});
   }

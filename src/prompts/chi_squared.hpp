@@ -1,4 +1,4 @@
-// Chi-squared variables, addressed like all draws.
+// Chi-squared variables, addressed by counters like all draws.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace largo::prompts {
 
-/// Candidates (a normal and a uniform of 32 bits each) from consecutive groups of two lanes of counters:
-/// normals from normal_draws on, uniforms from uniform_draws on. What comes out is a function of the
-/// addresses and of the order of the calls, with the same bits at every SIMD level. Cost: 60 ns for every 16
-/// candidates, of which a variable takes some 1.01.
+/// Draws candidates (a normal and a uniform of 32 bits each) from two ranges of counters: the normals from
+/// normal_draws on, the uniforms from uniform_draws on. The results depend only on the addresses and on the
+/// order of the calls, with the same bits at every SIMD level. Cost: 60 ns for 16 candidates; a variable
+/// takes about 1.01.
 class ChiSquaredDraws {
  public:
   ChiSquaredDraws(const random::DrawAddress& normal_draws, const random::DrawAddress& uniform_draws)

@@ -21,7 +21,7 @@ using namespace four;
 constexpr std::size_t kPadding = PaddedRows::kPadding;
 constexpr std::size_t kVectors = kPadding / kLanes;
 
-// Eight sums side by side, then theirs: the same order at every level.
+// Eight partial sums, added up at the end in an order that is the same at every SIMD level.
 class Sum {
  public:
   Sum() {
@@ -38,7 +38,7 @@ class Sum {
   V sums_[kVectors];
 };
 
-// use(i, k) for every vector i of a padded row, k being its place among eight numbers.
+// Calls use(i, k) for every vector of a padded row: i is its first index, k its place among eight numbers.
 template <class Use>
 HWY_INLINE void ForVectors(std::size_t stride, const Use& use) {
   for (std::size_t i = 0; i < stride; i += kPadding) {
@@ -58,7 +58,7 @@ void Collapse(const double* HWY_RESTRICT a, const double* HWY_RESTRICT b, std::s
               double* HWY_RESTRICT e, double* HWY_RESTRICT f, CollapsedFrame& frame) {
   const D d;
   const double norm = std::sqrt(Dot(a, a, stride));
-  frame.s = norm > 1e-150 ? norm : 0;  // below, squares are no longer normal numbers
+  frame.s = norm > 1e-150 ? norm : 0;  // below that, squares are no longer normal numbers
   const V inverse = hn::Set(d, frame.s > 0 ? 1 / frame.s : 0);
   Sum alpha;
   ForVectors(stride, [&](std::size_t i, std::size_t k) HWY_ATTR {

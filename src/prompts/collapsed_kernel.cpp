@@ -18,10 +18,10 @@
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
 #define LARGO_COLLAPSED_KERNEL_SUMS
 namespace largo::prompts {
-// The sums of all chunks so far, in float64: kTokensAtOnce of each kind.
+// The sums over all chunks so far, in float64: kTokensAtOnce partial sums of each kind.
 struct CollapsedTotals {
   alignas(64) double lanes[kCollapsedSums * random::kTokensAtOnce] = {};
-  // What a sum so far and one of the next chunk are multiplied by (those of w² by the square).
+  // Factors for the sums so far and for those of the next chunk; sums of w² take their squares.
   double old_scale = 1, new_scale = 1;
 };
 }  // namespace largo::prompts
@@ -37,13 +37,13 @@ using DF = hn::CappedTag<float, random::kTokensAtOnce>;
 using V = hn::Vec<DF>;
 using D64 = hn::CappedTag<double, 4>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
-constexpr std::size_t kGroups = 4;  // whose exponentials are taken together
+constexpr std::size_t kGroups = 4;  // groups of tokens whose exponentials are computed together
 
-// x becomes 2^{rate x} for |rate x| < 126, relative error 2^-21.8; kUnderflow: for rate x <= 0, with zero
-// from -125.5 down. Several at a time, step by step: each fills the waiting times of the others.
+// Replaces x by 2^{rate x} for |rate x| < 126, with relative error 2^-21.8. With kUnderflow: for rate x <= 0,
+// with zero from -125.5 down. Several vectors take each step together, to hide latencies.
 template <bool kUnderflow, std::size_t kCount>
 HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
-  // (2^r - 1)/r on |r| <= 1/2, error of 2^r 2^-23.0
+  // (2^r - 1)/r on |r| <= 1/2; the error of 2^r is 2^-23.0
   static constexpr float kC[] = {0x1.62e42ap-1F, 0x1.ebf958p-3F, 0x1.c6b476p-5F, 0x1.3d1166p-7F,
                                  0x1.5d9662p-10F};
   const DF d;
@@ -69,8 +69,8 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
   }
 }
 
-// Partial sums over tokens of w, wG, wh, wvG, wvh and of w², w²v, w²v². Token i goes to partial sum i mod 8,
-// in order, at every level. kFixed: top is 0 and |rate g| < 126.
+// Partial sums over the tokens of w, wG, wh, wvG, wvh and of w², w²v, w²v². At every SIMD level token i is
+// added to partial sum i mod 8, in order. With kFixed, top is 0 and |rate g| < 126.
 template <bool kFixed>
 HWY_INLINE void AccumulateTokens(const float* HWY_RESTRICT g, const float* HWY_RESTRICT h, std::size_t count,
                                  const CollapsedToken& token, CollapsedTotals& totals) {
@@ -156,7 +156,7 @@ HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
 
 constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
-constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two looks at Execution::stop
+constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two checks of Execution::stop
 constexpr double kLargestDraw = 6.7;
 // (Σ w² v² has kCollapsedChunk terms with |v| < 2^5.)
 static_assert(2 * kFixedRate * kLargestDraw + 9 + 2 * 5 < 127,
@@ -180,7 +180,7 @@ CollapsedSums collapsed_sums(const random::DrawAddress& address, std::int64_t L,
   CollapsedTotals totals;
   const CollapsedSetting setting = collapsed_setting(L, s, alpha, beta);
   CollapsedToken token = setting.token;
-  float top = 0;  // of all chunks so far: weights are relative to it
+  float top = 0;  // largest draw of all chunks so far: weights are relative to it
   for (std::int64_t first = 0; first < L; first += kDrawn) {
     if (first % kUntilStop == 0) runtime::check_stop(execution);
     const auto drawn = static_cast<std::size_t>(std::min<std::int64_t>(kDrawn, L - first));

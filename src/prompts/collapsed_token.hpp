@@ -1,4 +1,4 @@
-// The tokens of a collapsed prompt (collapsed_kernel.hpp) and what their sums give, for CPU and GPU.
+// The tokens of a collapsed prompt (collapsed_kernel.hpp) and the results from their sums, for CPU and GPU.
 #pragma once
 
 #include <cstddef>
@@ -28,12 +28,12 @@ struct CollapsedToken {
 
 struct CollapsedSetting {
   CollapsedToken token;
-  double size;  // that values are relative to, so that no square of them leaves the range of float32
-  bool fixed;   // weights need no reference
+  double size;  // unit of the values, chosen so that none of their squares leaves the range of float32
+  bool fixed;   // whether the weights need no reference
 };
 
 LARGO_HOST_DEVICE CollapsedSetting collapsed_setting(std::int64_t L, double s, double alpha, double beta) {
-  // Around the likely mean of g, so that little cancels later.
+  // The shift is near the likely mean of g, so that little cancels later.
   const auto bits = static_cast<double>(runtime::bits_of(static_cast<std::uint64_t>(L)));  // ~ ln L / ln 2
   const double shift = runtime::smaller_of(s, runtime::root(2 * std::numbers::ln2 * bits));
   const double larger = runtime::larger_of(runtime::size_of_number(alpha), runtime::size_of_number(beta));
@@ -45,7 +45,7 @@ LARGO_HOST_DEVICE CollapsedSetting collapsed_setting(std::int64_t L, double s, d
           rate <= kFixedRate};
 }
 
-/// From the sums over all tokens.
+/// Normalises and centres the sums over all tokens.
 LARGO_HOST_DEVICE CollapsedSums collapsed_sums(const CollapsedSetting& setting, std::int64_t L,
                                                const double (&total)[kCollapsedSums]) {
   const double size = setting.size;
@@ -54,7 +54,7 @@ LARGO_HOST_DEVICE CollapsedSums collapsed_sums(const CollapsedSetting& setting, 
   const double G = total[kWG] * inverse;
   sums.g = G + double{setting.token.shift};
   sums.h = total[kWH] * inverse;
-  // Of αG + βh, like what follows.
+  // The mean of αG + βh, the values in units of `size`, of which the totals are sums too.
   const double v = double{setting.token.alpha} * G + double{setting.token.beta} * sums.h;
   sums.vg = size * (total[kWVG] * inverse - v * G);
   sums.vh = size * (total[kWVH] * inverse - v * sums.h);
@@ -64,7 +64,7 @@ LARGO_HOST_DEVICE CollapsedSums collapsed_sums(const CollapsedSetting& setting, 
   sums.p2v = size * (p2v - v * sums.p2);
   const double p2vv = total[kW2VV] * inverse2;
   const double around_v = p2vv - v * (2 * p2v - v * sums.p2);
-  // What is left of it below the rounding of float32 is not there: one token has no spread.
+  // A remainder below the rounding errors of float32 is taken as zero: a single token has no spread.
   sums.p2vv = around_v > 0x1p-20 * p2vv ? size * size * around_v : 0;
   if (L == 1) sums.vg = sums.vh = sums.p2v = sums.p2vv = 0;
   return sums;

@@ -85,7 +85,7 @@ void FullPrompt<T>::add_tokens(Leaf& leaf, std::uint64_t seed, std::uint64_t pro
 
 template <typename T>
 void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, PromptTilt& tilt) {
-  // First ln of the factor that each leaf's sums are short of, then the factor relative to the largest.
+  // The factor that the sums of each leaf lack: first its logarithm, then its value relative to the largest.
   double top = -std::numeric_limits<double>::infinity();
   for (Leaf& leaf : leaves_) {
     if (!leaf.drawn) continue;
@@ -110,8 +110,8 @@ void FullPrompt<T>::combine(const ConstVectorRef& direction, std::int64_t L, Pro
   if (V_ != nullptr) combine_covariances(weight, tilt);
 }
 
-// Around the mean of each leaf, and of these around the mean of all: with z - mean = M (x - x̄) + o, V Σ p (z
-// - mean) (z - mean)ᵀ = VM cov(x) Mᵀ + (V o) oᵀ.
+// Covariances are taken around the mean of each leaf, and these means around the mean of all: with z - mean =
+// M (x - x̄) + o, V Σ p (z - mean) (z - mean)ᵀ = VM cov(x) Mᵀ + (V o) oᵀ.
 template <typename T>
 void FullPrompt<T>::combine_covariances(double weight, PromptTilt& tilt) const {
   tilt.value_covariance = Matrix::Zero(V_->rows(), dimension_);

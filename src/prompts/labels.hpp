@@ -1,4 +1,4 @@
-// The tokens of a mixture shared out to its components.
+// Assigns the tokens of a mixture to its components.
 #pragma once
 
 #include <algorithm>
@@ -10,16 +10,16 @@
 
 namespace largo::prompts {
 
-/// Sums of the probabilities of the components up to each.
+/// Cumulative sums of the probabilities of the components.
 std::vector<double> cumulative_probabilities(std::span<const double> probabilities);
 
-/// How many of tokens first, ..., first + size - 1 belong to each component; first a multiple of kLabelSpan,
-/// size at most that.
+/// How many of the tokens first, ..., first + size - 1 belong to each component. `first` is a multiple of
+/// kLabelSpan, and size is at most kLabelSpan.
 std::vector<std::int64_t> count_labels(const std::vector<double>& cumulative, std::uint64_t seed,
                                        std::uint64_t prompt, std::int64_t first, std::int64_t size);
 
-/// Calls use(k, first, count): `count` tokens of component k, numbered from `first` on. Attention does not
-/// see the order of the tokens, so each component may number its own.
+/// Calls use(k, first, count) for `count` tokens of component k, numbered from `first` on. Attention does not
+/// depend on the order of the tokens, so each component may number its own.
 template <typename Use>
 void share_out_labels(const std::vector<double>& cumulative, std::uint64_t seed, std::uint64_t prompt,
                       std::int64_t L, const Use& use) {

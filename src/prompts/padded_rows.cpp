@@ -18,7 +18,7 @@ struct RowProduct {
   const double* x;
   std::size_t x_row, x_inner;
   std::size_t rows, inner;
-  const RightFactor::Range* ranges;  // of k in each kPadding columns, or null: [0, inner)
+  const RightFactor::Range* ranges;  // range of k for each kPadding columns; null: [0, inner)
   const double* A;
   std::size_t A_stride;
   double* y;
@@ -35,8 +35,8 @@ using namespace prompts;
 using namespace four;
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
-// kRows rows and two vectors of columns from (row, column) on stay in registers. Twelve sums, in six rows,
-// are as many as there are registers for; with fewer than eight, additions wait for one another.
+// Keeps kRows rows and two vectors of columns from (row, column) on in registers. Twelve sums, in six rows,
+// fill the registers; with fewer than eight, additions wait for one another.
 template <std::size_t kRows>
 HWY_INLINE void Tile(const RowProduct& p, std::size_t row, std::size_t column, RightFactor::Range range) {
   const D d;

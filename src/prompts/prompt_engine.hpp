@@ -1,5 +1,5 @@
-// Sums over the tokens of many prompts at a time, on a device: what TokenSums and score_sums give for each,
-// to the bit.
+// Sums over the tokens of many prompts at a time, on a device, with the same bits as TokenSums and score_sums
+// give for each prompt.
 #pragma once
 
 #include <cstdint>
@@ -23,21 +23,22 @@ struct PromptRange {
 struct LeafSums {
   const TokenLeaf* leaf = nullptr;
   std::uint64_t first_lane = 0;
-  /// As the standard tokens see them: base_dimension() numbers, the same for all prompts or as many for each.
+  /// The directions as the standard tokens see them: base_dimension() numbers, either one set for all prompts
+  /// or one for each.
   std::span<const double> directions;
-  /// One for each prompt: the sums in the order of TokenSums, and their top. Zeros where no token was drawn.
+  /// One row for each prompt: the sums in the order of TokenSums, then their top. Zeros if it has no tokens.
   std::span<double> rows;
 };
 
 class PromptEngine : public Engine {
  public:
-  /// All leaves of a law, which share the tokens of a prompt out as share_out_labels() does. InputError for
-  /// leaves and dimensions that the device has no kernel for. Throws Stopped.
+  /// Sums over all leaves of a law, which share the tokens of a prompt as share_out_labels() assigns them.
+  /// InputError for leaves and dimensions for which the device has no kernel. Throws Stopped.
   virtual void sum_tokens(std::span<const LeafSums> leaves, SumOrder order, const PromptRange& range,
                           const Execution& execution) const = 0;
 
-  /// Gaussian scores from `lane` on, of one rate and shift for all prompts or one for each. Writes a row of
-  /// kScoreRow numbers for each prompt: ScoreSums in the order of its members.
+  /// Sums over Gaussian scores, drawn from `lane`, with one rate and shift for all prompts or one for each.
+  /// Writes a row of kScoreRow numbers for each prompt: the members of ScoreSums in order.
   static constexpr std::size_t kScoreRow = 8;
   virtual void sum_scores(std::uint64_t lane, std::span<const double> rates, std::span<const double> shifts,
                           const PromptRange& range, const Execution& execution,
@@ -51,9 +52,9 @@ struct PreparedPrompts {
     runtime::AlignedVector<double> numbers;
   };
   std::uint64_t first = 0;
-  std::vector<Rows> leaves;  ///< of scores: one
+  std::vector<Rows> leaves;  ///< a single one for scores
 
-  /// Room for so many rows of a leaf.
+  /// Makes room for `count` rows of a leaf.
   std::span<double> room(std::size_t leaf, std::int64_t count, std::size_t width) {
     Rows& rows = leaves[leaf];
     rows.width = width;

@@ -1,4 +1,4 @@
-// How the draws and sums of a prompt are laid out. CPU and GPU read these, so that both have the same bits.
+// The layout of the draws and sums of a prompt. CPU and GPU share it, so that both give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -8,35 +8,36 @@
 
 namespace largo::prompts {
 
-/// Counters of a lane of a prompt.
+/// Number of counters in a lane of a prompt.
 inline constexpr std::uint64_t kLaneCounters = std::uint64_t{1} << 40;
-/// Coordinates that are coins, from the 64 bits that a token has in a lane.
+/// Number of coordinates per lane that are coins: a token has 64 bits in a lane.
 inline constexpr std::size_t kCoinsPerLane = 64;
 inline constexpr std::size_t kMostAtoms = 4;
 
-/// The lane that says which component of a mixture a token belongs to, and the tokens that are shared out at
-/// a time: long enough for each component to fill chunks.
+/// The lane that assigns each token to a component of a mixture, and the number of tokens that are assigned
+/// at a time: large enough for each component to fill chunks.
 inline constexpr std::uint64_t kLabelLane = 0;
 inline constexpr std::int64_t kLabelSpan = std::int64_t{1} << 14;
 
-/// Tokens whose sums stay in float32: of tokens in full and of scores, and of collapsed prompts.
+/// Number of tokens whose sums stay in float32: for tokens in full and for scores, and for collapsed prompts.
 inline constexpr std::size_t kChunkTokens = 256;
 inline constexpr std::size_t kCollapsedChunk = 512;
 
-/// Prompts of a batch whose gradients are summed one after the other; the sums of blocks are added in order.
+/// Number of prompts of a batch whose gradients are summed one after the other; the sums of these blocks are
+/// added in order.
 inline constexpr int kPromptsInBlock = 8;
-/// Draws of a prompt of a batch beside its tokens, far from theirs: task and query, then what lies across a
-/// collapsed prompt; and those of a Wishart matrix, which takes the place of the tokens under linear
-/// attention.
+/// First counters of the draws of a prompt of a batch that are not tokens, far from those of the tokens:
+/// first task and query, then the part of a collapsed prompt orthogonal to its frame; and the Wishart matrix
+/// that takes the place of the tokens under linear attention.
 inline constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 62;
 inline constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
-/// Tokens under linear attention: whole numbers of type double.
+/// Largest number of tokens under linear attention: integers up to here are exact in type double.
 inline constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
 
-/// In units of ln 2.
+/// Largest score, in units of ln 2.
 inline constexpr double kLargestScore = 1e12;
-/// Of the scores of collapsed prompts: standard deviation; and the rate up to which weights need no
-/// reference, since they are within 2^±50.25, whatever the draws are.
+/// For the scores of collapsed prompts: the largest standard deviation, and the rate up to which weights need
+/// no reference because they are within 2^±50.25 for all draws.
 inline constexpr double kLargestSpread = 1e11;
 inline constexpr double kFixedRate = 7.5;
 

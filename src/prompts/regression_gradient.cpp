@@ -23,11 +23,12 @@ namespace {
 
 constexpr const char* kRegressionGradient = "regression_gradient";
 constexpr std::int64_t kBlock = prompts::kPromptsInBlock;
-// Blocks whose sums are held at a time: this many numbers of them, but some blocks for each of many threads.
+// Limits on the blocks whose sums are held at a time: this many numbers, but at least this many blocks, so
+// that there are some for each of many threads.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestHeld = 64;
 
-// For products with rows: x Aᵀ is A applied to each, x A its transpose.
+// Factors for products with rows: x Aᵀ applies A to each row, x A its transpose.
 prompts::RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
   return {
       prompts::size_of(columns), prompts::size_of(A.rows()), A.data(), prompts::size_of(A.rows()), 1, scale};
@@ -36,7 +37,7 @@ prompts::RightFactor as_it_is(const Matrix& A) {
   return {prompts::size_of(A.rows()), prompts::size_of(A.cols()), A.data(), 1, prompts::size_of(A.rows()), 1};
 }
 
-// What all prompts share, laid out for products with blocks of them.
+// The matrices that all prompts share, laid out for products with blocks of prompts.
 struct SharedMatrices {
   SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
       : prior(transposed(task.prior_root, task.prior_root.cols())),
@@ -51,7 +52,7 @@ struct SharedMatrices {
   }
 
   prompts::RightFactor prior, query,
-      scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column that the query does not reach
+      scores;  // Pᵀ, C_qᵀ, (c U)ᵀ without the column of U that meets the query's zero
   prompts::RightFactor token, whitening;  // Cᵀ, C
   prompts::PaddedRows values;             // Cᵀ v_x
 };
@@ -94,8 +95,8 @@ class PromptBlock {
     }
   }
 
-  /// The prompts [first, first + count): their gradient in U (column by column), gradient in v, the gradients
-  /// before C is applied to them and as rows of stride() numbers, and their loss, into `row`.
+  /// Writes to `row`, for the prompts [first, first + count): the gradient in U (column by column) and the
+  /// gradient in v, in rows of stride() numbers before C is applied to them, and the loss.
   void operator()(std::int64_t first, std::size_t count, std::span<double> row) {
     draw(first, count);
     double loss = 0;
@@ -118,7 +119,8 @@ class PromptBlock {
   }
 
  private:
-  // Tasks and queries; u = c U (x_q, 0); Cᵀ w and Cᵀ u_x. For collapsed prompts also normals to spread.
+  // Draws tasks and queries; computes u = c U (x_q, 0), Cᵀ w and Cᵀ u_x. Collapsed prompts also draw the
+  // normals for spread().
   void draw(std::int64_t first, std::size_t count) {
     for (std::size_t n = 0; n < count; ++n) {
       float *one = normals_.data(), *two = one + drawn_ * random::kTokensAtOnce;
@@ -172,7 +174,7 @@ class PromptBlock {
 
   double draw_in_full(std::size_t n, std::uint64_t id) {
     const auto size = static_cast<Eigen::Index>(size_);
-    // Values relative to their size, so that none leaves the range of float32.
+    // Values are taken relative to their size, so that none leaves the range of float32.
     const Eigen::Map<const Vector> b(b_.row(0), size);
     const double largest = b.cwiseAbs().maxCoeff();
     const double scale = largest > 0 ? largest : 1;
@@ -186,7 +188,8 @@ class PromptBlock {
     return output;
   }
 
-  // Along e (the scores) and f (the rest of the values) from the kernel, across both Gaussian.
+  // The part along e (the scores) and f (the rest of the values) comes from the kernel; the part orthogonal
+  // to both is Gaussian.
   double draw_collapsed(std::size_t n, std::uint64_t id) {
     const std::size_t stride = a_.stride();
     double *e = e_.row(0), *f = f_.row(0);
@@ -218,11 +221,11 @@ class PromptBlock {
   const Execution& execution_;
   std::size_t d_, size_;
   double v_y_;
-  std::unique_ptr<prompts::TokenSource<float>> source_;  // these three for the full kernel only
+  std::unique_ptr<prompts::TokenSource<float>> source_;  // used by the full kernel only, like the next two
   std::optional<prompts::TokenSums<float>> sums_;
   runtime::AlignedVector<float> chunk_;
   prompts::PaddedRows omega_, chi_, w_, query_, u_, whitened_w_, a_, b_, e_, f_, mean_, gradient_, slope_;
-  std::size_t groups_, drawn_;  // of normals for a vector, and for a prompt
+  std::size_t groups_, drawn_;  // groups of normals for a vector, and for a prompt
   runtime::AlignedVector<float> normals_;
 };
 
@@ -259,14 +262,14 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
   const SharedMatrices shared(task, parameters);
   const std::int64_t blocks = (batch.prompts + kBlock - 1) / kBlock;
   const Eigen::Index d = task.token_root.rows();
-  // Gradients in rows as wide as padded ones, then the loss.
+  // The gradients, in rows as wide as padded ones, then the loss.
   prompts::PaddedRows whitened(prompts::size_of(d + 1), prompts::size_of(d + 1)),
       tokens(prompts::size_of(d + 1), prompts::size_of(d));
   const auto numbers = static_cast<Eigen::Index>(whitened.rows() * whitened.stride());
   const auto width = numbers + static_cast<Eigen::Index>(prompts::PaddedRows::kPadding);
   const std::int64_t held = std::max(kFewestHeld, kHeldNumbers / width);
-  // One for each thread: allocating them anew for every block would cost a tenth of a short prompt.
-  // oneTBB's own allocator would hand memory from thread to thread unseen by ThreadSanitizer.
+  // One for each thread: allocating them anew for every block would take a tenth of the time of a short
+  // prompt. oneTBB's own allocator would pass memory between threads unseen by ThreadSanitizer.
   tbb::enumerable_thread_specific<PromptBlock, std::allocator<PromptBlock>> prompts(
       [&] { return PromptBlock(task, parameters, batch, shared, execution); });
   prompts::PaddedRows sums(1, prompts::size_of(width));
@@ -280,7 +283,7 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
         });
     prompts::add_rows(rows.data(), prompts::size_of(count), sums);
   }
-  // Back to tokens: C for the first d coordinates; the last one is there already.
+  // Back to tokens: C is applied to the first d coordinates; the last one is already that of the token.
   std::copy_n(sums.row(0), numbers, whitened.row(0));
   prompts::multiply(whitened, prompts::size_of(d + 1), shared.token, tokens);
   RegressionGradient mean{sums.row(0)[numbers], Matrix::Zero(d + 1, d + 1), Vector(d + 1)};
@@ -301,7 +304,7 @@ RegressionGradient regression_gradient(const RegressionTask& task, const Regress
 
 namespace {
 
-// A B, in the order of padded_rows.hpp. Its rows are our columns: what it sees is (A B)ᵀ = Bᵀ Aᵀ.
+// A B, summed in the order of padded_rows.hpp. Rows there are columns here: it computes (A B)ᵀ = Bᵀ Aᵀ.
 Matrix product(const Matrix& A, const Matrix& B) {
   prompts::PaddedRows x(prompts::size_of(B.cols()), prompts::size_of(B.rows())),
       y(prompts::size_of(B.cols()), prompts::size_of(A.rows()));

@@ -1,4 +1,4 @@
-// A prompt known by its scores alone, for any law with a score law.
+// A prompt known only by its scores, for any law with a score law.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@ class ScorePrompt {
   /// `limit` is mean(ν_a). InputError for scores that cannot be drawn (score_sums.hpp).
   ScorePrompt(ScoreLaw law, const Matrix& V, const Vector& limit);
 
-  /// Given the scores of the prompt: expectations over the tokens.
+  /// Expectations over the tokens, given the scores of the prompt.
   struct Errors {
-    double output = 0;  ///< of ‖V (mean - limit)‖²
-    double mean = 0;    ///< of ‖mean - limit‖²
+    double output = 0;  ///< E ‖V (mean - limit)‖²
+    double mean = 0;    ///< E ‖mean - limit‖²
     double p2 = 0;
     double log_partition = 0;
     Vector bias;  ///< V (mean - limit)
@@ -27,8 +27,8 @@ class ScorePrompt {
 
  private:
   struct Component {
-    Vector mean, slope;      // of z - limit given v
-    Vector V_mean, V_slope;  // of V (z - limit)
+    Vector mean, slope;      // E[z - limit | v] = mean + slope v
+    Vector V_mean, V_slope;  // the same for V (z - limit)
     double trace = 0, V_trace = 0;
     double shift = 0;
     ScoreSums sums;

@@ -21,7 +21,7 @@
 #ifndef LARGO_SCORE_SUMS_ONCE
 #define LARGO_SCORE_SUMS_ONCE
 namespace largo::prompts {
-// In the order in which Accumulate stores them, each as kTokensAtOnce partial sums.
+// The sums in the order in which Accumulate stores them, each as kTokensAtOnce partial sums.
 enum : std::size_t { kW, kWV, kWVV, kWW, kWWV, kWWVV, kWWW, kScoreSums };
 }  // namespace largo::prompts
 #endif
@@ -36,13 +36,13 @@ using DF = hn::CappedTag<float, random::kTokensAtOnce>;
 using V = hn::Vec<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
 
-// A coordinate of a uniform point on the unit sphere of R^n: two of them have squared length 1 - U^{2/(n-2)}
-// and a uniform angle. (n = 2: U^∞ = 0.) Takes the words of radius and angle.
+// A coordinate of a uniform point on the unit sphere of R^n. Two coordinates of the point together have
+// squared length 1 - U^{2/(n-2)} (n = 2: U^∞ = 0) and a uniform angle. Reads words for radius and angle.
 void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint32_t* HWY_RESTRICT angle,
                        std::size_t count, float order, float* HWY_RESTRICT out) {
   const DF df;
   const hn::RebindToUnsigned<DF> du;
-  // r² = -2 ln U; 2^x with x = ln U log2 e 2/(n-2).
+  // With r² = -2 ln U, U^{2/(n-2)} is 2^x with x = ln U log2 e 2/(n-2).
   const V rate = hn::Set(df, order > 2 ? -std::numbers::log2e_v<float> / (order - 2) : -1e30F);
   for (std::size_t i = 0; i < count; i += kFloats) {
     const hn::Vec<decltype(du)> words[2][1] = {{hn::Load(du, radius + i)}, {hn::Load(du, angle + i)}};
@@ -56,7 +56,7 @@ void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint
 
 float LargestScore(const float* scores, std::size_t count) { return Largest(DF(), scores, count); }
 
-// w = 2^{rate v - top}; token i goes to partial sum i mod 8, at every level.
+// w = 2^{rate v - top}; token i is added to partial sum i mod 8 at every SIMD level.
 void Accumulate(const float* HWY_RESTRICT v, std::size_t count, float rate, float top, float shift,
                 float* HWY_RESTRICT sums) {
   const DF d;
@@ -104,12 +104,12 @@ struct Chunk {
   alignas(64) std::uint32_t radius[kChunkTokens], angle[kChunkTokens];
 };
 
-// The standard variables of tokens first, ..., rounded up to whole groups.
+// Draws the standard variables of `count` tokens from `first` on, rounded up to whole groups.
 void draw(const StandardScore& score, const ScoreAddress& address, std::uint64_t first, std::size_t count,
           Chunk& chunk) {
   const std::size_t groups = (count + random::kTokensAtOnce - 1) / random::kTokensAtOnce;
   if (score.shape == ScoreShape::gaussian) {
-    // Both normals of a pair are tokens: token t < 128 of a chunk has the first, t + 128 the second.
+    // Both normals of a pair are used: token t < 128 of a chunk takes the first, token t + 128 the second.
     const std::size_t pairs = std::min(groups, kChunkTokens / 2 / random::kTokensAtOnce);
     random::token_normals(lane_address(address.seed, address.prompt, address.lane, first / 2), pairs, chunk.v,
                           chunk.v + kChunkTokens / 2);

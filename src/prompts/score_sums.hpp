@@ -1,7 +1,7 @@
-// Scores of a prompt without its tokens: all that attention asks of a law whose score law is known.
+// The scores of a prompt without its tokens: attention needs nothing else if the score law is known.
 //
-// Within one component of a score law the scores are centre + scale v_i with v_i i.i.d. standard
-// (score_law.hpp). One random number and one exponential a token, whatever the dimension.
+// Within one component of a score law the scores are centre + scale v_i with i.i.d. standard v_i
+// (score_law.hpp). A token takes one random number and one exponential in any dimension.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,17 @@ struct ScoreSums {
   double www = 0;                    ///< Σ w³
   std::int64_t top = 0;
 
-  /// The same tokens and others.
+  /// Adds the sums over other tokens.
   void merge(const ScoreSums& other);
 };
 
 /// The law of the v_i.
 struct StandardScore {
   ScoreShape shape = ScoreShape::gaussian;
-  double order = 3;  ///< bounded only
+  double order = 3;  ///< for bounded shapes only
 };
 
-/// Lanes of scores, apart from those of tokens.
+/// The first lane for scores; those before it are for tokens.
 inline constexpr std::uint64_t kScoreLanes = std::uint64_t{1} << 20;
 
 /// Where the draws of a component come from: a lane of the prompt (token_source.hpp).
@@ -38,12 +38,13 @@ struct ScoreAddress {
   std::uint64_t lane = 0;
 };
 
-/// InputError for scores that spread too far to be drawn.
+/// InputError for scores whose spread is too large for them to be drawn.
 void check_score_rate(double rate);
 
-/// Tokens first, ..., first + count - 1 (first a multiple of 2^14). Domain: order >= 2, 0 <= rate <= 1e11,
-/// otherwise InputError. In float32 (draws and weights to 2^-22), summed in float64 every 256 tokens; the
-/// same bits at every SIMD level. Throws Stopped. Cost: 3 ns a token (gaussian), 6 ns (bounded) with AVX2.
+/// Sums over the tokens first, ..., first + count - 1 (first is a multiple of 2^14). Domain: order >= 2, 0 <=
+/// rate <= 1e11, otherwise InputError. Arithmetic is in float32 (draws and weights to 2^-22), summed in
+/// float64 every 256 tokens, with the same bits at every SIMD level. Throws Stopped. Cost: 3 ns a token
+/// (gaussian), 6 ns (bounded) with AVX2.
 ScoreSums score_sums(const StandardScore& score, const ScoreAddress& address, std::int64_t first,
                      std::int64_t count, double rate, double shift, const Execution& execution);
 

@@ -18,7 +18,7 @@ std::size_t groups_of(std::size_t count) {
   return (count + random::kTokensAtOnce - 1) / random::kTokensAtOnce;
 }
 
-// Two coordinates a lane.
+// Two coordinates come from each lane.
 void draw_normals(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane, std::uint64_t first_token,
                   std::size_t count, std::size_t pairs, float* tokens) {
   for (std::size_t pair = 0; pair < pairs; ++pair) {
@@ -44,7 +44,7 @@ class NormalSource final : public TokenSource<float> {
  private:
   std::size_t dimension_;
   std::uint64_t lane_;
-  runtime::AlignedVector<float> last_;  // a pair of which one is used
+  runtime::AlignedVector<float> last_;  // a pair of coordinates of which one is used
 };
 
 class SphereSource final : public TokenSource<float> {
@@ -67,7 +67,7 @@ class SphereSource final : public TokenSource<float> {
   runtime::AlignedVector<float> normals_;
 };
 
-// One token after the other in float64, as the streams give them, then turned round.
+// Draws one token after the other in float64, in the order of the streams, and transposes them.
 template <typename T>
 class RowSource final : public TokenSource<T> {
  public:
@@ -123,7 +123,7 @@ class RowSource final : public TokenSource<T> {
   RowMatrix rows_, normals_;
 };
 
-// Another source, each token multiplied by a radius of its own.
+// Multiplies each token of another source by a radius of its own.
 template <typename T>
 class RadiusSource final : public TokenSource<T> {
  public:
@@ -163,7 +163,7 @@ struct LanesOf {
   static std::uint64_t half(std::ptrdiff_t count) { return (static_cast<std::uint64_t>(count) + 1) / 2; }
 };
 
-// The fast sources of float32; null for a law that only samples itself.
+// The fast sources in float32; null for a law that only samples itself.
 struct FloatSource {
   std::uint64_t lane;
   using Result = std::unique_ptr<TokenSource<float>>;
@@ -217,7 +217,7 @@ bool is_interval(const ScoreComponent& piece) {
   return piece.shape == ScoreShape::bounded && piece.order == 3;
 }
 
-// Two halves that mirror each other and fall off from zero as exponentials.
+// Recognises two halves that mirror each other and decay exponentially away from zero.
 std::optional<TwoSided> two_sided_of(const std::vector<ScoreComponent>& pieces) {
   if (pieces.size() != 2 || !is_interval(pieces[0]) || !is_interval(pieces[1])) return std::nullopt;
   const ScoreComponent &left = pieces[0], &right = pieces[1];
@@ -239,7 +239,7 @@ Recipe recipe_of(const CoordinateLawPtr& law) {
   try {
     pieces = law->pieces();
   } catch (const InputError&) {
-    return Quantile{law};  // a law of the user's without pieces
+    return Quantile{law};  // a user's law without pieces
   }
   const auto is_atom = [](const ScoreComponent& piece) { return piece.shape == ScoreShape::atom; };
   if (!pieces.empty() && pieces.size() <= kMostAtoms && std::all_of(pieces.begin(), pieces.end(), is_atom)) {

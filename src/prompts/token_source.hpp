@@ -1,8 +1,7 @@
-// Tokens of a law, drawn a chunk at a time, coordinate by coordinate, and the sources for the leaves of a
-// law.
+// Sources for the leaves of a law: they draw tokens a chunk at a time, coordinate by coordinate.
 //
-// What a source draws for token t of a prompt depends on (seed, prompt, t) and on the lanes it was given
-// alone. A lane is a range of 2^40 Philox counters of the prompt's stream and holds two words for each token.
+// What a source draws for token t of a prompt depends only on (seed, prompt, t) and on the lanes that it was
+// given. A lane is a range of 2^40 Philox counters of the prompt's stream and holds two words for each token.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +17,11 @@
 
 namespace largo::prompts {
 
-/// Prompts may have this many tokens, and sources this many lanes in all.
+/// Largest number of tokens in a prompt, and of lanes for all sources together.
 inline constexpr std::int64_t kMostTokens = std::int64_t{1} << 40;
 inline constexpr std::uint64_t kMostLanes = std::uint64_t{1} << 20;
 
-/// The counters of a lane for the tokens from `first_token` on, a multiple of kTokensAtOnce.
+/// The counters of a lane for the tokens from `first_token` on, which is a multiple of kTokensAtOnce.
 inline random::DrawAddress lane_address(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane,
                                         std::uint64_t first_token) {
   return {seed, prompt, lane * kLaneCounters + first_token / random::kTokensAtOnce * random::kCountersAtOnce};
@@ -32,28 +31,28 @@ template <typename T>
 class TokenSource {
  public:
   virtual ~TokenSource() = default;
-  /// Tokens first_token, ..., first_token + count - 1 (first_token a multiple of eight, count <=
-  /// kChunkTokens) of the prompt: coordinate j of the i-th at tokens[kChunkTokens j + i], and finite numbers
-  /// up to the next multiple of eight. Scratch memory is kept: one source for each thread.
+  /// Draws tokens first_token, ..., first_token + count - 1 of the prompt (first_token is a multiple of
+  /// eight, count <= kChunkTokens). Coordinate j of the i-th goes to tokens[kChunkTokens j + i]; finite
+  /// numbers follow up to the next multiple of eight. Sources keep scratch memory: one for each thread.
   virtual void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
                     T* tokens) = 0;
 };
 
 // The source of tokens of a leaf of a law (largo/measures/token_leaf.hpp).
 
-/// How many lanes the source of this leaf reads.
+/// Number of lanes that the source of this leaf reads.
 std::uint64_t lanes_of(const TokenLeaf& leaf);
 
-/// The tokens r x of a leaf (its scale, map and offset are left to the caller), from lanes first_lane on. In
-/// float32, normals and words come from float_draws.hpp; in float64, and for laws that only sample
+/// The source of the tokens r x of a leaf, from lane first_lane on; scale, map and offset are left to the
+/// caller. In float32, normals and words come from float_draws.hpp; in float64, and for laws that only sample
 /// themselves, from the streams of streams.hpp.
 template <typename T>
 std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::uint64_t first_lane);
 
-// Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit, a few
-// atoms, an interval or Laplace's law one word, any other law one word through its quantile function.
+// Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit; a few
+// atoms, an interval or Laplace's law take one word; any other law, one word and its quantile function.
 
-/// Two values of probability ½, from one bit.
+/// Two values with probability ½ each, from one bit.
 struct Coin {
   float low, high;
 };
@@ -67,7 +66,7 @@ struct Quantile {
 using Recipe = std::variant<Coin, Atoms, Segment, TwoSided, Quantile>;
 Recipe recipe_of(const CoordinateLawPtr& law);
 
-/// Lanes for these coordinates: coins first, 64 a lane; then the others, two a lane.
+/// Number of lanes for these coordinates: coins come first, 64 per lane, then the others, two per lane.
 std::uint64_t coordinate_lanes(const std::vector<CoordinateLawPtr>& coordinates);
 
 std::unique_ptr<TokenSource<float>> make_coordinate_source(const std::vector<CoordinateLawPtr>& coordinates,

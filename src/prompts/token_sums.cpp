@@ -18,11 +18,11 @@
 #define LARGO_TOKEN_SUMS_ONCE
 namespace largo::prompts {
 
-// Partial sums of each kind: token i goes to number i mod kPartial, at every SIMD level.
+// Number of partial sums of each kind: token i is added to number i mod kPartial at every SIMD level.
 template <typename T>
 inline constexpr std::size_t kPartial = 32 / sizeof(T);
 
-// One chunk on its way through the kernel. Sums come in the order of TokenSums, kPartial<T> numbers each.
+// One chunk on its way through the kernel. Sums are in the order of TokenSums, kPartial<T> numbers each.
 template <typename T>
 struct TokenChunk {
   const T* tokens;
@@ -77,7 +77,7 @@ HWY_INLINE void Project(const TokenChunk<T>& chunk, const T* coefficients, T* HW
   }
 }
 
-// Scores become weights, zero from `count` on; values are multiplied by them.
+// Turns scores into weights, zero from `count` on, and multiplies the values by them.
 template <typename T>
 HWY_INLINE void Weigh(TokenChunk<T>& chunk) {
   const Lanes<T> d;
@@ -125,7 +125,7 @@ HWY_INLINE void Dots(const T* HWY_RESTRICT weights, const T* HWY_RESTRICT rows, 
   }
 }
 
-// Several coordinates at once: one sum alone would wait for its additions.
+// Several coordinates are summed at once: a single sum would wait for its own additions.
 template <typename T>
 HWY_INLINE T* AllDots(const T* weights, const T* rows, std::size_t count, std::size_t end, T* sums) {
   constexpr std::size_t kTogether = 4;

@@ -1,8 +1,8 @@
-// Softmax-weighted sums over tokens given coordinate by coordinate, a chunk at a time.
+// Softmax-weighted sums over tokens that are given coordinate by coordinate, a chunk at a time.
 //
-// Tokens x_i in R^k, weights w_i = 2^{t_i}, t_i = <a, x_i> log2 e. Sums are kept relative to 2^top with an
-// integer top that follows the largest score, so that rescaling them is exact. Within a chunk they are kept
-// in T, in partial sums by lane; between chunks in float64.
+// The tokens are x_i in R^k, the weights w_i = 2^{t_i} with t_i = <a, x_i> log2 e. Sums are kept relative to
+// 2^top with an integer top that follows the largest score, so that rescaling them is exact. Within a chunk
+// they are kept in T, in partial sums by lane; between chunks in float64.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@ namespace largo::prompts {
 
 enum class SumOrder : std::uint8_t {
   mean,        ///< Σ w, Σ w², Σ w x
-  gradient,    ///< also Σ w v, Σ w v x, with values v = <b, x>
-  covariance,  ///< instead of these: Σ w x xᵀ
+  gradient,    ///< those of mean, and Σ w v, Σ w v x with values v = <b, x>
+  covariance,  ///< those of mean, and Σ w x xᵀ
 };
 
-/// How many sums that is, over tokens of this dimension.
+/// Number of these sums for tokens of this dimension.
 constexpr std::size_t sum_count(std::size_t dimension, SumOrder order) {
   if (order == SumOrder::gradient) return 3 + 2 * dimension;
   return 2 + dimension + (order == SumOrder::covariance ? dimension * (dimension + 1) / 2 : 0);
@@ -35,16 +35,16 @@ class TokenSums {
 
   /// Starts a prompt. `values` is read for SumOrder::gradient only.
   void begin(const ConstVectorRef& direction, const ConstVectorRef& values);
-  /// Coordinate j of token i is tokens[kChunkTokens j + i], i < count <= kChunkTokens; the array is aligned
-  /// to 64 bytes, with finite numbers up to the next multiple of eight. InputError for scores beyond 1e12.
-  /// Error: a rounding of T in t_i and in each product. The same bits at every SIMD level. Cost: for
-  /// a vector of tokens an exponential and 4 operations a coordinate (mean).
+  /// Adds `count` tokens, at most kChunkTokens. Coordinate j of token i is tokens[kChunkTokens j + i]; the
+  /// array is aligned to 64 bytes and has finite numbers up to the next multiple of eight. InputError for
+  /// scores beyond 1e12. Error: a rounding of T in t_i and in each product. The same bits at every SIMD
+  /// level. Cost for a vector of tokens: an exponential and 4 operations per coordinate (mean).
   void add(const T* tokens, std::size_t count);
-  /// Takes over the sums of a whole prompt, summed elsewhere, in the order in which they are kept here, and
-  /// their top.
+  /// Takes over the sums of a whole prompt that were computed elsewhere, in the order in which they are kept
+  /// here, followed by their top.
   void set(std::span<const double> sums_and_top);
 
-  /// Of all tokens since begin(); the sums are zero when there were none.
+  /// The sums over all tokens since begin(), or zero if there were none.
   double weight() const { return sums_[0]; }          ///< Σ w 2^-top
   double squared_weight() const { return sums_[1]; }  ///< Σ w² 2^-2top
   std::int64_t top() const { return top_; }

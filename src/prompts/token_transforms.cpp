@@ -41,7 +41,7 @@ void PickAtoms(const std::uint32_t* HWY_RESTRICT words, std::size_t count, const
   const DF df;
   const DU du;
   const DI di;
-  // Signed comparisons are what every level has: flip the upper bit of both sides.
+  // Only signed comparisons exist at every level, so the upper bit of both sides is flipped.
   const auto flip = hn::Set(du, 0x80000000U);
   for (std::size_t i = 0; i < count; i += kFloats) {
     const auto word = hn::BitCast(di, hn::Xor(hn::Load(du, words + i), flip));

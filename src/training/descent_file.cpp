@@ -1,6 +1,6 @@
 // The state of a descent as tensors: "state" (the numbers below), "parameters", "momentum", "squares", and
-// "records", one a row: step, time, loss, parameters. The metadata have "format", "run", the name of the run,
-// and "sha256", that of the whole file with 64 zeros in its place.
+// "records", one per row: step, time, loss, parameters. The metadata hold "format", "run" (the name of the
+// run) and "sha256", the checksum of the whole file with 64 zeros in its place.
 #include "training/descent_file.hpp"
 
 #include <cmath>
@@ -18,10 +18,10 @@ namespace largo {
 namespace {
 
 constexpr const char* kLoadDescent = "load_descent";
-constexpr Eigen::Index kNumbers = 7;        // in "state"
-constexpr Eigen::Index kRecordNumbers = 3;  // before the parameters in a row of "records"
+constexpr Eigen::Index kNumbers = 7;        // numbers in "state"
+constexpr Eigen::Index kRecordNumbers = 3;  // numbers before the parameters in a row of "records"
 constexpr double kMostSteps = 0x1p53;
-constexpr const char* kFormat = "largo descent 2";  // the first one had no metadata
+constexpr const char* kFormat = "largo descent 2";  // format 1 had no metadata
 constexpr std::string_view kBeforeDigest = "\"sha256\":\"";
 constexpr std::size_t kDigits = 64;
 
@@ -33,7 +33,7 @@ constexpr std::size_t kDigits = 64;
   refuse(name, fmt::format("is damaged, or not the state of a descent ({})", reason));
 }
 
-// The bytes with zeros in the digest's place; none where that is not to be found.
+// The digest of the bytes with zeros in its own place; none if that place is not found.
 std::optional<std::string> digest_of(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const std::size_t place = text.find(kBeforeDigest);
@@ -74,7 +74,7 @@ class Reader {
     return at == file_.metadata().end() ? "" : at->second;
   }
 
-  // A tensor without rows or columns need not be there; columns < 0: any number of them.
+  // Reads a tensor that must be there; rows < 0 or columns < 0: any number of them.
   Matrix read(const char* name, Eigen::Index rows, Eigen::Index columns) const {
     if (!file_.contains(name)) refuse_damaged(path_, fmt::format("there is no tensor {}", name));
     Matrix values = file_.matrix(name);
@@ -181,7 +181,7 @@ std::string descent_name(const ConstVectorRef& start, const DescentOptions& opti
     hash.add(static_cast<std::uint64_t>(n));
   }
   for (const double x : {options.momentum, options.squares, options.epsilon}) hash.add(x);
-  // In this order, lest the product overflow.
+  // In this order the product does not overflow.
   for (std::int64_t k = 0; k < kSizes; ++k) {
     hash.add(options.step_size(options.steps / kSizes * k + options.steps % kSizes * k / kSizes));
   }

@@ -1,4 +1,4 @@
-// The file of a descent's state in memory: what load_descent() and save_descent() do beside the file system.
+// The file of a descent's state in memory: load_descent() and save_descent() without the file system.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace largo::training {
 
-/// `name` is the file's name in messages. Errors as load_descent().
+/// `name` is the file's name in messages. Errors are those of load_descent().
 DescentState read_descent(std::span<const std::byte> bytes, const std::string& name);
 
-/// Puts the checksum of the bytes in its place, if they have one.
+/// Writes the checksum of the bytes into its place, if they have one.
 void seal_descent(std::string& bytes);
 
 }  // namespace largo::training

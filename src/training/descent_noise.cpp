@@ -14,9 +14,9 @@ namespace {
 
 constexpr const char* kDescentNoise = "descent_noise";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kHessianDifference = 1e-5;  // balances the third derivatives against rounding of gradients
-constexpr double kTypicalShare = 1e-6;       // of a typical parameter: smaller ones are taken as so large
-constexpr double kMostAway = 0.1;            // of what directions that rise add to the mean
+constexpr double kHessianDifference = 1e-5;  // balances third derivatives against the rounding of gradients
+constexpr double kTypicalShare = 1e-6;       // least size of a parameter, relative to a typical one
+constexpr double kMostAway = 0.1;            // falling directions may undo this share of what rising ones add
 
 // 1 + r + ... + r^{n-1} for r = (1 - x)(1 - y), |1 - x| and |1 - y| at most slightly above 1.
 double geometric_sum(double x, double y, std::int64_t n) {
@@ -33,7 +33,7 @@ Matrix hessian(const Risk& risk, const ConstVectorRef& parameters, const Executi
   check_size("hessian", "parameters", size, risk.size());
   Matrix second(size, size);
   Vector at = parameters;
-  // In the parameters' own units. Where all are zero there are none.
+  // Differences are in units of the parameters. If all of them are zero there is no unit, and 1 is taken.
   const double norm = training::norm_of(parameters);
   const double typical = norm > 0 ? norm / std::sqrt(static_cast<double>(size)) : 1 / kTypicalShare;
   for (Eigen::Index i = 0; i < size; ++i) {
@@ -76,7 +76,7 @@ DescentNoise descent_noise(const ConstVectorRef& slope, const ConstMatrixRef& he
   if (steps < 0) fail(kDescentNoise, "steps", static_cast<double>(steps), "at least 0");
   if (size == 0) return {};
   const auto [values, vectors] = numerics::symmetric_eigenvalues(hessian);
-  const Vector forgotten = step_size * values;  // in a step
+  const Vector forgotten = step_size * values;  // share forgotten in a step
   if (!(forgotten[size - 1] < 2)) return {kInfinity, kInfinity};
   const Matrix along = vectors.transpose() * covariance * vectors;
   const Vector g = vectors.transpose() * slope;

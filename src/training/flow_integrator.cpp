@@ -16,12 +16,12 @@ namespace largo::training {
 namespace {
 
 constexpr const char* kFlowIntegrator = "gradient_flow";
-constexpr double kFirstMove = 1e-4;   // of the sizes of parameters, in the first step
-constexpr double kDifference = 1e-3;  // of a parameter, for Jacobians
+constexpr double kFirstMove = 1e-4;   // first step, relative to the sizes of the parameters
+constexpr double kDifference = 1e-3;  // step of the differences for Jacobians, relative to a parameter
 constexpr int kMostFailures = 40;
 constexpr int kKrylovVectors = 20;
-constexpr double kSmallShare = 0.03;    // parameters below this share of their sizes are taken as so large
-constexpr double kUnknownShare = 1e-6;  // likewise, as long as the sizes are guesses
+constexpr double kSmallShare = 0.03;    // a parameter counts as at least this share of its size
+constexpr double kUnknownShare = 1e-6;  // the same while the sizes are guesses
 constexpr double kMoved = 0.01;
 
 Eigen::Map<Vector> values_of(N_Vector vector) {
@@ -73,7 +73,7 @@ FlowIntegrator::FlowIntegrator(const Risk& risk, const Vector& start, const Risk
   memory_.reset(made(CVodeCreate(CV_BDF, context)));
   demand(CVodeInit(memory_.get(), &FlowIntegrator::slope, 0, state_.get()), "CVodeInit");
   demand(CVodeSetUserData(memory_.get(), this), "CVodeSetUserData");
-  // Silent: what goes wrong is said in step(), once.
+  // CVODE prints nothing: step() reports errors, once.
   demand(CVodeSetErrHandlerFn(
              memory_.get(), [](int, const char*, const char*, char*, void*) {}, nullptr),
          "CVodeSetErrHandlerFn");
@@ -87,11 +87,11 @@ FlowIntegrator::FlowIntegrator(const Risk& risk, const Vector& start, const Risk
     solver_.reset(made(SUNLinSol_SPGMR(state_.get(), SUN_PREC_NONE, kKrylovVectors, context)));
     demand(CVodeSetLinearSolver(memory_.get(), solver_.get(), nullptr), "CVodeSetLinearSolver");
   }
-  // Its own first guess would depend on the end of time.
+  // CVODE's own first guess would depend on the end time.
   const Vector sizes = sizes_.at(start);
   const double pace = first.gradient.cwiseAbs().cwiseQuotient(sizes.cwiseMax(start.cwiseAbs())).maxCoeff();
   demand(CVodeSetInitStep(memory_.get(), std::min(kFirstMove / pace, plan.end)), "CVodeSetInitStep");
-  // A start next to zero needs a far smaller one.
+  // A start near zero needs a far smaller first step.
   demand(CVodeSetMaxErrTestFails(memory_.get(), kMostFailures), "CVodeSetMaxErrTestFails");
   if (std::isfinite(plan.end)) demand(CVodeSetStopTime(memory_.get(), plan.end), "CVodeSetStopTime");
 }
@@ -108,7 +108,7 @@ double FlowIntegrator::step() {
                      "{:.3g} is a number; take another end in time, or another start",
                      norm_of(finite_risk(risk_, parameters()).gradient), end_));
   }
-  // Next to a time where the flow is infinite, steps become too short to move the clock.
+  // Near a time at which the flow is infinite, steps become too short to advance the clock.
   if (flag < 0 || !(time > time_)) {
     fail(kFlowIntegrator,
          fmt::format("the integrator stops at t = {:.6g}, |parameters| = {:.3g} ({}): the flow leaves "
@@ -142,8 +142,8 @@ const Matrix& FlowIntegrator::hessian_near(const Vector& parameters) {
   return hessian_;
 }
 
-// No exception may pass through CVODE: it is kept, and thrown again by step(). Outside the domain of the risk
-// perhaps a smaller step is inside.
+// No exception may pass through CVODE: it is kept, and step() rethrows it. Outside the domain of the risk, a
+// smaller step may be inside.
 int FlowIntegrator::guarded(const std::function<void()>& work) {
   try {
     runtime::check_stop(execution_);
@@ -161,7 +161,7 @@ int FlowIntegrator::guarded(const std::function<void()>& work) {
 int FlowIntegrator::slope(double /*time*/, N_Vector parameters, N_Vector slope, void* self_pointer) {
   auto& self = *static_cast<FlowIntegrator*>(self_pointer);
   const Eigen::Map<Vector> here = values_of(parameters);
-  if (!here.allFinite()) return 1;  // a smaller step, please
+  if (!here.allFinite()) return 1;  // asks for a smaller step
   return self.guarded([&] {
     ++self.evaluations_;
     values_of(slope) = -finite_risk(self.risk_, here).gradient;
@@ -189,8 +189,8 @@ int FlowIntegrator::jacobian(double /*time*/, N_Vector parameters, N_Vector /*sl
   });
 }
 
-// By differences of fourth order. CVODE's own are one-sided, over 1e-8 of a parameter: their noise hides the
-// slow directions of a valley, and Newton's method then allows short steps only.
+// Takes differences of fourth order. CVODE's own are one-sided, over 1e-8 of a parameter: their noise hides
+// the slow directions of a valley, and Newton's method then allows only short steps.
 void FlowIntegrator::compute_hessian(const Vector& here) {
   const Eigen::Index n = here.size();
   const Vector sizes = sizes_.at(here);
@@ -227,7 +227,7 @@ Vector NaturalSizes::at(const Vector& parameters) const { return at(parameters, 
 double NaturalSizes::risk_at(const Vector& parameters) const {
   if (!has_curvature()) return 0;
   const Vector sizes = parameters.cwiseAbs();
-  return sizes.cwiseProduct(sizes.cwiseProduct(curvature_)).maxCoeff();  // in the order that cannot overflow
+  return sizes.cwiseProduct(sizes.cwiseProduct(curvature_)).maxCoeff();  // in an order that cannot overflow
 }
 
 Vector NaturalSizes::at(const Vector& parameters, double risk, double largest) const {

@@ -1,4 +1,4 @@
-// The steps of a gradient flow, by CVODE.
+// The steps of a gradient flow, made by CVODE.
 #pragma once
 
 #include <exception>
@@ -17,57 +17,58 @@
 
 namespace largo::training {
 
-/// How large a change of a parameter is natural: what tolerances, differences and ends of flows are measured
-/// by, so that they depend on no unit of parameters, risk or time. Parameters of one problem may differ by a
-/// hundred orders of magnitude, and some of them are zero. What they share is the risk: θ_k contributes some
-/// θ_k² |H_kk| to it, and
+/// The natural size of a change of each parameter. Tolerances, differences and ends of flows are measured by
+/// it, so that they do not depend on the units of parameters, risk or time. Parameters of one problem may
+/// differ by a hundred orders of magnitude, and some of them are zero. What they share is the risk: θ_k
+/// contributes about θ_k² |H_kk| to it, and
 ///   size_j = min(√(max_k θ_k² |H_kk| / |H_jj|), max_k |θ_k|) >= |θ_j|
-/// is how large θ_j would have to be to contribute as much as the largest does. Where nothing is known of H,
-/// the root mean square of the parameters; for a start at zero the way at its slope to a risk of zero.
+/// is how large θ_j would have to be to contribute as much as the largest does. If H is not known, the size
+/// is the root mean square of the parameters; for a start at zero, it is the distance to a risk of zero at
+/// the initial slope.
 class NaturalSizes {
  public:
   explicit NaturalSizes(const RiskPoint& start);
 
-  /// From now on with this diagonal of the Hessian.
+  /// Uses this diagonal of the Hessian from now on.
   void set_curvature(const Vector& diagonal) { curvature_ = diagonal.cwiseAbs(); }
   bool has_curvature() const { return curvature_.size() > 0; }
 
   Vector at(const Vector& parameters) const;
 
-  /// The largest θ_k² |H_kk|, a risk; 0 without curvature.
+  /// The largest θ_k² |H_kk|, which is a risk; 0 without curvature.
   double risk_at(const Vector& parameters) const;
 
-  /// As at(), where no parameter need contribute more than `risk`, nor be larger than `largest`.
+  /// Like at(), with a largest contribution of at least `risk` and a largest parameter of at least `largest`.
   Vector at(const Vector& parameters, double risk, double largest) const;
 
  private:
-  double fallback_;   // of a start at zero
+  double fallback_;   // size for a start at zero
   Vector curvature_;  // |H_jj|
 };
 
-/// The norm, also where squares leave the range of doubles.
+/// The norm, also if squares leave the range of double.
 double norm_of(const Vector& values);
 
-/// R at `parameters`. InputError where it or its gradient is not finite.
+/// R at `parameters`. InputError if it or its gradient is not finite.
 RiskPoint finite_risk(const Risk& risk, const ConstVectorRef& parameters);
 
-/// Backward differentiation with steps of variable size and order. Errors of steps are measured in
-/// NaturalSizes, and so is all else: R(θ) and 2^i R(2^j θ) have the same steps, to the bit.
+/// Backward differentiation with steps of variable size and order. Errors of steps, and everything else, are
+/// measured in NaturalSizes: R(θ) and 2^i R(2^j θ) have the same steps, to the bit.
 class FlowIntegrator {
  public:
   FlowIntegrator(const Risk& risk, const Vector& start, const RiskPoint& first, const FlowPlan& plan,
                  const Execution& execution);
 
-  /// Makes one step; the time at its end. InputError where there is none, as next to a time at which the flow
-  /// is infinite.
+  /// Makes one step and returns the time at its end. InputError if no step is possible, as near a time at
+  /// which the flow is infinite.
   double step();
 
   Vector parameters() const;
-  Matrix values_on_step() const;  ///< as Trajectory::add() takes them
+  Matrix values_on_step() const;  ///< in the form that Trajectory::add() takes
   const NaturalSizes& sizes() const { return sizes_; }
 
-  /// The Hessian, of the dense method: at `parameters`, or so close to them that they have moved by less than
-  /// a hundredth of their sizes.
+  /// The Hessian of the dense method, at `parameters` or at a point from which they have moved by less than a
+  /// hundredth of their sizes.
   const Matrix& hessian_near(const Vector& parameters);
 
   std::int64_t evaluations() const { return evaluations_; }
@@ -90,7 +91,7 @@ class FlowIntegrator {
   std::int64_t evaluations_ = 0;
   double time_ = 0;
 
-  // SUNDIALS' objects, freed in the reverse order of their making.
+  // SUNDIALS objects, freed in the reverse order of their construction.
   struct FreeContext {
     void operator()(SUNContext context) const { SUNContext_Free(&context); }
   };

@@ -14,10 +14,10 @@ namespace largo {
 namespace {
 
 constexpr const char* kGradientFlow = "gradient_flow";
-constexpr double kFarAway = 1e100;  // of the start, or of the way at its slope to a risk of zero
+constexpr double kFarAway = 1e100;  // relative to the start, or to the distance to zero risk at its slope
 constexpr double kNearZero = 1e-50;
-constexpr double kRise = 0.01;       // of the risk
-constexpr double kShortStep = 1e-4;  // of the whole way
+constexpr double kRise = 0.01;       // relative to the risk
+constexpr double kShortStep = 1e-4;  // relative to the whole way
 
 void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) {
   check_size(kGradientFlow, "start", start.size(), risk.size());
@@ -31,15 +31,15 @@ void check(const Risk& risk, const ConstVectorRef& start, const FlowPlan& plan) 
     fail(kGradientFlow, "most_steps", static_cast<double>(plan.most_steps), "at least 1");
 }
 
-// How far from zero a flow may come; infinity where the start is so large that only overflow is a bound. A
-// start next to zero, of a risk next to zero, says nothing of how far the minimum is.
+// How far from zero a flow may go; infinity if the start is so large that only overflow is a bound. A start
+// near zero, with a risk near zero, tells nothing about how far the minimum is.
 double bound_of(const ConstVectorRef& start, const RiskPoint& first) {
   const double way = std::abs(first.value) / training::norm_of(first.gradient);
   const double unit = std::max(training::norm_of(start), way);
   return kFarAway * (unit > kNearZero ? unit : 1);
 }
 
-// A flow goes down: where it goes to infinity, or up, its gradient may be that of another function.
+// A flow goes down. If it goes to infinity, or up, its gradient may be that of another function.
 void check_bounds(double time, const Vector& here, const RiskPoint& point, double first_risk, double bound) {
   const double norm = training::norm_of(here), slope = training::norm_of(point.gradient);
   if (norm <= bound) return;
@@ -51,8 +51,9 @@ void check_bounds(double time, const Vector& here, const RiskPoint& point, doubl
                                             : "; the risk has no minimum on this way"));
 }
 
-// A risk that rises more than errors of steps make it rise, along a flow that goes against the slope where it
-// is steepest: a flow in a given time may end before it is far away, and a maximum is stationary too.
+// Rejects a risk that rises by more than errors of steps can explain and that falls along its gradient where
+// this is steepest. (The bounds do not suffice: a flow in a given time may end before it is far away, and a
+// maximum is stationary too.)
 void check_fall(const Risk& risk, const Trajectory& trajectory) {
   const std::vector<TrajectoryPoint>& points = trajectory.points();
   const double first = points.front().risk, last = points.back().risk;
@@ -73,7 +74,7 @@ void check_fall(const Risk& risk, const Trajectory& trajectory) {
                    first, last));
 }
 
-// What conserved quantities were, and how far they drift.
+// The first values of conserved quantities, and how far they drift.
 class Drift {
  public:
   Drift(const FlowPlan& plan, const Vector& start) : plan_(plan), largest_(plan.conserved.size(), 0) {
@@ -124,9 +125,9 @@ FlowResult gradient_flow(const Risk& risk, const ConstVectorRef& start, const Fl
     if (plan.progress) plan.progress(time, norm);
     const bool still = stationarity.at(time, here, result.last);
     result.stationary = still && !stationarity.is_flat();
-    // With an end in time the valley is followed as far as that goes.
+    // With an end time, the valley is followed up to that time.
     result.flat = still && stationarity.is_flat() && to_the_end;
-    // Nothing moves any more: the rest of the time needs no steps.
+    // Nothing moves any more, so the rest of the time needs no steps.
     if (result.stationary && !to_the_end && time < plan.end) {
       time = plan.end;
       result.trajectory.add({time, here, result.last.value, norm}, here);

@@ -9,16 +9,16 @@ namespace largo::training {
 namespace {
 
 constexpr int kSettledSteps = 3;
-// Of the steepest gradient, or of what the parameters' own rounding is the last bit of:
-constexpr double kGradientNoise = 4e-15;    // rounding
-constexpr double kFlatGradient = 1e-13;     // perhaps rounding
-constexpr double kSlow = 10;                // times the way that all of the gradient has still to go
-constexpr double kStepGradient = 1e-5;      // of the relative tolerance: what the errors of long steps leave
+// Relative to the steepest gradient, or to the terms of which the rounding of the parameters is the last bit:
+constexpr double kGradientNoise = 4e-15;    // is rounding
+constexpr double kFlatGradient = 1e-13;     // may be rounding
+constexpr double kSlow = 10;                // times the distance that the whole gradient still has to go
+constexpr double kStepGradient = 1e-5;      // times the relative tolerance: left by the errors of long steps
 constexpr double kFlat = 1e-12;             // of the largest curvature: differences of gradients give no more
-constexpr double kSaddle = 1e-4;            // likewise: more negative ones are no errors of differences
-constexpr double kValueRounding = 2.2e-16;  // of the risk that matters: what it may still fall by
+constexpr double kSaddle = 1e-4;            // likewise: more negative ones are not errors of differences
+constexpr double kValueRounding = 2.2e-16;  // relative to the risk that matters: how far it may still fall
 
-// A gradient that turns from step to step without becoming smaller is rounding, however large its terms are.
+// A gradient that turns from step to step without becoming smaller is rounding, however large its terms.
 bool is_noise(const Vector& before, const Vector& now) {
   const double norm = norm_of(before);
   return norm_of(now) >= 0.5 * norm && norm_of(now - before) >= 0.5 * norm;
@@ -73,13 +73,13 @@ bool Stationarity::is_still_by_decay(double time, const Vector& parameters, cons
   const bool rounding = now <= kGradientNoise * steepest_;
   // The rest of the way makes no difference to the risk, as along x⁴.
   if (rounding && rate > 0 && now * (now / rate) <= kValueRounding * (first_risk_ - point.value)) return true;
-  // Otherwise it may go on and on, as along 1/x, whose minimum is nowhere.
+  // Otherwise the flow may never end, as along 1/x, which has no minimum.
   flat_ = rounding || (now <= kFlatGradient * steepest_ && now * time <= near);
   return flat_;
 }
 
-// Whether one component of the gradient hardly changes along its way while the others fall: they say nothing
-// of how far it still goes. (One that moves no more is as still as can be.)
+// Whether one component of the gradient hardly changes along its way while the others fall: these tell
+// nothing about how far it still goes. (A component that no longer moves is at rest.)
 bool Stationarity::stands_still(const Vector& parameters, const Vector& gradient, double near) const {
   for (Eigen::Index k = 0; k < gradient.size(); ++k) {
     const double size = std::abs(gradient[k]), moved = std::abs(parameters[k] - parameters_[k]);
@@ -97,7 +97,7 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
     return std::max(plan_.risk_scale > 0 ? plan_.risk_scale : steepest_, natural.risk_at(parameters));
   };
   const auto slope_in = [&](const Vector& sizes) { return Vector(gradient.cwiseProduct(sizes)); };
-  // Next to a saddle at zero the products underflow, and say nothing of the gradient, which is not zero.
+  // Near a saddle at zero the products underflow and tell nothing about the gradient, which is not zero.
   if (slope_in(natural.at(parameters, scale_of_risk(), largest_)).isZero(0)) return false;
   const double small = std::max(kStationaryGradient, kStepGradient * plan_.relative_tolerance);
   if (!(slope_in(natural.at(parameters, scale_of_risk(), largest_)).cwiseAbs().maxCoeff() <=
@@ -106,7 +106,7 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
   }
   const Matrix& hessian = integrator_.hessian_near(parameters);
   const Vector sizes = natural.at(parameters, scale_of_risk(), largest_), slope = slope_in(sizes);
-  // What rounding of the parameters alone makes of the gradient, in units of the last bit. Next to a saddle
+  // The change of the gradient from rounding of the parameters alone, in units of the last bit. Near a saddle
   // at zero the gradient is small, but known.
   const double rounded = sizes.cwiseProduct(Vector(hessian.cwiseAbs() * parameters.cwiseAbs())).maxCoeff();
   const auto [curvatures, directions] =
@@ -120,19 +120,19 @@ bool Stationarity::is_still_by_curvature(const Vector& parameters, const Vector&
     const bool known = curvatures[k] > flat;
     if (known) way[k] = slopes[k] / curvatures[k];
     const bool in_valley = std::abs(curvatures[k]) <= flat;
-    // A step of the natural size, at this slope, makes no difference to the risk: as along x⁴, whose
-    // curvature vanishes with its slope.
+    // A step of the natural size at this slope makes no difference to the risk, as along x⁴, whose curvature
+    // vanishes with its slope.
     const bool worthless = in_valley && steep <= kValueRounding * scale_of_risk();
     const bool noise = steep <= kGradientNoise * rounded || worthless;
     const bool near = known && std::abs(way[k]) <= plan_.stationary_tolerance;
     const bool maybe = in_valley && steep <= kFlatGradient * rounded;
-    // Down from a saddle, however gentle the slope is yet.
+    // The flow goes down from a saddle, however gentle the slope still is.
     falls = falls || (curvatures[k] < -kSaddle * steepest && steep > 0);
     still = still && (near || noise || maybe);
     flat_ = flat_ || (maybe && !noise);
     all_known = all_known && (known || noise) && !worthless;
   }
-  // Along a valley flatter than that nothing tells how far it goes.
+  // Along a flatter valley nothing tells how far the flow goes.
   if (all_known) to_go_ = norm_of(sizes.cwiseProduct(directions * way));
   if (!still || falls) flat_ = false;
   if (falls) return false;

@@ -1,4 +1,4 @@
-// Whether a gradient flow has come to its end.
+// Decides whether a gradient flow has come to its end.
 #pragma once
 
 #include <optional>
@@ -7,22 +7,23 @@
 
 namespace largo::training {
 
-/// Where the gradient, in natural sizes (NaturalSizes), is below kStationaryGradient of the risk that
-/// matters, the way still to go is H^-1 ∇R: the end is where it is below the tolerance along every direction,
-/// but for those in which the gradient, or the curvature, cannot be told from rounding. Without a Hessian
-/// (krylov) the way is |∇R| over its rate of decay. At kSettledSteps steps in a row.
+/// If the gradient, in natural sizes (NaturalSizes), is below kStationaryGradient of the risk that matters,
+/// the distance to go is H^-1 ∇R. The flow is at its end if this is below the tolerance along every
+/// direction, except those in which the gradient or the curvature cannot be told from rounding. Without a
+/// Hessian (krylov) the distance is |∇R| over its rate of decay. This must hold at kSettledSteps successive
+/// steps.
 class Stationarity {
  public:
   Stationarity(const FlowPlan& plan, const Vector& start, const RiskPoint& first, FlowIntegrator& integrator);
 
-  /// To be shown every step; whether it is the end.
+  /// Must be called after every step; returns whether it is the end.
   bool at(double time, const Vector& parameters, const RiskPoint& point);
 
-  /// Of an end: whether there is a direction in which the gradient is more than rounding, but the risk so
-  /// flat that nothing tells how far it goes on.
+  /// At an end: whether there is a direction in which the gradient is more than rounding, but the risk is so
+  /// flat that nothing tells how far the flow would go on.
   bool is_flat() const { return flat_; }
 
-  /// The way still to go, where it is known.
+  /// The distance to go, if it is known.
   std::optional<double> to_go() const { return to_go_; }
 
  private:
@@ -36,9 +37,9 @@ class Stationarity {
   double first_risk_;
   int settled_ = 0;
   bool flat_ = false;
-  double steepest_ = 0, largest_;  // on the way: of gradients (with sizes: of risks), of parameters
+  double steepest_ = 0, largest_;  // largest so far: of gradients (with sizes: of risks), of parameters
   double time_ = 0;
-  Vector parameters_, gradient_;  // one step before
+  Vector parameters_, gradient_;  // of the step before
   std::optional<double> to_go_;
 };
 

@@ -44,7 +44,7 @@ void check_options(const DescentOptions& options) {
   }
 }
 
-// The moments of a start; those of a run under way must be the optimizer's.
+// Sets the moments of a new run; those of a run under way must be the optimizer's.
 void prepare(DescentState& state, Eigen::Index size, Optimizer optimizer) {
   check_size(kDescend, "parameters of the state", state.parameters.size(), size);
   check_finite(kDescend, "parameters of the state", state.parameters);
@@ -75,7 +75,7 @@ class Descent {
       fail(kDescend, fmt::format("step_size of step {}", state_.step), size, "finite and not negative");
     }
     move(point.gradient, size);
-    // A sum is finite only if its terms are: one pass where looking at each would take three.
+    // A sum is finite only if its terms are: this takes one pass, and a look at each term three.
     if (!std::isfinite(state_.parameters.sum()) && !state_.parameters.allFinite()) {
       throw Diverged(state_.step, "the parameters are no longer finite");
     }
@@ -97,7 +97,7 @@ class Descent {
     try {
       return risk_.batch(state_.parameters, state_.step);
     } catch (const InputError& error) {
-      if (state_.step == 0) throw;  // the caller's parameters
+      if (state_.step == 0) throw;  // the caller's parameters are at fault
       throw Diverged(state_.step, error.what());
     }
   }
@@ -121,7 +121,7 @@ class Descent {
     ++state_.loss_count;
   }
 
-  // The formulas of the header.
+  // Applies the formulas of the header.
   void move(const Vector& g, double size) {
     Vector &theta = state_.parameters, &m = state_.momentum, &q = state_.squares;
     const double beta = options_.momentum, beta2 = options_.squares;
@@ -168,7 +168,7 @@ DescentState descend(const StochasticRisk& risk, DescentState state, const Desce
     try {
       runtime::check_stop(options.execution);
       descent.step();
-    } catch (const Stopped&) {  // before the state changed
+    } catch (const Stopped&) {  // thrown before the state changed
       save();
       throw;
     }

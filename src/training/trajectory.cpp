@@ -8,8 +8,8 @@
 namespace largo {
 namespace {
 
-// The polynomial through the columns, at equal distances in [0, 1], by the barycentric formula: their weights
-// are binomial coefficients of alternating sign. Columns are few: no Runge's phenomenon.
+// The polynomial through the columns, which are equally spaced in [0, 1], by the barycentric formula: the
+// weights are binomial coefficients of alternating sign. With few columns there is no Runge's phenomenon.
 Vector between(const Matrix& values, double where) {
   const Eigen::Index degree = values.cols() - 1;
   Vector sum = Vector::Zero(values.rows());

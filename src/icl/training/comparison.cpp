@@ -15,12 +15,13 @@
 namespace largo::icl {
 namespace {
 
-constexpr double kFrom = 0.8;  // of the time: records of the last fifth
+constexpr double kFrom = 0.8;  // share of the time: records of the last fifth count
 constexpr Eigen::Index kMostParameters = 512;
-// Squares of gradients have long tails, being products of a dozen normal variables: in two dimensions 8192
-// prompts were off by a factor of two, 131,072 by up to a tenth. Never more than a quarter of the run's.
+// Squares of gradients have long tails, since they are products of a dozen normal variables: in two
+// dimensions 8192 prompts were off by a factor of two, 131,072 by up to a tenth. At most a quarter of the
+// run's prompts are taken.
 constexpr std::int64_t kMostBatches = 16384, kFewestBatches = 64, kPromptsOfBatch = 8;
-constexpr double kMostOfSlope = 0.5;  // of the variance, where a flow has come to rest
+constexpr double kMostOfSlope = 0.5;  // largest share of the slope in the variance, for a flow at rest
 
 bool has_one_size(const DescentOptions& descent) {
   const double size = descent.step_size(0);
@@ -30,11 +31,12 @@ bool has_one_size(const DescentOptions& descent) {
   return true;
 }
 
-// Mean and deviation over the records of the last fifth of one run, against the flow. Their error is not
-// estimated: records are correlated over the time in which steps forget, and one run sees few rare batches.
+// Mean and deviation of one run's risk above the flow's, over the records of the last fifth. Their error is
+// not estimated: records are correlated over the time in which steps forget, and one run sees few rare
+// batches.
 DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                             const Execution& execution) {
-  // Over the same nodes for both: differences of neighbours are far more accurate than either.
+  // Both risks are over the same nodes: differences of neighbours are far more accurate than either.
   const auto risk = risk_of(plan, run.attention, run.L, final_nodes(plan), execution);
   const auto risk_at = [&](const TrainingRun& path, const Vector& parameters) {
     return risk->at(parameters_of(plan, path, parameters)).value;
@@ -52,11 +54,11 @@ DescentNoise measured_noise(const TrainingPlan& plan, const TrainingRun& run, co
 
 struct NoisePrediction {
   std::optional<DescentNoise> noise;
-  std::string reason;  // why there is none
+  std::string reason;  // why there is no prediction
 };
 
-// Of descent_noise() where the flow is at the end of the run's time. There is none where the sizes of steps
-// differ, where the flow is shorter, has not come to rest or repels steps of that size, and for more than
+// The prediction of descent_noise() where the flow is at the end of the run's time. There is none if steps
+// differ in size, if the flow is shorter, has not come to rest or repels steps of that size, or for more than
 // 512 parameters.
 NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const TrainingRun& flow,
                         const Execution& execution) {
@@ -68,7 +70,7 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
   if (end.size() > kMostParameters) return {{}, fmt::format("more than {} parameters", kMostParameters)};
   const auto risk = risk_of(plan, run.attention, run.L, late_nodes(plan, run.L), execution);
   const Matrix H = hessian(*risk, end, execution);
-  // Of prompts that follow the run's.
+  // These prompts follow those of the run.
   RegressionBatches batches = plan.batches;
   batches.length = static_cast<std::int64_t>(run.L);
   batches.attention = run.attention;
@@ -79,7 +81,7 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
   const auto risks = in_parameters(regression_batches(plan.problem, batches), run.map);
   const Matrix S = gradient_covariance(*risks, end, drawn, count) *
                    (static_cast<double>(kPromptsOfBatch) / static_cast<double>(plan.batches.prompts));
-  // The descent's loss is `pace` times the risk with ½.
+  // The descent's loss is `pace` times the risk, which has the factor ½.
   const double pace = 2 * plan.batches.loss_factor;
   const auto noise_with = [&](const Vector& slope) {
     return descent_noise(pace * slope, pace * H, S, descent.step_size(0), descent.steps);
@@ -129,7 +131,7 @@ void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const Trainin
     run.no_prediction = std::move(prediction.reason);
   } catch (const Stopped&) {
     throw;
-  } catch (const InputError& error) {  // must not cost the run
+  } catch (const InputError& error) {  // a failed prediction must not cost the run
     run.no_prediction = error.what();
   }
 }

@@ -1,4 +1,4 @@
-// How far runs are apart, and what a descent leaves above the flow that it follows.
+// How far apart runs are, and how far a descent stays above the flow that it follows.
 #pragma once
 
 #include "largo/icl/training/training_plan.hpp"
@@ -6,14 +6,14 @@
 
 namespace largo::icl {
 
-/// Whether descents have the clock of the flow: momentum and Adam have another.
+/// Whether descents have the clock of the flow; momentum and Adam have another.
 bool is_comparable(const TrainingPlan& plan);
 
-/// The distance up to the end of the shorter path; a path that is stationary at its end stays there, and then
-/// the longer one counts. Evaluated at the steps of both.
+/// The distance up to the end of the shorter path. A path that is stationary at its end stays there, and then
+/// the end of the longer one counts. Evaluated at the steps of both.
 PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two);
 
-/// Fills in what a descent says beside the flow at its length: distance, noise, and predicted noise.
+/// Fills in how a descent compares with the flow at its length: distance, noise and predicted noise.
 void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
                        const Execution& execution);
 

@@ -13,7 +13,7 @@
 
 namespace largo::icl {
 
-/// One descent: what it draws, where it stands, and where its state is saved (empty: nowhere).
+/// One descent: what it draws, its state, and where that is saved (empty: nowhere).
 struct RegressionDescent {
   RegressionBatches batches = {};
   DescentState state = {};
@@ -23,11 +23,11 @@ struct RegressionDescent {
 
 class DescentEngine : public Engine {
  public:
-  /// Takes every run from its state to options.steps steps, as descend() would with
-  /// in_parameters(regression_batches()) as its risk, to the bit. A run that ends early has the exception of
-  /// descend() in `error`, and ends the others, which are saved. options.checkpoint is not read;
-  /// options.progress is called with the share of all work done. Stopped when options.execution.stop is set,
-  /// with the checkpoints of that moment. InputError for what the device cannot do.
+  /// Takes every run from its state to options.steps steps, with the same bits as descend() for the risk
+  /// in_parameters(regression_batches()). A run that ends early has the exception of descend() in `error`,
+  /// and ends the others, which are saved. options.checkpoint is not read; options.progress is called with
+  /// the share of all work done. Throws Stopped if options.execution.stop is set, with the checkpoints of
+  /// that moment. InputError for what the device cannot do.
   virtual void descend(const RegressionProblem& problem, Parametrisation parameters,
                        const DescentOptions& options, std::vector<RegressionDescent>& runs) const = 0;
 };

@@ -16,7 +16,7 @@ namespace largo::icl {
 namespace {
 
 constexpr const char* kDescents = "train";
-constexpr std::int64_t kCheckpoints = 50;  // in a run
+constexpr std::int64_t kCheckpoints = 50;  // per run
 
 DescentOptions descent_options(const TrainingPlan& plan, const Execution& execution) {
   DescentOptions options = plan.descent;
@@ -27,7 +27,7 @@ DescentOptions descent_options(const TrainingPlan& plan, const Execution& execut
   return options;
 }
 
-// Divergence is a mistake of the caller, who is told which run it was.
+// Divergence is a mistake of the caller, who is told which run diverged.
 [[noreturn]] void rethrow(const TrainingState& state, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
@@ -91,7 +91,7 @@ TrainingRun descent_run(const TrainingPlan& plan, TrainingState& state) {
   run.method = TrainingMethod::descent;
   run.map = map_of(plan);
   DescentState& descent = state.descent.state;
-  // A gradient of `factor` times the squared error is 2 factor times that of the risk.
+  // The gradient of `factor` times the squared error is 2 factor times that of the risk.
   const double pace = 2 * plan.batches.loss_factor;
   for (DescentRecord& record : descent.records) {
     record.time *= pace;

@@ -46,7 +46,7 @@ void add_descent(Hash& hash, const TrainingPlan& plan) {
   for (std::int64_t k = 0; k < 16; ++k) hash.add(descent.step_size(k * descent.steps / 16));
 }
 
-// How many there are, too: no two lists have the same numbers.
+// The size is added too, so that different lists never add the same numbers.
 template <typename Value>
 void add_list(Hash& hash, const std::vector<Value>& values) {
   hash.add(std::uint64_t{values.size()});

@@ -1,4 +1,4 @@
-// What is known of the risk along the path of a flow, and at its end.
+// What is known about the risk along the path of a flow, and at its end.
 #include "icl/training/flow_runs.hpp"
 
 #include <algorithm>
@@ -19,14 +19,14 @@
 namespace largo::icl {
 namespace {
 
-constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();  // no error is below that, of a risk
+constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();  // least relative error of a risk
 constexpr std::size_t kKnots = 9;
 
 // Risks along a path where they are known, by the number of the record.
 using KnownRisks = std::map<std::size_t, Estimate>;
 
-// At all records, or at kKnots of them, both ends among these: at equal distances by number and by the change
-// of the risk, since in transients a few records are far apart.
+// All records, or kKnots of them that include both ends: these are equally spaced in the mean of number and
+// change of the risk, since in transients a few records are far apart.
 std::vector<std::size_t> places(const std::vector<TrajectoryPoint>& points, bool all) {
   const std::size_t last = points.size() - 1;
   double change = 0;
@@ -52,7 +52,7 @@ KnownRisks known_risks(const TrainingPlan& plan, const TrainingRun& run, const E
   const Eigen::Index d = plan.problem.dimension();
   const auto parameters = [&](std::size_t i) { return to_parameters(run.map->map(points[i].parameters), d); };
   const bool rough = is_softmax_off_the_set(plan, run) && d <= kMostExactDimension;
-  // A flow that starts on the invariant set stays there, and risks there cost next to nothing.
+  // A flow that starts on the invariant set stays there, and risks there cost almost nothing.
   const bool invariant = is_invariant(parameters(0)) && is_invariant(run.last);
   KnownRisks known;
   for (const std::size_t i : places(points, invariant && is_softmax_off_the_set(plan, run))) {
@@ -65,10 +65,10 @@ KnownRisks known_risks(const TrainingPlan& plan, const TrainingRun& run, const E
   return known;
 }
 
-// The first half of a path is over fewer nodes than the second.
+// The first half of a path is computed over fewer nodes than the second.
 enum class Half : std::uint8_t { first, second };
 
-// The records with one half over other nodes.
+// The records, with one half of them over other nodes.
 std::vector<TrajectoryPoint> with_half_over(const TaskNodes& nodes, Half half, const TrainingPlan& plan,
                                             const TrainingRun& run, const Execution& execution) {
   std::vector<TrajectoryPoint> points = run.path.points();
@@ -82,7 +82,7 @@ std::vector<TrajectoryPoint> with_half_over(const TaskNodes& nodes, Half half, c
   return points;
 }
 
-// A value at every record, on the lines between those at some of them, the first and the last among these.
+// A value at every record, interpolated linearly between some of them, which include the first and the last.
 std::vector<double> interpolated(const std::vector<std::size_t>& records,
                                  const std::function<double(std::size_t record)>& value) {
   std::vector<double> values = {value(records.front())};
@@ -98,7 +98,7 @@ std::vector<double> interpolated(const std::vector<std::size_t>& records,
   return values;
 }
 
-// Every other one, and the last.
+// Every other record, and the last.
 std::vector<std::size_t> thinned(const std::vector<std::size_t>& given) {
   std::vector<std::size_t> some;
   for (std::size_t k = 0; k < given.size(); ++k) {
@@ -107,10 +107,10 @@ std::vector<std::size_t> thinned(const std::vector<std::size_t>& given) {
   return some;
 }
 
-// Records become what is known where it is known (at knots), and in between averages over the late nodes,
-// corrected by what these miss at the knots. The error is the larger of two: that of the same correction with
-// every other knot, at those left out; and that of the same interpolation, at all records, of what early
-// nodes differ from late ones by, as they are fewer and differ more.
+// Records become the known risks where there are any (at knots). In between they become averages over the
+// late nodes, corrected by what these miss at the knots. The error is the larger of two: that of the same
+// correction with every other knot, at the knots left out; and that of the same interpolation, at all
+// records, of the difference between early and late nodes, since early ones are fewer and differ more.
 void correct(const TrainingPlan& plan, TrainingRun& run, const KnownRisks& known,
              const Execution& execution) {
   std::vector<TrajectoryPoint> late =
@@ -145,7 +145,7 @@ void correct(const TrainingPlan& plan, TrainingRun& run, const KnownRisks& known
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
   run.final_risk =
       regression_risk(plan.problem, run.attention, run.L, run.last, final_nodes(plan), execution);
-  // What is below the rounding of predicting zero is zero, and shown as such.
+  // A risk below the rounding of that of predicting zero is zero, and is shown as such.
   const double value = run.final_risk.value;
   if (value > kRounding * plan.problem.null_risk()) {
     run.final_risk.error = std::max(run.final_risk.error, kRounding * value);

@@ -18,16 +18,16 @@
 namespace largo::icl {
 namespace {
 
-constexpr std::size_t kMostGaps = 200;  // where gradients are compared, along a path
-// Times the tolerances, of flows that tell how far errors of steps move an end. Two of them: how far two
-// flows are apart changes its sign in time, at another time for another flow.
+constexpr std::size_t kMostGaps = 200;  // points of a path at which gradients are compared
+// Factors on the tolerances of flows that tell how far errors of steps move an end. There are two of them:
+// the distance between two flows changes its sign in time, at another time for another flow.
 constexpr double kRoughTolerances[] = {30, 10};
-constexpr double kOtherTolerance = 2;  // of flows over other nodes
+constexpr double kOtherTolerance = 2;  // the same for flows over other nodes
 constexpr int kOtherNodes = 3;
 constexpr std::int64_t kRoughNodes = 4;
-constexpr std::int64_t kRoughSteps = 3, kFewestSteps = 1000;  // times those of the flow itself, or these
-constexpr double kSafety = 2;  // ends may be moved in the same way by all sets of nodes
-constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;  // the next seeds are those of other runs
+constexpr std::int64_t kRoughSteps = 3, kFewestSteps = 1000;  // times the flow's steps, but at least these
+constexpr double kSafety = 2;                             // all sets of nodes may move ends in the same way
+constexpr std::uint64_t kOtherSeed = 0x9e3779b97f4a7c15;  // the next seeds belong to other runs
 
 InvariantPoint invariant_start(const TrainingPlan& plan) {
   const Eigen::Index d = plan.problem.dimension();
@@ -39,7 +39,7 @@ bool is_regular(const Matrix& covariance) {
   return values[values.size() - 1] > 1e-12 * values[0];
 }
 
-// Over nodes or exact: see softmax_risk_over_nodes().
+// Whether risks are the best that are known or averages over nodes: see softmax_risk_over_nodes().
 enum class Average : std::uint8_t { best, nodes };
 
 bool is_over_nodes(const TrainingRun& run, Average average) {
@@ -52,8 +52,8 @@ FlowPlan with_tolerances(FlowPlan plan, double factor) {
   return plan;
 }
 
-// Most steps of a flow off the invariant set are spent in its first half, in transients; errors of the nodes
-// matter at the end.
+// Most steps of a flow off the invariant set are spent in its first half, in transients, but errors of the
+// nodes matter at the end.
 void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, const Execution& execution) {
   const bool over_nodes = is_over_nodes(run, average);
   const double coarser = std::max(1.0, plan.node_tolerance / plan.flow.relative_tolerance);
@@ -76,7 +76,7 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
   }
 }
 
-// The course of a flow, and where it ends; nothing of what is known of risks.
+// The course of a flow and its end, without what is known about its risks.
 TrainingRun followed(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
                      const Execution& execution) {
   TrainingRun run;
@@ -111,14 +111,14 @@ Vector end_of(const TrainingPlan& plan, const TrainingRun& run) {
   return parameters_of(plan, run, run.path.points().back().parameters);
 }
 
-// Σ |∂R/∂θ_k| |Δθ_k| with the larger slope of the two: what risks at a distance like this one differ by,
+// Σ |∂R/∂θ_k| |Δθ_k| with the larger of the two slopes: how much risks at such a distance may differ,
 // whatever the signs are.
 double possible_difference(const RiskPoint& one, const RiskPoint& two, const Vector& distance) {
   return one.gradient.cwiseAbs().cwiseMax(two.gradient.cwiseAbs()).dot(distance.cwiseAbs());
 }
 
-// How far errors of steps may have moved the risk at the end of a flow to a time: what it may differ by from
-// those of two flows with larger tolerances. Flows to their end are at the same one.
+// How far errors of steps may have moved the risk at the end of a flow to a given time: how much it may
+// differ from that of two flows with larger tolerances. Flows to their end have the same end.
 double moved_by_steps(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
   if (!std::isfinite(plan.flow.end) || run.stationary) return 0;
   const auto risk =
@@ -138,8 +138,8 @@ double moved_by_steps(const TrainingPlan& plan, const TrainingRun& run, const Ex
   return moved;
 }
 
-// A flow over a quarter of the nodes, others, with larger tolerances: where it ends. InputError where it does
-// not come to its end in three times as many steps.
+// The end of a flow over a quarter as many other nodes, with larger tolerances. InputError if it does not
+// come to its end within three times as many steps.
 Vector rough_end(const TrainingPlan& plan, const TrainingRun& run, int seed, double factor,
                  const Execution& execution) {
   TrainingPlan rough = plan;
@@ -151,11 +151,11 @@ Vector rough_end(const TrainingPlan& plan, const TrainingRun& run, int seed, dou
   return end_of(plan, followed(rough, run.attention, run.L, Average::nodes, execution));
 }
 
-// How far nodes and errors of steps may have moved the risk at the end. Nodes: twice the most that it differs
-// where three flows over others end. Steps: what it may differ by between flows over the same nodes whose
-// tolerances differ. Risks are averages over one set of nodes, so that what these miss is the same at all
-// ends. Where a flow does not come to its end nodes matter so much that nothing is known of it: all that was
-// gained.
+// How far nodes and errors of steps may have moved the risk at the end. For nodes, this is twice the largest
+// difference from the ends of three flows over other nodes; for steps, the possible difference between flows
+// over the same nodes with different tolerances. Risks are averages over one set of nodes, so that what these
+// miss is the same at all ends. If a flow does not come to its end, nodes matter so much that nothing is
+// known about it, and the result is all that was gained.
 double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {
   const TaskNodes some = late_nodes(plan, run.L);
   const auto risk = in_parameters(softmax_risk_over_nodes(plan.problem, run.L, some, execution), run.map);

@@ -1,4 +1,4 @@
-// Flows of a training plan, and the flow of the infinite prompt that they are compared with.
+// Flows of a training plan, and the flow of the infinite prompt with which they are compared.
 #pragma once
 
 #include <memory>
@@ -7,12 +7,13 @@
 
 namespace largo::icl {
 
-/// The map from the coordinates of a flow's path to (U, v); on the invariant set, those of flow_parameters().
+/// The map from the coordinates of a flow's path to (U, v); on the invariant set these are those of
+/// flow_parameters().
 std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan);
 
-/// The flow of the infinite prompt, exact, and as an average over the nodes that flows of finite prompts
-/// have: these are compared with it. (Those of short prompts have more nodes, but are so far from the limit
-/// that it does not matter.) On the invariant set both are the same.
+/// The flow of the infinite prompt: exact, and as an average over the nodes of flows of finite prompts, which
+/// are compared with it. (Flows of short prompts have more nodes, but are so far from the limit that it does
+/// not matter.) On the invariant set both are the same.
 struct LimitFlows {
   TrainingRun exact, over_nodes;
 };
@@ -22,8 +23,8 @@ LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
                      const Execution& execution);
 
-/// Fills in final_risk and record_error of a flow, and where the flow was over nodes the risks and gradients
-/// of its records: see TrainingRun.
+/// Fills in final_risk and record_error of a flow and, if it was over nodes, the risks and gradients of its
+/// records: see TrainingRun.
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution);
 
 }  // namespace largo::icl

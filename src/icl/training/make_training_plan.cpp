@@ -18,14 +18,14 @@ bool has_finite(const std::vector<double>& lengths) {
   return std::any_of(lengths.begin(), lengths.end(), [](double L) { return std::isfinite(L); });
 }
 
-// Of one run, as measured: some factor of two from the truth.
+// The time of one run as measured, within about a factor of two.
 double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, double L) {
   const double tokens = kind == AttentionKind::softmax ? L : 0;
   const auto d = static_cast<double>(plan.problem.dimension());
   double seconds = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
                    (0.6e-6 + 3e-9 * tokens);
   seconds += 0.6e-3 * (1 + d * d / 30);  // the risk at its end, and its path
-  if (has(plan, TrainingMethod::flow)) seconds += 17e-3 * (1 + d * d / 30);  // its noise, and that predicted
+  if (has(plan, TrainingMethod::flow)) seconds += 17e-3 * (1 + d * d / 30);  // its noise and its prediction
   return seconds;
 }
 
@@ -57,7 +57,7 @@ class PlanMaker {
   bool descends() const { return has(made_.plan, TrainingMethod::descent); }
   bool is_plain() const { return request_.optimizer.value_or(Optimizer::plain) == Optimizer::plain; }
 
-  /// The caller's name of an option: "--step-size" or "step_size".
+  /// The caller's name for an option: "--step-size" or "step_size".
   std::string name(std::string option) const {
     if (request_.prefix.empty()) std::replace(option.begin(), option.end(), '-', '_');
     return request_.prefix + option;
@@ -119,7 +119,7 @@ class PlanMaker {
   }
 
   void refuse_options_of_descents() const {
-    // The published flows go as far as its descents do.
+    // The published flows go as far as the published descents.
     const bool paced = !request_.published;
     const std::pair<const char*, bool> given[] = {
         {"batch", request_.batch.has_value()},
@@ -170,7 +170,7 @@ class PlanMaker {
       flow.end = *request_.time;
       if (!(flow.end > 0)) refuse("time", flow.end, "positive");
     } else if ((descends() || request_.published) && is_plain()) {
-      // A flow to compare with goes as far; adaptive and heavy steps have another clock.
+      // A flow to compare with goes as far as the descents; adaptive and heavy steps have another clock.
       flow.end = 2 * plan().batches.loss_factor * duration_of(plan().descent.step_size, plan().descent.steps);
     }
     if (plan().parameters != Parametrisation::invariant && std::isinf(flow.end)) {
@@ -207,15 +207,14 @@ TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
     for (const AttentionKind kind : plan.attention) cost.seconds += seeds * seconds_of_descent(plan, kind, L);
   }
   const double size =
-      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices count then
-  const double limits = invariant ? 1 : seeds;                            // flows that runs are compared with
+      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices dominate beyond
+  const double limits = invariant ? 1 : seeds;  // flows with which runs are compared
   cost.seconds += 0.3 * size * size * size * (static_cast<double>(cost.flows) + limits);
-  // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each; every thread has its
-  // own.
+  // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each, for every thread.
   const double nodes = invariant ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
   const double width = 8.0 * (3 * static_cast<double>(plan.problem.dimension()) + 6);
   // A record of a descent is kept with its parameters, again in a path, and twice more with its derivatives
-  // there; vectors have heads, and room to grow. A flow of some 500 steps has up to six derivatives.
+  // there; vectors have headers, and room to grow. A flow of about 500 steps has up to six derivatives.
   const auto parameters = static_cast<double>(plan.start.size());
   const auto records = static_cast<double>(plan.descent.steps / plan.descent.record_every + 2);
   const double bytes = nodes * width * static_cast<double>(threads) +

@@ -9,8 +9,8 @@
 namespace largo::icl {
 namespace {
 
-constexpr std::int64_t kLateNodes = 4;  // times early ones
-// Over ten tokens scores are learnt so large that the usual nodes would leave 2e-4 of the risk.
+constexpr std::int64_t kLateNodes = 4;  // times the early ones
+// Scores learnt over ten tokens are so large that the usual nodes would leave an error of 2e-4 of the risk.
 constexpr double kShort = 16;
 constexpr std::int64_t kNodesOfShort = 2;  // times those of the plan
 constexpr std::int64_t kFinalNodes = 32;   // likewise

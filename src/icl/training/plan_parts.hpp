@@ -1,4 +1,4 @@
-// What the parts of a training plan mean: its parameters, risks and nodes.
+// The meaning of the parts of a training plan: its parameters, risks and nodes.
 #pragma once
 
 #include <limits>
@@ -14,14 +14,14 @@ inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// The map from the trained parameters to (U, v).
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan);
 
-/// A point of a run's path as what is trained: flows on the invariant set have coordinates of their own.
+/// A point of a run's path in trained parameters: flows on the invariant set have their own coordinates.
 Vector parameters_of(const TrainingPlan& plan, const TrainingRun& run, const Vector& point);
 
-/// R_L of what is trained; softmax attention off the invariant set over the nodes for every L.
+/// R_L in the trained parameters; for softmax attention off the invariant set, over the nodes for every L.
 std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, double L,
                                     const TaskNodes& nodes, const Execution& execution);
 
-/// Nodes of a flow in the first and the second half of its time, and of risks at ends.
+/// Nodes for the first and the second half of a flow's time, and for risks at ends.
 TaskNodes early_nodes(const TrainingPlan& plan, double L);
 TaskNodes late_nodes(const TrainingPlan& plan, double L);
 TaskNodes final_nodes(const TrainingPlan& plan);

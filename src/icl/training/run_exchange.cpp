@@ -13,7 +13,7 @@ namespace {
 
 using Numbers = runtime::AlignedVector<double>;
 
-// Everything as doubles, which is what ranks gather; the same function writes a run and reads it.
+// Everything is passed as doubles, which ranks can gather; the same function writes and reads a run.
 class Writer {
  public:
   explicit Writer(Numbers& to) : to_(to) {}
@@ -141,7 +141,7 @@ void exchange_runs(std::vector<TrainingRun>& runs, const std::vector<int>& owner
 void check_same_on_all(const TrainingPlan& plan, const Execution& execution) {
   if (execution.ranks == nullptr || execution.ranks->size() == 1) return;
   const std::uint64_t mine = plan_fingerprint(plan);
-  // In halves, which doubles hold.
+  // In halves, which doubles can hold.
   const Numbers all = runtime::gather_rows(
       {static_cast<double>(mine >> 32U), static_cast<double>(mine & 0xffffffffU)}, false, execution);
   bool same = true;

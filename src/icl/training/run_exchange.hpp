@@ -1,4 +1,4 @@
-// Training runs of all processes, on every process.
+// Gives every process the training runs of all processes.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace largo::icl {
 
-/// Which parts of a run are exchanged: its path, its end and its distance from the limit; or how it lies
-/// beside the flow at its length.
+/// Which part of a run is exchanged: its path, its end and its distance from the limit; or how it compares
+/// with the flow at its length.
 enum class RunPart : std::uint8_t { course, beside_flow };
 
-/// Run i of `runs` is that of process owners[i]: afterwards all processes have that part of it. L, attention,
-/// method, seed and the map of a run are not sent: a process knows them.
+/// Run i of `runs` belongs to process owners[i]; afterwards all processes have that part of it. L, attention,
+/// method, seed and the map of a run are not sent, since every process knows them.
 void exchange_runs(std::vector<TrainingRun>& runs, const std::vector<int>& owners, RunPart part,
                    const Execution& execution);
 

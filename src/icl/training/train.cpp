@@ -33,7 +33,7 @@ constexpr const char* kTrain = "train";
 void make_folder(const std::filesystem::path& folder) {
   if (folder.empty()) return;
   std::error_code error;
-  std::filesystem::create_directories(folder, error);  // or another process does
+  std::filesystem::create_directories(folder, error);  // or another process does it
   if (!std::filesystem::is_directory(folder, error)) {
     fail(kTrain, "checkpoints", fmt::format("'{}'", folder.string()), "a folder that can be written");
   }
@@ -60,7 +60,7 @@ void check(const TrainingPlan& plan) {
   }
 }
 
-// A device takes descents alone.
+// Only descents run on a device.
 Execution without_device(Execution execution) {
   execution.device = nullptr;
   return execution;
@@ -72,7 +72,7 @@ std::vector<TrainingPlan> plans_of_seeds(const TrainingPlan& plan) {
   return plans;
 }
 
-// The flows of the infinite prompt for each seed that `states` have, with which their runs are compared.
+// The flows of the infinite prompt for each seed among `states`, with which their runs are compared.
 using Limits = std::vector<std::shared_ptr<const icl::LimitFlows>>;
 Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<icl::TrainingState>& states,
                  const Execution& execution) {
@@ -89,8 +89,8 @@ Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<icl::
   return limits;
 }
 
-// make(i, inner) for the runs i, in about the order given, each on one thread. One that fails stops the
-// others, which save what they have, and its error is the one to report: of several, that of the first run.
+// Calls make(i, inner) for the runs i, in about the given order, each on one thread. A run that fails stops
+// the others, which save what they have, and its error is reported: of several, that of the first run.
 void make_all(const std::vector<std::size_t>& order, const Execution& execution, runtime::LinkedStop& stop,
               const std::function<void(std::size_t i, const Execution& inner)>& make) {
   Execution inner = without_device(execution);
@@ -102,7 +102,7 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   runtime::parallel_for(std::ssize(order), execution, [&](std::ptrdiff_t) {
     const std::size_t i = order[next++];
     try {
-      stop.look();  // a run that has not begun leaves nothing
+      stop.look();  // a run that has not begun has nothing to save
       runtime::check_stop(inner);
       make(i, inner);
     } catch (const Stopped&) {
@@ -118,7 +118,7 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   if (stopped) throw Stopped();
 }
 
-// The share of all descents that is done, from the shares of each.
+// The share of all descents that is done, from the share of each.
 class DescentProgress {
  public:
   DescentProgress(const std::vector<icl::TrainingState>& states,
@@ -130,7 +130,7 @@ class DescentProgress {
     }
   }
 
-  /// `before` is the share of this descent that was shown last.
+  /// `before` is the share of this descent that was last shown.
   void add(const icl::TrainingState& state, double share, double& before) {
     if (!show_) return;
     const std::lock_guard lock(mutex_);
@@ -210,7 +210,7 @@ void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vecto
   });
 }
 
-// What a run of another process has in common with those of this one.
+// Sets what this process knows about a run of another process.
 void describe(const TrainingPlan& plan, const icl::TrainingState& state, TrainingRun& run) {
   run.L = state.L;
   run.attention = state.attention;
@@ -257,7 +257,7 @@ std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execut
                         make_folder(plan.checkpoints);
                         std::vector<TrainingPlan> stoppable = plans;
                         for (TrainingPlan& one : stoppable)
-                          one.batches.execution.stop = own.stop;  // within a long batch, too
+                          one.batches.execution.stop = own.stop;  // also within a long batch
                         std::vector<TrainingRun> made = make_runs(stoppable, my_states, show, own);
                         for (std::size_t k = 0; k < mine.size(); ++k) runs[mine[k]] = std::move(made[k]);
                       });

@@ -62,7 +62,7 @@ std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execu
       costs.push_back(flows ? 1 : cost_of(states[i]));
     }
     const std::vector<int> dealt = runtime::deal(costs, processes);
-    // The first processes have the dearest descents: flows begin with the last ones.
+    // The first processes have the most expensive descents, so flows begin with the last ones.
     for (std::size_t k = 0; k < which.size(); ++k) {
       owners[which[k]] = flows ? processes - 1 - dealt[k] : dealt[k];
     }

@@ -1,4 +1,4 @@
-// The runs of a plan while they are made.
+// The runs of a plan while they are being made.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@ struct TrainingState {
   TrainingMethod method = TrainingMethod::flow;
   AttentionKind attention = AttentionKind::softmax;
   double L = 1;
-  std::size_t seed = 0;            ///< its number among those of the plan
-  RegressionDescent descent = {};  ///< of the method descent
+  std::size_t seed = 0;            ///< number of its seed among those of the plan
+  RegressionDescent descent = {};  ///< for the method descent
 };
 
-/// No seed changes anything of a flow on the invariant set.
+/// Whether the seed matters to flows: on the invariant set it does not.
 bool flows_have_seeds(const TrainingPlan& plan);
 
-/// One for each run, in the order of train(), before its first step.
+/// One state for each run, in the order of train(), before its first step.
 std::vector<TrainingState> states_of(const TrainingPlan& plan);
 
-/// The cost of a step, see cost_of(RegressionBatches); zero for a flow.
+/// The cost of a step (see cost_of(RegressionBatches)); zero for a flow.
 double cost_of(const TrainingState& state);
 
-/// Flows before descents, and the longest prompts first: so cores are idle least at the end.
+/// Flows come before descents, and the longest prompts first, so that cores are idle least at the end.
 std::vector<std::size_t> order_of(const std::vector<TrainingState>& states);
 
-/// The process that makes each run. Flows and descents are spread evenly, each by themselves: what a flow
-/// costs beside a descent is different on every device.
+/// The process that makes each run. Flows and descents are spread evenly, each by themselves: the cost of a
+/// flow relative to a descent is different on every device.
 std::vector<int> owners_of(const std::vector<TrainingState>& states, const Execution& execution);
 
 }  // namespace largo::icl
