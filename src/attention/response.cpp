@@ -64,7 +64,7 @@ Matrix score_directions(const Measure& prompt, const MergedWeights& weights, con
   for (std::ptrdiff_t q = 0; q < queries.rows(); ++q) {
     directions.col(q) = weights.score_scale * (weights.U * queries.row(q).transpose());
   }
-  check_finite("attention", "scale * U * query", directions);
+  check_finite("attention", "score_scale * U * query", directions);
   return directions;
 }
 

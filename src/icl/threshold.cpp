@@ -90,7 +90,7 @@ class Search {
                  fb = std::log(std::max(excess(high_), 1e-300) / epsilon_);
     const bool middle = ++rounds_ % 3 == 0;
     double x = middle ? (a + b) / 2 : a + (b - a) * fa / (fa - fb);
-    // one step of the secant lands on the wrong side about half of the time: aim at the far end's neighbour
+    // The secant may land on an end of the bracket, which would not shrink it: keep a margin.
     const double margin = middle ? 0.25 : 0.01;
     x = std::clamp(x, a + margin * (b - a), b - margin * (b - a));
     return std::clamp(std::round(std::exp(x)), low_ + 1, high_ - 1);

@@ -1,5 +1,5 @@
-// Attention with a device: one prompt goes there for a call, however many passes it takes, and results are
-// those of the CPU.
+// Attention with a device: one prompt goes to the device for a call, however many passes the call takes, and
+// the results are those of the CPU.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -17,7 +17,7 @@
 namespace largo {
 namespace {
 
-// Rounding of float32 in the CPU's pass; the engine below is float64's.
+// The CPU's pass rounds to float32; the engine below computes in float64.
 constexpr double kTolerance = 1e-5;
 
 struct Calls {
@@ -25,7 +25,7 @@ struct Calls {
   Eigen::Index most_directions = 0;
 };
 
-// The sums of KeptPrompt as they are defined.
+// Computes the sums of KeptPrompt by their definition.
 class CpuPrompt final : public measures::KeptPrompt {
  public:
   CpuPrompt(const ArrayView& tokens, Calls& calls) : tokens_(tokens), calls_(calls) { ++calls_.kept; }
@@ -121,7 +121,7 @@ TEST_F(DevicePrompts, AreThereForAllCallsThatShareThem) {
     attention_jacobian(AttentionKind::linear, prompt, weights_of(3), normals(2, 3, 3), there_);
   }
   EXPECT_EQ(engine_.calls.kept, 1);
-  // Another device has to have it anew, and the CPU needs none.
+  // Another device needs a copy of its own, and the CPU needs none.
   CpuTilts other_engine;
   const FakeDevice other({&other_engine});
   attend(AttentionKind::softmax, kept, weights_of(3), normals(2, 3, 3), {.device = &other});
@@ -155,7 +155,7 @@ TEST_F(DevicePrompts, SayWhatIsMissing) {
     }
     return "";
   };
-  EXPECT_NE(message_of(prompt_of(2, Arithmetic::float64)).find("--precision float32"), std::string::npos);
+  EXPECT_NE(message_of(prompt_of(2, Arithmetic::float64)).find("must be float32 on a GPU"), std::string::npos);
   EXPECT_NE(
       message_of(EmpiricalMeasure(normals(2, 2, 1), Vector::Ones(2), Arithmetic::float32)).find("on the CPU"),
       std::string::npos);

@@ -38,7 +38,7 @@ RowMatrix some_tokens(std::ptrdiff_t length) {
 
 class AttentionInput : public ::testing::Test {
  protected:
-  // Every entry point that takes weights and queries.
+  // Tries every entry point that takes weights and queries.
   void expect_refused(const std::string& part) const {
     for (const AttentionKind kind : kKinds) {
       for (const Measure* law : std::vector<const Measure*>{&prompt_, &gaussian_}) {
@@ -89,12 +89,12 @@ TEST_F(AttentionInput, NotFinite) {
   expect_refused("attention: queries(4,3) is -inf, must be finite");
   queries_(4, 3) = 1;
   weights_.score_scale = kNaN;
-  expect_refused("attention: scale is nan, must be finite");
+  expect_refused("attention: score_scale is nan, must be finite");
 }
 
 TEST_F(AttentionInput, DirectionsThatOverflow) {
   weights_.U *= 1e308;
-  expect_refused("attention: scale * U * query");
+  expect_refused("attention: score_scale * U * query");
 }
 
 TEST_F(AttentionInput, ResultsThatOverflow) {

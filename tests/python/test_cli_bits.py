@@ -51,7 +51,7 @@ def test_factored_attention(cli, threads):
     seen = cli("attention", "--law", "uniform", "--d", 3, "--K", "random:1", "--Q", "random:2", "--score-scale", "auto", "--L",
                50, "--query", "1,0,-1", "--threads", threads, "--gradients")
     prompt = largo.uniform(3).sample(50)
-    weights = {"K": "random:1", "Q": "random:2", "scale": "auto", "threads": threads}
+    weights = {"K": "random:1", "Q": "random:2", "score_scale": "auto", "threads": threads}
     assert largo.attention(prompt, [1, 0, -1], **weights).tolist() == seen["softmax"][0]
     jacobian = largo.attention_jacobian(prompt, [[1, 0, -1]], **weights)
     for name in "KQV":

@@ -73,7 +73,7 @@ NOT_SCALARS = {
     "d is 1000000000000, must be between 1": lambda: largo.laplace(10**12),
     "scale is 'x', must be a real number": lambda: largo.rademacher(2, "x"),
     "attention is 3, must be a str": lambda: largo.attention(GAUSSIAN, [1, 0, 0], attention=3),
-    "scale is None, must be a real number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], scale=None),
+    "score_scale is None, must be a real number": lambda: largo.attention(GAUSSIAN, [1, 0, 0], score_scale=None),
     "dimension is 2.5, must be a whole number": lambda: largo.Sphere(2.5),
     "radius is 'big', must be a real number": lambda: largo.Sphere(2, "big"),
     "prompts is 1.5, must be a whole number": lambda: largo.concentration(GAUSSIAN, query=[1, 0, 0], L=9, prompts=1.5),
