@@ -1,4 +1,4 @@
-// What a query gets does not depend on the other queries of the call, to the last bit.
+// The result of a query does not depend on the other queries of the call, to the last bit.
 #include <gtest/gtest.h>
 
 #include "laws.hpp"
@@ -9,8 +9,8 @@ namespace {
 using test::random_covariance;
 using test::random_matrix;
 
-// Odd and even sizes, below and above the widths of the kernel: the last bits of a matrix product may depend
-// on where a column lies and on how many there are.
+// Sizes are odd and even, below and above the widths of the kernel: the last bits of a matrix product may
+// depend on where a column lies and on how many columns there are.
 std::vector<MeasurePtr> laws_on(std::ptrdiff_t d) {
   const RowMatrix tokens = random_matrix(700, d, 1);
   const auto gaussian = std::make_shared<GaussianMeasure>(random_matrix(d, 1, 2), random_covariance(d, 3));

@@ -9,7 +9,7 @@
 namespace largo {
 namespace {
 
-constexpr double kFloat64 = 1e-13;  // two tokens, scores exact: a few roundings
+constexpr double kFloat64 = 1e-13;  // two tokens with exact scores: a few roundings
 constexpr double kFloat32 = 1e-5;   // the weights carry float32's exponential and scores up to 20
 
 // Tokens ±1 along a: the variance is 1/cosh²(a).
@@ -48,7 +48,7 @@ TEST(ConcentratedPrompt, VariancesAreNeverNegative) {
   }
 }
 
-// Many short prompts' worth of queries on several threads: batches, not segments, are shared out.
+// One short prompt and many queries on several threads: the threads share out batches, not segments.
 TEST(ShortPrompt, ManyQueriesHaveTheSameBitsOnAnyThreads) {
   RowMatrix tokens(100, 4);
   Stream(5, 0).normals(0, {tokens.data(), 400});

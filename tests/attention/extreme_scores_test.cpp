@@ -1,5 +1,5 @@
-// Softmax over prompts whose scores are hard to sum, against exact answers: a token is (score, value), the
-// direction is e_1.
+// Softmax over prompts whose scores are hard to sum, against exact answers. A token is (score, value), and
+// the direction is e_1.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -21,8 +21,8 @@ namespace {
 
 using test::Wide;
 
-constexpr double kMaxUlp = 4;              // the promise for scores given exactly
-constexpr double kSumOfWeights = 0x1p-52;  // each weight is rounded, their exact sum is not rounded again
+constexpr double kMaxUlp = 4;              // promised for scores given exactly
+constexpr double kSumOfWeights = 0x1p-52;  // each weight is rounded; their exact sum is not rounded again
 
 /// |value - exact| in units in the last place of `exact`.
 double ulp_error(double value, const Wide& exact) {
@@ -38,7 +38,7 @@ struct Exact {
   Wide mean_value;
 };
 
-/// The errors of the streamed log-partition and mean value, checked, and the worst of a test printed.
+/// Checks the errors of the streamed log-partition and mean value, and prints the worst of a test.
 class Checker {
  public:
   Checker() = default;
@@ -77,7 +77,7 @@ Exact exact_answer(const RowMatrix& tokens, const Vector& weights) {
   return {Wide(largest) + log(partition / mass), sum / partition};
 }
 
-// Of weights, above one.
+// How far the sum of the weights is above one.
 double excess_of_sum(const Vector& weights) {
   Wide sum = -1;
   for (const double weight : weights) sum += weight;
@@ -108,7 +108,7 @@ TEST(ExtremeScores, AtTheEndsOfTheRange) {
 }
 
 TEST(ExtremeScores, SeveralTokensAtTheEndOfTheRange) {
-  // The log-partition and the weights are right; Σ w z is not representable, and that is said.
+  // The log-partition and the weights are right; Σ w z is not representable, and an error says so.
   for (const double score : {1e308, -1e308}) {
     const EmpiricalMeasure prompt(with_values({score, score, -1e308}));
     const double share = score > 0 ? 2.0 / 3 : 1;
@@ -119,7 +119,7 @@ TEST(ExtremeScores, SeveralTokensAtTheEndOfTheRange) {
 }
 
 TEST(ExtremeScores, LargeByTheDirectionAlone) {
-  // Tokens of 1e154 along a direction of 1e154: the scores are ±1e308, the moments fit.
+  // Tokens of 1e154 along a direction of 1e154: the scores are ±1e308, and the moments fit.
   RowMatrix tokens = with_values({1e154, -1e154, 1e154, 0, 1e154});
   for (std::ptrdiff_t l = 0; l < tokens.rows(); ++l) tokens(l, 1) = static_cast<double>(l + 1);
   const EmpiricalMeasure prompt(tokens);
@@ -132,7 +132,7 @@ TEST(ExtremeScores, LargeByTheDirectionAlone) {
 
 TEST(ExtremeScores, AMaximumAndTenMillionTinyTerms) {
   Checker checker;
-  // Each tiny term is below half an ulp of the maximum: added one by one to it, all would vanish.
+  // Each tiny term is below half an ulp of the maximum: added to it one by one, all would vanish.
   constexpr std::ptrdiff_t kTiny = 10000000;
   for (const double tiny : {-37.0, -40.0}) {
     RowMatrix scores = RowMatrix::Constant(kTiny + 1, 1, tiny);
@@ -165,8 +165,7 @@ TEST(ExtremeScores, AMaximumAndABillionTinyTermsByWeight) {
   }
 }
 
-/// A billion equal numbers in 64 MiB: one piece of memory mapped again and again, with a first number of its
-/// own.
+/// A billion equal numbers, apart from the first one, in 64 MiB: one piece of memory is mapped many times.
 class RepeatedMemory {
  public:
   RepeatedMemory(std::int64_t count, double first, double others)
@@ -253,7 +252,7 @@ TEST(ExtremeScores, RandomScores) {
     const RowMatrix tokens = with_values(scores);
     const Exact exact = exact_answer(tokens, Vector::Ones(tokens.rows()));
     const Tilt tilt = EmpiricalMeasure(tokens).tilt(Vector::Unit(2, 0), TiltOrder::mean);
-    // Scores of both signs may cancel in the log-partition, whose error is then one of the terms: 1 + score.
+    // Scores of both signs may cancel in the log-partition, whose error is then that of the terms: 1 + score.
     const double unit = std::max({1.0, scale, std::abs(tilt.log_partition)});
     const double of_log_partition = static_cast<double>(abs(tilt.log_partition - exact.log_partition)) / unit;
     EXPECT_LE(of_log_partition, kMaxUlp * 0x1p-53) << scale;

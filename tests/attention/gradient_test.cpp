@@ -17,12 +17,12 @@ using test::wide;
 using test::wide_attention;
 using test::WideVector;
 
-// The promise, of the largest entry: tilts are right to a few 1e-15 of the spread, and W by quadrature to
-// 1e-12.
+// The promise, relative to the largest entry: tilts are accurate to a few 1e-15 of the spread, and the
+// quadrature over W to 1e-12.
 constexpr double kGradientTolerance = 1e-10;
 // The two routes to a gradient share the tilt and differ in the order of a few sums.
 constexpr double kRouteTolerance = 1e-12;
-// One token has no covariance: what is left is the square of an ulp of its mean.
+// One token has no covariance: the square of an ulp of its mean is left.
 constexpr double kNoCovariance = 1e-29;
 
 constexpr std::ptrdiff_t kTokenSize = 3;
@@ -113,7 +113,7 @@ TEST(AttentionGradient, FactoredJacobianMatchesAHundredDigits) {
   std::printf("  max error of the Jacobian in (K,Q,V) %.1e\n", worst);
 }
 
-// The gradient of <cotangent, T> from one row of a Jacobian per output, as a matrix of the parameter's shape.
+// The gradient of <cotangent, T>, in the parameter's shape, from a Jacobian with one row per output.
 Matrix contract(const Matrix& jacobian, const Vector& cotangent, std::ptrdiff_t rows,
                 std::ptrdiff_t columns) {
   const Vector entries = jacobian.transpose() * cotangent;

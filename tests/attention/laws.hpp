@@ -1,4 +1,4 @@
-// One law of every kind on R^3, with its log-partition in 100 digits; and random weights for them.
+// One law of every kind on R^3, with its log-partition in 100 digits, and random weights for them.
 #pragma once
 
 #include <memory>

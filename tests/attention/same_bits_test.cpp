@@ -1,4 +1,4 @@
-// The same bits for every number of threads and every chunk size.
+// Results have the same bits for every number of threads and every chunk size.
 #include <cstring>
 #include <vector>
 
@@ -43,7 +43,7 @@ class SameBits : public ::testing::TestWithParam<Arithmetic> {
   EmpiricalMeasure plain() const { return EmpiricalMeasure(tokens_, std::nullopt, GetParam()); }
   EmpiricalMeasure weighted() const { return EmpiricalMeasure(tokens_, weights_, GetParam()); }
 
-  // Sorted along the first coordinate, so that the largest score keeps rising from segment to segment.
+  // The first coordinate grows along the prompt, so that the largest score rises from segment to segment.
   RowMatrix tokens_ = [] {
     RowMatrix tokens = normals(kLength, kDimension, 1);
     for (std::int64_t l = 0; l < kLength; ++l) tokens(l, 0) += 0.002 * static_cast<double>(l);
@@ -100,7 +100,7 @@ TEST_P(SameBits, AttentionAndItsGradients) {
 }
 
 TEST_P(SameBits, ManySegmentsManyTimes) {
-  // Segments of unequal cost on more threads than cores finish in another order every time.
+  // Segments of unequal cost on more threads than cores finish in a different order every time.
   const RowMatrix tokens = normals(400001, 2, 10);
   const EmpiricalMeasure prompt(tokens, std::nullopt, GetParam());
   const Matrix directions = normals(2, 3, 11);

@@ -17,9 +17,9 @@ using test::random_matrix;
 using test::wide;
 using test::WideVector;
 
-// Formulas that are evaluated in double on both sides, in another order.
+// Both sides evaluate the formulas in double, in a different order.
 constexpr double kRounding = 1e-13;
-// Of the largest output; a mixture over W is integrated to 1e-12.
+// Relative to the largest output; a mixture over W is integrated to 1e-12.
 constexpr double kLawTolerance = 1e-12;
 
 using LongVector = Eigen::Matrix<long double, Eigen::Dynamic, 1>;
@@ -158,7 +158,8 @@ TEST(AttentionValue, OneTokenIsReturnedWhateverTheScore) {
 }
 
 TEST(AttentionValue, ALongPromptApproachesTheLaw) {
-  // Five standard errors of the mean, each at most √(weight variance) times the spread: 6e-7 false alarms.
+  // Five standard errors of the mean, each at most √(weight variance) times the spread: false alarms have
+  // probability 6e-7.
   constexpr std::ptrdiff_t kLength = 200000;
   const GaussianMeasure law(random_matrix(3, 1, 1), random_covariance(3, 2));
   const EmpiricalMeasure prompt(sample_prompt(law, Stream{7, 0}, kLength));

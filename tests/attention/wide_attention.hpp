@@ -3,8 +3,8 @@
 //   softmax   T = V ∇Λ(a)
 //   linear    T = V M a,  M = ∇²e^Λ(0)
 // Derivatives are central differences of step 1e-10, with an error of about 1e-20. Up to three of them are
-// nested, and each costs 10 digits to rounding; log-partitions that are 0/0 at the origin cost 20 more there.
-// Nothing of the library's tilts enters.
+// nested, and each loses 10 digits to rounding; log-partitions that are 0/0 at the origin lose 20 more there.
+// The library's tilts are not used.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ inline Wide difference_step() { return Wide("1e-10"); }
 
 inline WideVector wide(const ConstVectorRef& values) { return {values.begin(), values.end()}; }
 
-/// Row-major, as parameters are numbered in a Jacobian.
+/// The entries row by row, as a Jacobian numbers the parameters.
 inline WideVector flat(const Matrix& values) {
   WideVector entries;
   for (std::ptrdiff_t i = 0; i < values.rows(); ++i) {
@@ -97,7 +97,7 @@ inline WideVector wide_attention(AttentionKind kind, const LogPartition& law, co
   return output;
 }
 
-/// KᵀQ, with `rank` rows each.
+/// KᵀQ, where K and Q have `rank` rows.
 inline WideVector wide_product(const WideVector& K, const WideVector& Q, std::size_t rank) {
   const std::size_t d = K.size() / rank;
   const std::size_t e = Q.size() / rank;

@@ -10,8 +10,8 @@ from largo_cli import CliTest, csv, npy, read_csv, read_npy, safetensors
 
 # Sums of a few dozen terms in double precision; the reference here sums with math.fsum.
 ROUNDING = 1e-12
-# Between SIMD levels and thread counts the tokens are the same; with and without fused multiply-add the sums
-# over them round differently.
+# The tokens are the same at all SIMD levels and thread counts; the sums over them round differently with and
+# without fused multiply-add.
 LEVELS = 1e-12
 # Float32 tokens are summed in float32 arithmetic: 24 bits, a few dozen terms.
 SINGLE = 1e-5
@@ -107,8 +107,8 @@ class Laws(CliTest):
             with self.subTest(law=law):
                 got = self.json("attention", "--law", law, "--d", "3", "--query", "0,0,0;0.5,0,-1")
                 self.assertEqual(got["law"], law)
-                self.assert_close(got["softmax"][0], [0.0, 0.0, 0.0], ROUNDING)  # each of these is centred
-                # A tilt moves the mean along the query; a prompt of the law lies near it.
+                self.assert_close(got["softmax"][0], [0.0, 0.0, 0.0], ROUNDING)  # all of these are centred
+                # The tilt moves the mean along the query, and attention over a prompt is close to it.
                 self.assertGreater(got["softmax"][1][0] - got["softmax"][1][2], 0)
                 drawn = self.json("attention", "--law", law, "--d", "3", "--query", "0.5,0,-1", "--L", "20000")
                 self.assert_close(drawn["softmax"][0], got["softmax"][1], 0.2)
@@ -324,7 +324,7 @@ class Output(CliTest):
         for name in ("t.csv", "M.csv", "K.csv", "q.csv"):
             with open(self.path(name), encoding="ascii") as file:
                 self.assertEqual(file.read(), square)
-        self.succeed("attention", *tokens, *query, "--out", "M.csv")  # which is not read here
+        self.succeed("attention", *tokens, *query, "--out", "M.csv")  # M.csv is not read here
 
     def test_a_file_name_that_is_not_utf8(self):
         name = b"\xff.npy"

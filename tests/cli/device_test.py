@@ -67,7 +67,7 @@ class DeviceTest(CliTest):
 
     def test_the_report_has_the_bytes_of_the_cpu(self):
         self.need_gpu()
-        with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="0"):  # nothing of the machine or the time
+        with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="0"):  # no facts of machine or time
             self.succeed("reproduce", "--quick", "--only", "published", "--out", "cpu")
             self.succeed("reproduce", "--quick", "--only", "published", "--out", "gpu", "--device", "cuda")
         for name in ("report.json", "report.html", "run.json"):

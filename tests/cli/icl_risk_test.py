@@ -42,11 +42,11 @@ class Risk(IclTest):
     def test_ridge(self):
         rows = self.risks("--d", "5", "--L", "1,4,5,6,1e300,inf")
         self.assert_close([row["ridge"]["value"] for row in rows], [2, 0.5, 0, 0, 0, 0], 1e-12)
-        self.assertNotIn("ridge", self.risks("--d", "2", "--L", "2.5")[0])  # there is no such prompt
+        self.assertNotIn("ridge", self.risks("--d", "2", "--L", "2.5")[0])  # no prompt has 2.5 tokens
         noisy = [row["ridge"] for row in self.risks("--d", "2", "--noise", "0.5", "--L", "2,20,200,1e16")]
         self.assertEqual([one["value"] for one in noisy], sorted((one["value"] for one in noisy), reverse=True))
         self.assert_close(noisy[3]["value"] * 1e16, 0.5 * 0.5 * 2, 1e-9)  # ½ τ² d/L
-        # So little noise is none.
+        # Noise this small is as good as none.
         faint = self.risks("--d", "5", "--noise", "1e-300", "--L", "1,4,5,6,1000,inf")
         self.assert_close([row["ridge"]["value"] for row in faint], [2, 0.5, 0, 0, 0, 0], 1e-12)
 
@@ -71,7 +71,7 @@ class Risk(IclTest):
         self.write("U.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [0, 0, 3.0]]))  # the last column plays no role
         self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "V.csv")[0], exact)
         self.assertEqual(self.risks(*given, "--U", "U.csv", "--V", "full.npy")[0], exact)
-        # A hair off the invariant set another method is used; the risk is even in the step, so that it is the same.
+        # Slightly off the invariant set another method is used; the risk is even in the offset: it is equal.
         self.write("off.csv", largo_cli.csv([[0.5, 0, 0], [0, 1.0, 0], [1e-9, 0, 0]]))
         for threads in ("1", "2"):
             row = self.risks(*given, "--U", "off.csv", "--V", "V.csv", "--threads", threads)[0]

@@ -14,7 +14,7 @@ class Threshold(IclTest):
         self.assertLessEqual(answer["risk"], 0.01)
         self.assertGreater(answer["before"]["risk"], 0.01)
         self.assertIn("L = 4745", self.succeed("icl", "threshold", "--epsilon", "0.01", "--d", "5"))
-        # Trained apart, with a tolerance of its own: the two risks differ by 2e-6 from one length to the next.
+        # Separate trainings, with a tolerance of their own, agree; one token more changes the risk by 2e-6.
         for run, risk in zip(self.runs("--d", "5", "--L", "4744,4745"), (answer["before"]["risk"], answer["risk"])):
             self.assertAlmostEqual(run["final_risk"], risk, delta=1e-9)
 
@@ -39,19 +39,19 @@ class Threshold(IclTest):
         for small in ("1e-14", "1e-16"):
             self.refuse(*arguments, f"diag:1,{small}", fragment="is not known: in directions in which tokens")
         self.refuse("icl", "threshold", "--d", "2", "--cov", "diag:1,1e-8", "--epsilon", "1e-9", fragment="may still fall by 5e-09")
-        # What is too slow to be followed does not matter for larger epsilons.
+        # Directions that are learnt too slowly to be followed do not matter for larger epsilons.
         for problem, L in (("--cov diag:1,3e-7", 365), ("--cov diag:1,1e-7", 365), ("--cov diag:1,1e-8", 365),
                            ("--cov diag:1,1e-2 --prior diag:1,1e-10", 365), ("--prior diag:1,1e-13", 365),
                            ("--query-cov diag:1,1e-13", 615)):
             self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.01", *problem.split())["L"], L, problem)
-        # Where no query goes there is nothing to learn.
+        # There is nothing to learn in directions that no query has.
         self.assertEqual(self.icl("threshold", "--d", "2", "--epsilon", "0.1", "--cov", "diag:1,1e-14")["L"], 19)
 
     def test_units_of_the_data_do_not_matter(self):
         for c in ("1e-120", "1e-8", "1e3", "1e120"):
             answer = self.icl("threshold", "--d", "2", "--cov", f"{c}*identity", "--epsilon", repr(0.01 * float(c)))
             self.assertEqual((answer["L"], answer["before"]["L"]), (1055, 1054), c)
-        # An epsilon above all risks: one token, and a risk that is one.
+        # With an epsilon above all risks, one token is enough, and its risk is a sensible number.
         answer = self.icl("threshold", "--d", "2", "--cov", "1e-100*identity", "--epsilon", "0.1")
         self.assertEqual(answer["L"], 1)
         self.assertLessEqual(answer["risk"], 1.0001e-100)

@@ -30,7 +30,7 @@ class Train(IclTest):
         self.assertAlmostEqual(risks[3], best_linear_risk(5, 1e5), delta=1e-12)
         for run in runs:
             self.assertTrue(run["stationary"])
-            # What is printed is what was trained.
+            # The printed parameters are those that were trained.
             row = self.risks("--d", "5", "--L", str(run["L"]), f"--A={run['A'][0][0]!r}*identity", f"--b={run['b']!r}")[0]
             self.assertAlmostEqual(row[run["attention"]]["value"], run["final_risk"], delta=1e-12)
 
@@ -45,12 +45,12 @@ class Train(IclTest):
         for run in answer["runs"][3:]:
             self.assertEqual(run["steps"], 100)
             self.assertLessEqual({"noise", "distances_to_flow"}, set(run))
-            # Batches of 128, steps of 0.01: a descent stays within some hundredths of its flow.
+            # With batches of 128 and steps of 0.01, a descent stays within some hundredths of its flow.
             self.assertLess(run["distances_to_flow"]["parameters"]["value"], 0.05)
             self.assertGreater(run["distances_to_flow"]["parameters"]["value"], 0)
         self.assertEqual(answer["null"]["value"], 1)
         self.assertEqual(len(answer["warnings"]), 1)
-        self.assertIn("inf", answer["warnings"][0])  # sgd cannot draw it
+        self.assertIn("inf", answer["warnings"][0])  # sgd cannot draw an infinite prompt
         self.assertIn(answer["warnings"][0], self.succeed("icl", "train", "--d", "2", "--L", "10,inf", "--method", "flow,sgd",
                                                           "--steps", "10"))
 
@@ -77,7 +77,7 @@ class Train(IclTest):
         self.assertEqual((run["stationary"], run["flat"]), (False, True))
         self.assertIn("flat: ", self.succeed("icl", "train", *arguments))
         self.assertNotIn("flat", self.runs("--d", "2", "--L", "inf")[0])
-        # However small the variance is: what is left to gain counts.
+        # The flow is flat however small the variance is: what counts is how far the risk could still fall.
         for small in ("1e-7", "1e-8", "1e-9"):
             self.assertTrue(self.runs("--d", "2", "--cov", f"diag:1,{small}", "--L", "inf")[0]["flat"], small)
 
@@ -108,7 +108,8 @@ class Train(IclTest):
         invariant = self.runs(*common)[0]
         merged, sgd = self.runs(*common, "--parameters", "merged", "--method", "flow,sgd", "--steps", "50")
         self.assertEqual((len(merged["U"]), len(merged["v"])), (3, 3))
-        # The same path, but for the nodes, of which risk_error says nothing: it is that of the risk where the path ended.
+        # The path is the same but for the error of the nodes, which is not in risk_error: that is the error
+        # of the risk at the end of the path.
         self.assertLess(abs(merged["final_risk"] - invariant["final_risk"]), 2e-3)
         self.assertLess(abs(merged["v"][2] - invariant["b"]), 0.02)
         self.assertLess(abs(sgd["v"][2] - invariant["b"]), 0.05)
@@ -128,7 +129,7 @@ class Train(IclTest):
             with self.subTest(arguments=arguments):
                 self.assertLess(self.runs(*common, *arguments)[0]["final_risk"], 0.95 * start)
         answer = self.icl("train", *both, "--optimizer", "adam", "--method", "flow,sgd", "--time", "1")
-        self.assertNotIn("noise", answer["runs"][1])  # steps of adam have another clock than the flow
+        self.assertNotIn("noise", answer["runs"][1])  # adam's steps run on another clock than the flow
         self.assertIn("adam", answer["warnings"][0])
         self.assertAlmostEqual(self.runs(*common, "--schedule", "cosine")[0]["time"], 0.01 * 301 / 2, delta=1e-12)
 
@@ -164,9 +165,9 @@ class Train(IclTest):
         self.assertEqual(titles, ["training, softmax", "training, linear", "risk after training", "phase portrait, softmax",
                                   "phase portrait, linear"])
         self.assertIn("Open marks stand on computed points.", caption)
-        self.assertIn("Risks below", caption)  # those of the infinite prompt fall for ever
+        self.assertIn("Risks below", caption)  # the risks of the infinite prompt fall for ever
         self.assertIn("L = ∞ cannot be shown", caption)
-        # What is left out is said.
+        # The caption says what is left out.
         self.succeed("icl", "train", "--d", "2", "--L", "10,20,30,40,50,60", "--method", "sgd", "--steps", "20", "--seeds", "2",
                      "--parameters", "merged", "--plot", "some.svg")
         titles, caption = self.titles_and_caption("some.svg")
@@ -229,7 +230,7 @@ class Train(IclTest):
         self.assertEqual(set(one["final_risk"]), {"mean"})  # one run has no deviation
         plan = self.icl(*arguments[1:], "--seeds", "50", "--dry-run")
         self.assertEqual(plan["descents"], 50)
-        long = [*arguments[1:-1], "100000", "--dry-run"]  # so that the flow all are compared with does not count
+        long = [*arguments[1:-1], "100000", "--dry-run"]  # so that the flow for comparison does not count
         self.assertGreater(self.icl(*long, "--seeds", "50")["core_seconds"], 40 * self.icl(*long)["core_seconds"])
         many = self.icl("train", "--preset", "published", "--method", "sgd", "--seeds", "100", "--dry-run")
         few = self.icl("train", "--preset", "published", "--method", "sgd", "--dry-run")
@@ -258,7 +259,7 @@ class Train(IclTest):
     def test_no_distance_is_shown_where_there_is_none(self):
         out = self.succeed("icl", "train", "--d", "2", "--L", "20", "--method", "sgd", "--steps", "20", "--optimizer", "momentum",
                            "--step-size", "0.001")
-        self.assertEqual(len(out.splitlines()[1].split()), 8)  # no more after the time
+        self.assertEqual(len(out.splitlines()[1].split()), 8)  # no column after the time
 
     def test_repeated_lengths_count_once(self):
         self.assertEqual([run["L"] for run in self.runs("--d", "1", "--L", "20,10,20", "--time", "1")], [20, 10])
@@ -268,12 +269,12 @@ class Train(IclTest):
         self.assertEqual((plan["flows"], plan["descents"]), (38, 38))
         self.assertGreater(plan["core_seconds"], 60)
         self.assertIn("38 flows", self.succeed("icl", "train", "--preset", "published", "--dry-run"))
-        # Many short runs: what is kept of them counts, 40 kB each, and what is done at their ends.
+        # Many short runs: what is kept of them counts, 40 kB each, and so does the work at their ends.
         arguments = ["train", "--d", "2", "--L", "10,20,30", "--method", "sgd", "--batch", "1", "--seeds", "4096", "--dry-run"]
         many = self.icl(*arguments, "--steps", "100")
         self.assertTrue(400 < many["memory_MB"] < 600, many)  # 480 were measured
-        self.assertTrue(4 < many["core_seconds"] < 18, many)  # 9
-        # Records are one in each step, until there are 200 of them.
+        self.assertTrue(4 < many["core_seconds"] < 18, many)  # 9 were measured
+        # Every step is recorded, up to 200 records.
         self.assertGreater(self.icl(*arguments, "--steps", "199")["memory_MB"], 1.8 * many["memory_MB"])
         self.assertNotIn("less than", self.succeed("icl", "train", "--d", "2", "--L", "10", "--dry-run"))
         small, large = (self.icl("train", "--d", d, "--L", "10", "--dry-run")["core_seconds"] for d in ("5", "50"))
@@ -310,9 +311,9 @@ class Train(IclTest):
         """A singular covariance, no signal, a single dimension: they run, and say what is true."""
         self.assertAlmostEqual(self.runs("--cov", "diag:1,0", "--L", INF)[0]["final_risk"], 0, delta=1e-12)
         one, plane = self.runs("--d", "1", "--L", "10")[0], self.runs("--cov", "diag:1,0", "--L", "10")[0]
-        self.assertAlmostEqual(one["final_risk"], plane["final_risk"], delta=1e-8)  # what is constant does not matter
+        self.assertAlmostEqual(one["final_risk"], plane["final_risk"], delta=1e-8)  # constant x_2 is ignored
         self.assertEqual(self.runs("--d", "2", "--prior", "zeros", "--L", INF)[0]["final_risk"], 0)
-        # One token says nothing: the best is to predict zero.
+        # One token says nothing, so that the best prediction is zero.
         self.assertAlmostEqual(self.runs("--d", "3", "--L", "1")[0]["final_risk"], 1.5, delta=1e-9)
         self.assertEqual(self.runs("--d", "2", "--cov", "zeros", "--alpha", "1", "--L", "10")[0]["final_risk"], 0)
         for command in (["train", "--L", "10"], ["threshold", "--epsilon", "0.1"]):
@@ -371,7 +372,7 @@ class Train(IclTest):
             process.send_signal(signal.SIGINT)
             begin = time.monotonic()
             out, err = process.communicate(timeout=largo_cli.TIME_LIMIT)
-            self.assertLess(time.monotonic() - begin, 5)  # a second, on a machine that is not busy
+            self.assertLess(time.monotonic() - begin, 5)  # it takes a second on a machine that is not busy
         self.assertEqual((process.returncode, out), (130, b""), err)
         self.assertTrue(err.startswith(b"largo: stopped; ") and err.count(b"\n") == 1, err)
         return err.decode()
@@ -398,7 +399,7 @@ class Train(IclTest):
         self.assertIn("run the same command again to resume from the states in 'states'", line)
         (step,) = self.saved_steps().values()
         self.assertGreater(step, 0)
-        self.assertLess(step, steps / 50)  # where the first one would have been saved
+        self.assertLess(step, steps / 50)  # the first regular save would come there
 
 
     def saved_steps(self):
@@ -435,11 +436,11 @@ class Train(IclTest):
             with open(self.path("whole.csv"), "rb") as one, open(self.path("resumed.csv"), "rb") as other:
                 self.assertEqual(one.read(), other.read())
             self.assertEqual(list(self.saved_steps().values()), [steps, steps])
-        # Another setting has states of its own.
+        # Other settings have states of their own.
         short = [*common, "--steps", "100"]
         self.assertEqual(self.succeed("icl", "train", *short, "--checkpoints", "states"), self.succeed("icl", "train", *short))
         self.assertEqual(sorted(self.saved_steps().values()), [100, 100, steps, steps])
-        # Half a state is none.
+        # A state of which half is missing is refused.
         name = next(name for name, step in self.saved_steps().items() if step == steps)
         os.truncate(os.path.join(self.path("states"), name), 200)
         self.refuse("icl", "train", *resumed, fragment=name)

@@ -8,12 +8,12 @@ import unittest
 
 from largo_cli import BINARY, CliTest
 
-# The documented bound on relative errors; they are usually 1e-13.
+# The documented bound on relative errors, which are usually 1e-13.
 BOUND = 1e-10
-# The reference below in plain doubles: 1 - φ_0 by expm1, but L log φ_0 has a rounding error of 1e-16 times the
-# number of its terms, and so have the sums.
+# The reference below is computed in plain doubles: 1 - φ_0 by expm1, but L log φ_0 and the sums have rounding
+# errors of 1e-16 times the number of their terms.
 REFERENCE = 1e-11
-# Identities between printed numbers, each of which has a relative error of at most BOUND, without cancellation.
+# Identities between printed numbers, which have relative errors of at most BOUND and do not cancel.
 IDENTITY = 4 * BOUND
 # Central differences with step 1e-4: 1e-8 relative from the third derivative, 1e-9 from rounding.
 STEP = 1e-4
@@ -68,7 +68,7 @@ class Point(CliTest):
                                    (6, 1e12, 2.125498090828e-02, 8.042446695597e-03, 4.743338805281e-03)):
             got = self.point(s, L)
             for name, expected in (("P2", P2), ("P3", P3), ("P2P2", P2P2)):
-                self.assertLess(relative(got[name], expected), 1e-12)  # thirteen digits are given
+                self.assertLess(relative(got[name], expected), 1e-12)  # the reference has thirteen digits
 
     def test_the_defining_integrals(self):
         for s, L in ((0.3, 1.5), (1, 2), (1, 1000), (2.5, 7), (3, 1e9)):
@@ -266,7 +266,7 @@ class BadInput(CliTest):
         for name in ("folder", "missing/out.csv", "file/out.csv", "/dev/null"):
             self.refused(["--s", "1", "--L", "10", "--csv", name], name)
         self.refused(["--s", "1", "--L", "10", "--csv", ""], "--csv")
-        # Found before the work: a million points would take minutes.
+        # The mistake is found before the work: a million points would take minutes.
         self.refused(["--s", "0:1:1000", "--L", "1:1e9:1000", "--csv", "folder"], "folder")
         # A mistake leaves an old file alone.
         self.refused(["--s", "-1", "--L", "10", "--csv", "file"], "--s")

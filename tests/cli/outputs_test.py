@@ -140,7 +140,7 @@ class Studies(largo_cli.CliTest):
             self.assertEqual(run["content"], fresh["content"])
             contents.add(run["content"])
         self.assertEqual(len(contents), 2)
-        self.assertEqual(run["ran"], 0)  # the first one was kept
+        self.assertEqual(run["ran"], 0)  # the unit of the first round was kept
 
     def test_deep_nesting(self):
         deep = "a" + ".a" * 40_000

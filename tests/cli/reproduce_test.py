@@ -35,7 +35,7 @@ class Reproduce(CliTest):
                 texts += [panel["title"], panel["x_label"], panel["y_label"], *(c["label"] for c in panel["curves"])]
         for text in texts:
             self.assertIsNone(re.search(r"\d[eE][-+]?\d|(?<![\w-])-\d", text), text)
-            self.assertIsNone(re.search(r"\^(?!{[^{}]+})", text), text)  # which the page could not raise
+            self.assertIsNone(re.search(r"\^(?!{[^{}]+})", text), text)  # the page could not raise it
 
     def assert_whole_lengths(self, claim):
         """Lengths are whole numbers, and those that are shown are those that were computed: no marks side by side."""
@@ -87,14 +87,14 @@ class Reproduce(CliTest):
         self.assertEqual(self.column(claims["exact-error"], "error of")[:3], ["output", "gradient in V", "gradient in U"])
         self.assertEqual(len(set(self.column(claims["other-laws"], "law"))), 4)
         self.assertEqual(self.column(claims["threshold"], "L(ε)"), [445, 4745, 47836])
-        # The table shows that a token less is not enough: by a sign, not by digits that nobody sees.
+        # The table shows by a sign, not by digits that nobody sees, that one token less is not enough.
         self.assertTrue(all(left >= 0 for left in self.column(claims["threshold"], "ε − risk")))
         self.assertTrue(all(left < 0 for left in self.column(claims["threshold"], "ε − risk with a token less")))
-        # 47.89 L^-1 beside 15 L^-1: the constants of docs/icl.md
+        # 47.89 L^-1 and 15 L^-1: the constants of docs/icl.md
         self.assertAlmostEqual(self.column(claims["risk-ratio"], "ratio")[-1], 47.89 / 15, 2)
         # (d + 1)(e - 1) in four dimensions
         self.assertAlmostEqual(self.column(claims["softmax-linear"], "ε L")[-1], 5 * (math.e - 1), delta=0.05)
-        # Off the invariant set: known values of d = 1 at 1e4 and 1e32 (a quadrature in another language).
+        # Off the invariant set: values for d = 1 at 1e4 and 1e32 from a quadrature in another language.
         slow = claims["slow-limit"]
         excess = dict(zip(zip(self.column(slow, "d"), self.column(slow, "L")), self.column(slow, "quadrature")))
         self.assertAlmostEqual(excess[1, 1e4], 0.799568058 - 0.86, delta=2e-9)
@@ -104,14 +104,14 @@ class Reproduce(CliTest):
         self.assertEqual(self.column(published, "attention"), ["softmax", "linear"])
         for flow, descent in zip(self.column(published, "flow"), self.column(published, "descent")):
             self.assertLess(abs(descent / flow - 1), 0.1)
-        # A bound whose exponent is too large is found out, by many orders of magnitude.
+        # A bound with too large an exponent fails by many orders of magnitude.
         self.assertGreater(min(self.column(claims["bounds"], "error/bound with c₂ = 1")), 1e20)
-        # The numbers of a verdict are those of the table.
+        # The numbers of a verdict are those of its table.
         audit = claims["audit"]
         slopes = [slope for name in ("slope: output", "gradient in V", "gradient in U") for slope in self.column(audit, name)]
         numbers = {number["label"]: number["value"] for number in audit["numbers"]}
         self.assertEqual((numbers["steepest slope"], numbers["flattest slope"]), (min(slopes), max(slopes)))
-        # The files beside it: a page with the same claims, and each figure three times.
+        # Next to the report there is a page with the same claims, and each figure in three formats.
         with open(self.path("a/b/report.html"), encoding="utf-8") as file:
             page = file.read()
         data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
@@ -125,7 +125,7 @@ class Reproduce(CliTest):
         with open(self.path("a/b/figures/threshold.csv"), encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual([float(row["y"]) for row in rows if row["label"] == "L(ε)"], [445, 4745, 47836])
-        # A second run replaces the report, and gives the same whatever the number of threads.
+        # A second run replaces the report, which is the same for any number of threads.
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
         self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json", "run.json"])
@@ -151,7 +151,7 @@ class Reproduce(CliTest):
         if "commit" in facts:
             self.assertRegex(facts["commit"], "^[0-9a-f]{40,64}$")
             self.assertIsInstance(facts["modified"], bool)
-        # The report itself knows nothing of them.
+        # The report itself has none of these facts.
         with open(self.path("out/report.json"), encoding="utf-8") as file:
             self.assertEqual(set(json.load(file)), {"version", "seed", "command", "claims"})
 
@@ -183,7 +183,7 @@ class Reproduce(CliTest):
         self.assertIn("1 of 1 claim holds", out)
         self.assertEqual(set(self.files("out")), {"report.html", "report.json", "run.json", "figures/mine.svg", "figures/audit.svg",
                                                   "figures/audit.pdf", "figures/audit.csv"})
-        # A report that is not ours says nothing about files.
+        # A report that largo did not write has no say about files.
         for content in ("[]", "{", '{"claims": 3}', '{"claims": [{"figures": [{"id": "../figures/mine"}]}]}',
                         '{"claims": [{"figures": [{"id": "mine"}, {"id": 3}]}]}'):
             self.write("out/report.json", content)
@@ -206,7 +206,7 @@ class Reproduce(CliTest):
         self.succeed("reproduce", "--quick", "--only", "audit", "--out", "out")
         before = self.files("out")
 
-        def small_files():  # more than a figure, less than a page
+        def small_files():  # enough for a figure, too little for the page
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 

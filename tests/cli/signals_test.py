@@ -50,7 +50,7 @@ class Signals(CliTest):
         process.send_signal(by)
         asked = time.monotonic()
         out, err = process.communicate(timeout=TIME_LIMIT)
-        self.assertLess(time.monotonic() - asked, 5)  # hundredths of a second, on a machine that is not busy
+        self.assertLess(time.monotonic() - asked, 5)  # hundredths of a second on a machine that is not busy
         self.assertEqual((process.returncode, out, err), (130, b"", b"largo: stopped; nothing was written\n"))
 
     def test_each_signal_ends_the_work_in_order(self):

@@ -16,7 +16,7 @@ from largo_cli import BINARY, TIME_LIMIT, CliTest, npy_header
 BAD = ["moments", "--s", "x", "--L", "10"]
 GOOD = ["moments", "--s", "1", "--L", "10"]
 STUDY = 'title = "streams"\nquantity = "moments"\n[grid]\nL = [10, 100]\ns = [1, 2]\n'
-OTHER_USER = 54321  # nobody's, so that a limit on its processes counts ours alone
+OTHER_USER = 54321  # nobody's id, so that a limit on its processes counts ours alone
 
 
 class Streams(CliTest):
@@ -67,7 +67,7 @@ class Threads(CliTest):
         def limit():
             resource.setrlimit(resource.RLIMIT_NPROC, (processes, processes))
 
-        # LeakSanitizer needs a thread of its own at the end, which it would not get either.
+        # LeakSanitizer needs a thread of its own at the end, and would not get it either.
         environment = {**os.environ, "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"}
         return subprocess.run([BINARY, *arguments], cwd=self.folder, stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=TIME_LIMIT, check=False, preexec_fn=limit, env=environment, **user)

@@ -22,7 +22,7 @@ import unittest
 import largo_cli
 
 LONG = os.environ.get("LARGO_LONG_TESTS") == "1"
-SEED = int(os.environ.get("LARGO_TEST_SEED", "1"))  # of the moments of the kills
+SEED = int(os.environ.get("LARGO_TEST_SEED", "1"))  # for the moments of the kills
 MPIRUN = os.environ.get("MPIRUN", "").split()
 
 MOMENTS = 'title = "Moments"\nquantity = "moments"\n[grid]\ns = "0.1:3:{}"\nL = "1e3:1e6:{}"\n'
@@ -94,7 +94,7 @@ class Commands(StudyTest):
             page = file.read()
         data = json.loads(re.search(r'id="largo-data">(.*?)</script>', page, re.S).group(1))
         self.assertEqual((data["kind"], len(data["sections"])), ("study", 7))
-        # The hash is the last thing that the page says.
+        # The hash is the last item on the page.
         self.assertEqual(data["about"], [{"label": "Content", "value": run["content"]}])
         self.assertNotIn(run["content"], data["intro"])
         self.assertEqual(data["sections"][0]["figures"][0]["x"], "s")
@@ -180,7 +180,7 @@ class Commands(StudyTest):
             self.refuse("report", store, "--csv", "x.html", "--out", "x.html", fragment="the same file")
             os.remove(self.path("link"))
             self.assertEqual(self.content(store), content)
-        self.refuse("report", "m.html", fragment="another file than the store")  # the page's name by default
+        self.refuse("report", "m.html", fragment="another file than the store")  # its default page
         self.assertEqual(self.content("m.html"), content)
 
     def test_reports_leave_studies_alone(self):
@@ -218,7 +218,7 @@ class Commands(StudyTest):
         finally:
             os.chmod(self.path("locked"), 0o755)
         process = self.start("run", "m.toml", "--store", "locked/m.sqlite", preexec_fn=obey_permissions)
-        out, err = process.communicate(timeout=60)  # the file alone is read-only
+        out, err = process.communicate(timeout=60)  # only the file is read-only now
         self.assertEqual((process.returncode, out, err.count(b"\n")), (2, b"", 1), err)
         self.assertIn(b"this store cannot be written", err)
         self.assertEqual(os.listdir(self.path("locked")), ["m.sqlite"])
@@ -401,7 +401,7 @@ class Interrupted(StudyTest):
         finally:
             process.kill()
             process.communicate()
-        # its lock went with it
+        # The lock of the killed process went with it.
         self.assertFalse(self.json("status", "f.sqlite")["running"])
         self.json("run", "f.toml", "--set", "L=10")
 

@@ -9,7 +9,7 @@ COMMANDS = (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl
             ["report"], ["reproduce"], ["run"], ["status"])
 GAUSSIAN = ["--law", "gaussian", "--d", "2", "--query", "1,0"]
 COMMON = ("--json", "--seed", "--threads", "--precision")
-# What a command accepts only because all do.
+# Options that a command accepts only because all commands do.
 WITHOUT_EFFECT = {"doctor": {"--precision"}, "icl threshold": {"--seed", "--precision"}, "moments": {"--seed", "--precision"},
                   "report": {"--seed", "--threads", "--precision"}, "reproduce": {"--precision"},
                   "status": {"--seed", "--threads", "--precision"}}
@@ -42,7 +42,7 @@ class Commands(CliTest):
         self.refuse("moments", "attention", "--help", fragment="'attention' is one argument too many for largo moments")
         self.refuse("report", "a.sqlite", "b.sqlite", "--help", fragment="'b.sqlite' is one argument too many for largo report")
         self.refuse("--bogus", "nosuch", "--help", fragment="'nosuch' is not a command of largo")
-        # What stands behind an unknown option may be its value, and help says which there are.
+        # The word after an unknown option may be its value, and the help lists the options.
         for arguments in (["moments", "--bogus", "3"], ["moments", "--bogus"], ["--d", "3", "moments"], ["run", "study.toml"]):
             self.assertIn("Usage: largo ", self.succeed(*arguments, "--help"))
 
@@ -78,7 +78,7 @@ class Options(CliTest):
             for form in ([given, "2"], [f"{given}=2"], [given]):
                 name = " ".join(["largo", *command])
                 self.refuse(*command, *form, fragment=f"'{given}' is not an option of {name}; did you mean {meant}?")
-        # Also beside other mistakes, which it may be the cause of.
+        # The option is also named next to other mistakes, which its name may have caused.
         self.refuse("attention", "--lwa", "gaussian", "--d", "2", "--query", "1,0", fragment="did you mean --law?")
 
     def test_where_options_stand(self):
@@ -149,7 +149,7 @@ class Numbers(CliTest):
             wanted = "a finite number above 0" if sign == "positive" else "a finite number of at least 0"
             for value in ["-0.5", "0", "inf"] if sign == "positive" else ["-0.5", "inf"]:
                 self.refuse(*command, option, value, fragment=f"{option}: '{value}' is not {wanted}")
-        for value in ("-0.5", "0"):  # which may be infinite
+        for value in ("-0.5", "0"):  # --time may be infinite
             self.refuse("icl", "train", "--time", value, fragment=f"--time: '{value}' is not a number above 0, or inf")
 
     def test_a_sign_stands_once(self):

@@ -1,4 +1,4 @@
-// Exact and sampled errors of 50 random layers: token laws, d up to 16, U, V, queries.
+// Exact and sampled errors of 50 random layers, with random token laws, d up to 16, U, V and queries.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -21,7 +21,7 @@ using test::random_matrix;
 using test::random_vector;
 using test::standard_gaussian;
 
-// Fixed seeds; some 130 comparisons: for new ones, the chance that any is beyond 4 standard errors is 1 %.
+// Seeds are fixed. With new ones, one of some 130 comparisons is beyond 4 standard errors in 1 % of cases.
 constexpr double kLargestZScore = 4;
 constexpr std::int64_t kPrompts = 20000;
 
@@ -36,7 +36,7 @@ MeasurePtr token_law(std::uint64_t kind, std::ptrdiff_t d, std::uint64_t id) {
       return std::make_shared<SphereMeasure>(d, std::sqrt(static_cast<double>(d)));
     case 3:
       return std::make_shared<BallMeasure>(d, 2);
-    case 4:  // few atoms: the law of the scores has 2^d
+    case 4:  // small d: the law of the scores has 2^d atoms
       return std::make_shared<ProductMeasure>(std::min<std::ptrdiff_t>(d, 6), rademacher());
     case 5:
       return std::make_shared<MixtureMeasure>(

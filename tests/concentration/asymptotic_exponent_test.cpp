@@ -20,7 +20,7 @@ using test::random_matrix;
 using test::random_vector;
 using test::standard_gaussian;
 
-// U = σ e1 e1ᵀ and V = e2ᵀ: values that the scores do not see, so that the output error is E_z E[P_2].
+// U = σ e1 e1ᵀ and V = e2ᵀ: the values are independent of the scores, so that the output error is E_z E[P_2].
 AttentionLayer rank_one(double sigma) {
   Matrix U = Matrix::Zero(2, 2), V(1, 2);
   U(0, 0) = sigma;
@@ -37,7 +37,7 @@ TEST(AsymptoticExponent, OfTheAveragedP2) {
   }
 }
 
-// The local exponent tends to it, for layers and queries of any shape, if slowly: like 1/ln L.
+// The local exponent tends to the asymptotic one for layers and queries of any shape, but only like 1/ln L.
 TEST(AsymptoticExponent, IsApproachedByAnisotropicLayers) {
   for (const double scale : {0.5, 1.2}) {
     AttentionLayer layer{
@@ -63,7 +63,7 @@ TEST(AsymptoticExponent, UsesTheLargestSpread) {
   AttentionLayer flat = layer;
   flat.U.setZero();
   EXPECT_EQ(asymptotic_exponent(flat)->value, 1);
-  // Of a mixture of queries the widest component decides.
+  // The widest component of a mixture of queries decides.
   AttentionLayer mixed = layer;
   mixed.queries = std::make_shared<const MixtureMeasure>(
       Vector::Ones(2), std::vector<MeasurePtr>{test::centred_gaussian(0.1 * Matrix::Identity(2, 2)),
@@ -92,7 +92,7 @@ TEST(AsymptoticExponent, IsOneForBoundedQueries) {
   EXPECT_FALSE(asymptotic_exponent(other).has_value());
 }
 
-// Elliptical Gaussian queries √W z: those of the largest W.
+// For elliptical Gaussian queries √W z, the queries with the largest W decide.
 TEST(AsymptoticExponent, OfEllipticalQueries) {
   const Matrix identity = Matrix::Identity(2, 2);
   AttentionLayer layer{standard_gaussian(2), 0.5 * identity, identity, standard_gaussian(2)};

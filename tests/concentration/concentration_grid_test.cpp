@@ -53,7 +53,7 @@ TEST(ConcentrationGrid, IsInOrder) {
   EXPECT_GE(shares.size(), 5U + 5U + 1U + 4U);  // lengths and their neighbours, and blocks of prompts
 }
 
-// One query: the formula of gaussian_error.hpp.
+// At one query the errors follow the formula of gaussian_error.hpp.
 TEST(ConcentrationGrid, AtAQuery) {
   const Vector z = random_vector(3, 4);
   const AttentionLayer layer = layer_at(z);
@@ -67,7 +67,7 @@ TEST(ConcentrationGrid, AtAQuery) {
   }
 }
 
-// Scaled tokens are tokens of a scaled law, for each kind of law and queries.
+// Scaling the tokens is the same as scaling their law, for each kind of law and queries.
 TEST(ConcentrationGrid, ScaleIsThatOfTheLaw) {
   constexpr double kScale = 1.6;
   const Matrix root = 0.8 * random_matrix(3, 3, 1);
@@ -98,7 +98,7 @@ TEST(ConcentrationGrid, ScaleIsThatOfTheLaw) {
   }
 }
 
-// Flat scores: weights 1/L, and an error of exactly tr(VΓVᵀ)/L.
+// With flat scores the weights are 1/L, and the error is exactly tr(VΓVᵀ)/L.
 TEST(LocalExponent, IsOneForFlatScores) {
   AttentionLayer layer = layer_at(Vector(random_vector(3, 4)));
   layer.U.setZero();
@@ -110,7 +110,7 @@ TEST(LocalExponent, IsOneForFlatScores) {
   }
 }
 
-// Against Richardson's extrapolation of wider differences of the errors themselves.
+// The reference is Richardson's extrapolation of wider differences of the errors themselves.
 TEST(LocalExponent, AgainstWiderDifferences) {
   const Vector z = random_vector(3, 4);
   AttentionLayer layer = layer_at(z);
@@ -188,7 +188,7 @@ TEST(ConcentrationGrid, RefusesBadInput) {
   EXPECT_THROW(run([](AttentionLayer& l, ConcentrationPlan&) { l.V(0, 0) = std::nan(""); }), InputError);
   EXPECT_THROW(run([](AttentionLayer& l, ConcentrationPlan&) { l.queries = MeasurePtr(); }), InputError);
   EXPECT_THROW(run([](AttentionLayer& l, ConcentrationPlan&) { l.tokens = nullptr; }), InputError);
-  // Several continuous coordinates: no law of the scores, so nothing exact.
+  // Several continuous coordinates have no score law, so that nothing is exact.
   EXPECT_THROW(run([](AttentionLayer& l, ConcentrationPlan&) {
                  l.tokens = std::make_shared<ProductMeasure>(3, uniform(1));
                }),

@@ -39,7 +39,7 @@ TEST(ErrorBound, FitRecoversTheConstants) {
   }
 }
 
-// Built to violate a too small c1: by 1 % at every point, and at one point alone.
+// A c1 that is too small is violated by 1 % at every point, and then at one point alone.
 TEST(ErrorBound, TooSmallConstantsFail) {
   auto points = on_the_bound(kOutputBound, {4.2, 0.31});
   EXPECT_TRUE(check_bound(kOutputBound, {4.2, 0.31}, points).holds);
@@ -51,7 +51,7 @@ TEST(ErrorBound, TooSmallConstantsFail) {
   EXPECT_EQ(verdict.worst.sigma, points[5].sigma);
   EXPECT_EQ(verdict.worst.L, points[5].L);
   EXPECT_NEAR(verdict.worst_ratio, 1.02 / 1.01, 1e-9);
-  // Within its uncertainty it is not above the bound.
+  // An error that exceeds the bound by less than its uncertainty does not violate it.
   points[5].uncertainty = 0.05 * points[5].error;
   EXPECT_TRUE(check_bound(kOutputBound, {4.2 * 1.01, 0.31}, points).holds);
 }

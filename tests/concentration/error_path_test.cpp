@@ -40,7 +40,7 @@ TEST(ErrorPath, SupremumIsTheLargestOfThePoints) {
   EXPECT_LT(errors.output.at, path.size() - 1);
 }
 
-// The same prompts at every point: where the layer does not change, neither do the errors.
+// All points of a path share their prompts: where the layer does not change, neither do the errors.
 TEST(ErrorPath, SampledPointsShareTheirPrompts) {
   const MeasurePtr tokens = test::standard_gaussian(3);
   auto path = arc(5);

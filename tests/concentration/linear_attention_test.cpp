@@ -1,4 +1,4 @@
-// Linear attention at finite length against its definition, on sampled prompts.
+// Linear attention at finite length against its definition on sampled prompts.
 #include "largo/concentration/linear_attention.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ using test::random_matrix;
 using test::random_vector;
 using test::standard_gaussian;
 
-// Fixed seeds, 20 comparisons.
+// Seeds are fixed, and there are 20 comparisons.
 constexpr double kLargestZScore = 4;
 constexpr int kPrompts = 20000;
 
@@ -39,7 +39,7 @@ struct Simulated {
   Mean linear, difference;
 };
 
-// A fresh query for each prompt where there is a law of queries.
+// Each prompt has a fresh query where the layer has a law of queries.
 Simulated simulate(const AttentionLayer& layer, int L) {
   Simulated result;
   const auto* fixed = std::get_if<Vector>(&layer.queries);
@@ -117,7 +117,7 @@ TEST(ToleratedLength, IsTheShortest) {
   }
 }
 
-// What the search relies on: the difference falls with L, also for sharp attention.
+// The search relies on this: the difference falls with L, for sharp attention too.
 TEST(ToleratedLength, DifferenceFallsWithLength) {
   for (const double scale : {0.2, 1.0, 3.0, 8.0}) {
     const AttentionLayer layer{standard_gaussian(3), scale * random_matrix(3, 3, 2), random_matrix(2, 3, 3),

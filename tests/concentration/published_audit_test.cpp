@@ -1,5 +1,5 @@
-// The published audit: d = 4, U and V random with operator norms 0.22 and 0.75, three covariances, L = 16 to
-// 1024: slopes near -1 and errors per coordinate from 1e-2 down to 2e-4, there sampled with 10 to 30 % noise.
+// The published audit: d = 4, random U and V of operator norms 0.22 and 0.75, three covariances, L = 16 to
+// 1024. Slopes are near -1, and errors per coordinate fall from 1e-2 to 2e-4, sampled with 10 to 30 % noise.
 #include <gtest/gtest.h>
 
 #include <cmath>

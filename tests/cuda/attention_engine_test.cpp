@@ -18,7 +18,7 @@ namespace {
 
 class GpuAttention : public GpuTest {};
 
-// Relative to the size of the outputs, scores of some units: the rounding of float32 in scores and sums.
+// Relative to the size of the outputs, for scores of a few units: float32 rounds the scores and the sums.
 constexpr double kTolerance = 4e-6;
 
 using Floats = Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
@@ -68,7 +68,7 @@ TEST_F(GpuAttention, AgreesWithTheCpuInEveryDimension) {
   for (const std::int64_t d : {1, 2, 4, 16, 33, 90}) {
     expect_close(tokens_of(usual_or_short(2000, 300), d, 0.3), 70, device());
   }
-  // The largest dimensions, for outputs and for the covariances of linear attention.
+  // The largest dimensions that fit, for outputs and for the covariances of linear attention.
   for (const int d : {cuda::most_token_numbers() - 1, cuda::most_token_numbers()}) {
     expect_close(tokens_of(usual_or_short(2000, 300), d, 0.3), 3, device());
   }
@@ -90,7 +90,7 @@ TEST_F(GpuAttention, OfMoreCoordinatesThanFitIsRefusedWithTheLimit) {
   }
 }
 
-// Sums of the same prompt, done in another way: bit by bit.
+// Computes the sums twice, and expects the same bits from the tokens that are on the GPU already.
 std::vector<double> sums_of(const ArrayView& tokens, const Matrix& directions, bool covariance,
                             const cuda::GivenLimits& limits, std::size_t* bytes_there = nullptr) {
   static const auto shelf = std::make_shared<cuda::StagingShelf>();
@@ -115,7 +115,7 @@ TEST_F(GpuAttention, HasTheSameBitsInPieces) {
       const std::vector<double> whole = sums_of(view(tokens), directions, covariance, {}, &there);
       const auto bytes = static_cast<std::size_t>(L) * 7 * sizeof(float);
       EXPECT_EQ(there, bytes);
-      // None or some of them stay; sums of a few directions at a time.
+      // None or half of the tokens stay on the GPU, and a few directions are summed at a time.
       for (const std::size_t kept : {std::size_t{0}, bytes / 2}) {
         const cuda::GivenLimits limits{.piece_tokens = 4096, .held_sums = 150, .kept_bytes = kept};
         EXPECT_EQ(sums_of(view(tokens), directions, covariance, limits, &there), whole)
@@ -146,7 +146,7 @@ TEST_F(GpuAttention, TakesBfloat16TokensAsTheyAre) {
   EXPECT_EQ(sums, sums_of(view(tokens), directions, true, {.pack = false}, &whole));
   EXPECT_EQ(packed, 5000U * 8 * 2);
   EXPECT_EQ(whole, 5000U * 8 * 4);
-  // One number that is none, the last: all of them are taken as they are.
+  // If the last number alone is no bfloat16, all numbers are taken as float32.
   float& last = tokens(4999, 7);
   last = std::bit_cast<float>(std::bit_cast<std::uint32_t>(4.0F) | 0x8000U);
   const std::vector<double> rounded = [&] {
@@ -161,7 +161,7 @@ TEST_F(GpuAttention, TakesBfloat16TokensAsTheyAre) {
   EXPECT_NE(other, rounded) << "a digit of float32 shows in the sums";
 }
 
-// A prompt without end, the same token again and again: longer than the memory of a GPU.
+// An endless prompt, in which one token repeats: it is longer than the memory of a GPU.
 TEST_F(GpuAttention, OfAnEndlessPromptStopsOnRequest) {
   if (short_tests()) GTEST_SKIP() << "a launch is not short under a sanitizer";
   for (const int d : {16, cuda::most_token_numbers()}) {

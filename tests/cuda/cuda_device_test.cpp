@@ -1,4 +1,4 @@
-// What a process finds: a GPU, or one clear line.
+// A process finds a GPU, or says in one clear line why there is none.
 #include <cstdlib>
 
 #include "gpu.hpp"
@@ -31,7 +31,7 @@ TEST(CudaDevice, IsTheOneOfTheProcessOnItsMachine) {
   EXPECT_EQ(cuda_device_of_process(), 0);
   setenv("SLURM_LOCALID", "3", 1);
   EXPECT_EQ(cuda_device_of_process(), 3);
-  setenv("CUDA_VISIBLE_DEVICES", "5", 1);  // its own alone, the first that it sees
+  setenv("CUDA_VISIBLE_DEVICES", "5", 1);  // it sees its own GPU alone, as the first
   EXPECT_EQ(cuda_device_of_process(), 0);
   setenv("CUDA_VISIBLE_DEVICES", "4,5,6,7", 1);
   EXPECT_EQ(cuda_device_of_process(), 3);

@@ -1,4 +1,4 @@
-// Descents on a GPU are the CPU's, to the bit: parameters, moments and records.
+// Descents on a GPU have the bits of the CPU: parameters, moments and records.
 #include "gpu_descents.hpp"
 
 namespace largo {
@@ -70,7 +70,7 @@ TEST_F(GpuDescents, OfTheLargestDimensionHaveTheBitsOfTheCpu) {
   }
 }
 
-// Several octets to a prompt (descent_sharing_test.cpp), and a last block of prompts that is not full.
+// Each prompt has several octets (descent_sharing_test.cpp), and the last block of prompts is not full.
 TEST_F(GpuDescents, OfOddBatchesOverSeveralOctetsHaveTheBitsOfTheCpu) {
   for (const std::int64_t prompts : {1, 5, 13, 19, 29}) {
     for (const std::int64_t L : {513, 700, 1025, 2600}) {
@@ -79,7 +79,7 @@ TEST_F(GpuDescents, OfOddBatchesOverSeveralOctetsHaveTheBitsOfTheCpu) {
   }
 }
 
-// A Wishart matrix takes the place of the tokens, whatever their number is.
+// A Wishart matrix replaces the tokens, whatever their number.
 TEST_F(GpuDescents, OfLinearAttentionOverHugePromptsHaveTheBitsOfTheCpu) {
   std::vector<Case> cases;
   for (const std::int64_t L : {std::int64_t{1} << 31, std::int64_t{1} << 40, std::int64_t{1000003} << 30,

@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-// Beyond the records of one launch.
+// There are more records than one launch holds.
 TEST_F(GpuDescents, RecordEveryStepWithoutRunningOutOfRoom) {
   const Case c{.length = 5, .prompts = 3, .steps = usual_or_short(700, 270), .record_every = 1};
   const std::vector<icl::RegressionDescent> runs = on_gpu(device(), {c});
@@ -25,7 +25,7 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
   Case half = whole;
   half.steps = usual_or_short(23, 7);
   std::vector<icl::RegressionDescent> runs = on_gpu(device(), {half});
-  // descend() records the end of a run; one that is taken up again has not ended.
+  // descend() records the end of a run, and a run that is resumed has not ended.
   runs[0].state.records.pop_back();
   runs[0].state.loss_sum = 0;
   DescentState cpu = on_cpu(half);
@@ -39,8 +39,8 @@ TEST_F(GpuDescents, GoOnFromACheckpointOfEither) {
   expect_same(cpu_end, runs[0].state, "from a step on the way");
 }
 
-// A state of the CPU after so many steps, as a checkpoint has it: descend() records the end of a run, and
-// this one has not ended.
+// A state of the CPU after `steps` steps, as a checkpoint holds it: descend() records the end of a run, and
+// this run has not ended.
 DescentState on_the_way(Case c, std::int64_t steps) {
   if (steps == 0) return run_of(c).state;
   c.steps = steps;
@@ -79,7 +79,7 @@ TEST_F(GpuDescents, GoOnTogetherFromDifferentSteps) {
   }
 }
 
-// What both say of a descent that ends early, and of its step.
+// CPU and GPU must report the same reason and step for a descent that ends early.
 void expect_same_end(const Device& device, const Case& c, const DescentOptions& options,
                      const std::string& reason) {
   const auto problem = published_problem(PublishedData::code, c.d);
@@ -165,7 +165,7 @@ std::map<std::string, std::string> files_in(const std::filesystem::path& folder)
   return files;
 }
 
-// Saved fifty times on the way, each time after a launch of its own.
+// States are saved fifty times on the way, each time after a launch of its own.
 TEST_F(GpuDescents, AreTrainedAndSavedOverManyLaunchesAsOnTheCpu) {
   const auto folder = std::filesystem::temp_directory_path() / "largo-gpu-launches";
   std::filesystem::remove_all(folder);
@@ -191,7 +191,7 @@ TEST_F(GpuDescents, AreTrainedAndSavedOverManyLaunchesAsOnTheCpu) {
   test::expect_same(cpu, train(plan, {.device = &device()}));
   EXPECT_EQ(files_in(folder / "cpu").size(), 8U);
   EXPECT_EQ(files_in(folder / "cpu"), files_in(folder / "gpu"));
-  // Stopped on the GPU, and finished on the CPU.
+  // The training is stopped on the GPU and finished on the CPU.
   plan.checkpoints = folder / "both";
   std::atomic<bool> stop = false;
   plan.progress = [&](double share) { stop = stop || share > 0.3; };

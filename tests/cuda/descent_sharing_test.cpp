@@ -31,7 +31,7 @@ TEST(DescentSharing, OneRunHasABlockOfThreadsForEveryBlockOfPrompts) {
   EXPECT_TRUE(alone(1000, 128).apart);
 }
 
-// The lengths and batches of OfOddBatchesOverSeveralOctetsHaveTheBitsOfTheCpu, among others.
+// Among others, these are the lengths and batches of OfOddBatchesOverSeveralOctetsHaveTheBitsOfTheCpu.
 TEST(DescentSharing, LongPromptsHaveSeveralOctets) {
   EXPECT_EQ(alone(512, 29).octets, 1);
   EXPECT_EQ(alone(513, 29).octets, 2);

@@ -1,4 +1,4 @@
-// The draws and functions of host_draws_test.cpp, on a GPU: the same bits as on the host.
+// The draws and functions of host_draws_test.cpp have the same bits on a GPU as on the host.
 #include <cstring>
 
 #include "gpu.hpp"

@@ -1,4 +1,4 @@
-// Tests that need a GPU say so and are skipped where there is none.
+// Tests that need a GPU say so, and are skipped where there is none.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -19,8 +19,8 @@ namespace largo {
 /// LARGO_SHORT_TESTS=1 is for sanitizers, under which everything takes a hundred times as long.
 inline bool short_tests() { return std::getenv("LARGO_SHORT_TESTS") != nullptr; }
 
-/// The usual number, or a smaller one for short tests, which go the same ways over fewer steps, prompts and
-/// tokens.
+/// The usual number, or a smaller one for short tests, which follow the same paths but over fewer steps,
+/// prompts and tokens.
 inline std::int64_t usual_or_short(std::int64_t usual, std::int64_t less) {
   return short_tests() ? less : usual;
 }
@@ -39,7 +39,7 @@ class GpuTest : public testing::Test {
   std::unique_ptr<Device> device_;
 };
 
-/// Work that would take hours ends with Stopped, within a second of being asked to.
+/// Expects that work which would take hours ends with Stopped, within a second of the request.
 template <typename Work>
 void expect_stop(const Work& work) {
   using Clock = std::chrono::steady_clock;

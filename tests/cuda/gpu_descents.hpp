@@ -1,4 +1,4 @@
-// Descents on a GPU, and the same on the CPU.
+// Descents on a GPU, and the same descents on the CPU.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The functions of cuda/*.cuh, compiled for the host, have the bits of the CPU's vector kernels. What holds
-// here holds on a GPU too where its arithmetic is IEEE's, and device_draws_test.cpp checks that there.
+// The functions of cuda/*.cuh, compiled for the host, have the bits of the CPU's vector kernels. They have
+// the same bits on a GPU whose arithmetic is IEEE's, which device_draws_test.cpp checks.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -55,7 +55,7 @@ TEST(HostDraws, HaveTheWordsOfTheCpu) {
 }
 
 TEST(HostDraws, HaveTheLabelsOfTheCpu) {
-  const std::vector<double> cumulative = {0.25, 0.25, 0.9, 0.95};  // not to 1, and one without tokens
+  const std::vector<double> cumulative = {0.25, 0.25, 0.9, 0.95};  // below 1, and one without tokens
   for (const std::int64_t first : {std::int64_t{0}, 3 * prompts::kLabelSpan}) {
     for (const std::int64_t size : {std::int64_t{1}, std::int64_t{257}, prompts::kLabelSpan}) {
       std::vector<std::int64_t> counts(cumulative.size());

@@ -1,4 +1,4 @@
-// Prompts summed by the functions that host and device share, one token after the other.
+// Sums prompts with the functions that host and device share, one token after the other.
 #pragma once
 
 #include <algorithm>
@@ -53,7 +53,7 @@ inline prompts::CollapsedSums host_collapsed_sums(const Address& at, std::int64_
   return prompts::collapsed_sums(setting, L, total);
 }
 
-/// Candidates in order.
+/// Hands out the candidates in order.
 struct HostCandidates {
   Address normal_draws, uniform_draws;
   std::uint64_t used = 0;

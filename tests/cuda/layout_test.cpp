@@ -1,4 +1,4 @@
-// How work is shared out among launches and what fits a GPU: no GPU is needed.
+// How launches share the work, and what fits a GPU: no GPU is needed.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ TEST(LaunchPlan, IsBoundedAndTakesAllChunks) {
         EXPECT_LE(together, prompts);
         EXPECT_LE(slice, chunks);
         EXPECT_LE(together * slice, most);
-        // Long prompts fill their launches, up to what dividing them evenly costs.
+        // Long prompts fill their launches, except for what an even division costs.
         if (chunks >= most && prompts >= 64 && most >= 64) {
           EXPECT_GE(together * slice, most / 3);
         }
@@ -40,7 +40,7 @@ TEST(TokenLimit, IsThatOfTheSharedMemory) {
   EXPECT_EQ(cuda::most_token_numbers(0), 0);
 }
 
-// What ScoreSums::merge makes of the same rows, for each power of the weight.
+// The sums are those of ScoreSums::merge over the same rows, for each power of the weight.
 TEST(RunningSums, AreThoseOfTheCpu) {
   prompts::ScoreSums cpu;
   cuda::RunningSum gpu[3];

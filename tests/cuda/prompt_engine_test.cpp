@@ -1,4 +1,4 @@
-// Sampled errors with prompts drawn on a GPU are the CPU's, to the bit.
+// Sampled errors with prompts drawn on a GPU have the bits of the CPU.
 #include "prompt_engine.hpp"
 
 #include <cstring>
@@ -29,8 +29,8 @@ struct NamedLaw {
   PromptKernel kernel = PromptKernel::full;
 };
 
-// With a component that short prompts seldom have, one that none has, ones whose tokens are drawn in other
-// ways, and one that is a point.
+// One component is rare in short prompts, one occurs in no prompt, some draw their tokens in other ways, and
+// one is a point.
 MeasurePtr mixture(Eigen::Index d) {
   return std::make_shared<MixtureMeasure>(
       (Vector(6) << 0.4, 0.29, 0.2, 0.01, 1e-12, 0.1).finished(),
@@ -144,12 +144,12 @@ TEST_F(GpuPrompts, OfLargeScoresHaveTheBitsOfTheCpu) {
   }
 }
 
-// Chunks of a prompt in several launches, and prompts in several groups.
+// The chunks of a prompt are spread over several launches, and the prompts over several groups.
 TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
   constexpr Eigen::Index kD = 5;
   const Matrix U = 2 * normals(kD, kD, 3), V = normals(3, kD, 4);
   const Vector query = normals(kD, 1, 5);
-  // Of chunks of 8 and of 23 numbers, a few in a launch.
+  // A chunk has 8 or 23 numbers, and a launch holds a few chunks.
   for (const std::int64_t held : {1, 23 * 70, 23 * 200}) {
     const cuda::CudaPrompts engine(0, {.held_numbers = held});
     const FakeDevice divided({&engine});
@@ -166,7 +166,7 @@ TEST_F(GpuPrompts, DividedBetweenLaunchesHaveTheBitsOfTheCpu) {
   }
 }
 
-// Components are told from each other span by span, of 64 chunks each.
+// The components of the tokens are drawn span by span, with 64 chunks in a span.
 TEST_F(GpuPrompts, OfMixturesHaveTheBitsOfTheCpuInAllSpans) {
   constexpr Eigen::Index kD = 3;
   const NamedLaw law{"mixture", mixture(kD)};
@@ -202,7 +202,7 @@ TEST_F(GpuPrompts, OfAsManyComponentsAsThereMayBeHaveTheBitsOfTheCpu) {
               law.name);
 }
 
-// Rounding and refusal do not depend on which launch a score beyond the bounds is in.
+// Rounding and refusal do not depend on which launch meets a score beyond the bounds.
 TEST_F(GpuPrompts, OfScoresBeyondTheBoundsAreRefusedInEveryLaunch) {
   constexpr Eigen::Index kD = 2;
   const cuda::CudaPrompts engine(0, {.held_numbers = 1});
@@ -252,7 +252,7 @@ TEST_F(GpuPrompts, OfManyTokensStopOnRequest) {
   });
 }
 
-// z-scores of 8 laws: one beyond 4 has probability 5e-4 for a new seed.
+// With 8 laws, a z-score beyond 4 has probability 5e-4 for a new seed.
 TEST_F(GpuPrompts, AgreeWithTheExactErrors) {
   constexpr Eigen::Index kD = 4;
   constexpr std::int64_t kLength = 500;

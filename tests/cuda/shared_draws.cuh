@@ -1,4 +1,4 @@
-// What device_draws.hpp declares, for host and device.
+// The draws and functions that device_draws.hpp declares, for host and device.
 #pragma once
 
 #include "chi_squared.cuh"

@@ -1,4 +1,4 @@
-// Which prompts are bfloat16, whatever their layout: no GPU is needed.
+// Finds out which prompts are bfloat16, whatever their layout: no GPU is needed.
 #include "staging.hpp"
 
 #include <gtest/gtest.h>

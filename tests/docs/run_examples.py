@@ -183,14 +183,14 @@ def run_documentation(source, largo, folder):
     return 0 if total > 0 and failed == 0 else 1
 
 
-# What the self-test calls largo: prints its arguments, one a line; "fail" prints an error and ends with 2.
+# The self-test's stand-in for largo prints its arguments, one a line; "fail" prints an error and returns 2.
 STAND_IN = """#!/bin/sh
 if [ "$1" = fail ]; then echo "largo: $2 is wrong" >&2; exit 2; fi
 if [ "$1" = crash ]; then exit 3; fi
 for argument; do printf '%s\\n' "$argument"; done
 """
 
-# Page, commands run, how many of them differ.
+# Each entry is a page, the number of commands run, and how many of them differ.
 SELF_TEST = [
     ("```console\n$ largo a b\na\nb\n```\n", 1, 0),
     ("```console\n$ largo a b\na\nc\n```\n", 1, 1),
@@ -242,7 +242,7 @@ def self_test():
             print("a block without end was accepted")
         except ValueError:
             pass
-        # The whole way to the exit code, with data copied from the repository.
+        # This goes the whole way to the exit code, with data copied from the repository.
         os.makedirs(os.path.join(folder, "source", "docs"))
         os.makedirs(os.path.join(folder, "source", "examples", "data"))
         for name, text in (("README.md", ""), ("examples/data/file", "b\n")):

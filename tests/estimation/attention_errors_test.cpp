@@ -20,8 +20,8 @@ namespace {
 
 using test::normals;
 
-// Fixed seeds; some 600 comparisons in this file: for new ones, the chance that any is beyond 4 standard
-// errors is 4 %.
+// Seeds are fixed. With new ones, the chance that one of some 600 comparisons in this file is beyond 4
+// standard errors is 4 %.
 constexpr double kLargestZScore = 4;
 
 struct Method {
@@ -42,7 +42,7 @@ ErrorSampling sampling(const Method& method, std::int64_t length, std::int64_t p
   return settings;
 }
 
-// Room for the rounding of float32: at L = 1 some quantities are the same for every prompt.
+// Leaves room for the rounding of float32, because at L = 1 some quantities are the same for every prompt.
 void expect_near(const SampledMean& sampled, double exact, double scale, const std::string& what) {
   const double distance = std::abs(sampled.value - exact);
   EXPECT_LE(distance, kLargestZScore * sampled.standard_error + 1e-5 * scale)
@@ -106,7 +106,7 @@ TEST_P(EveryLaw, OneTokenHasTheMomentsOfTheLaw) {
   }
 }
 
-// 300 tokens make two chunks. The oracle: prompts as the law samples them, attention by its definition.
+// 300 tokens make two chunks. The oracle draws prompts with the law's own sampler and attends by definition.
 TEST_P(EveryLaw, PromptsAgainstTheDefinition) {
   constexpr std::int64_t kLength = 300;
   constexpr std::int64_t kPrompts = 1500;
@@ -211,7 +211,7 @@ TEST(AttentionErrors, WarnsBeyondTheCondensationLineAndOfRareTokens) {
       ASSERT_EQ(beyond.size(), 1U) << L;
       EXPECT_NE(beyond[0].find("take longer prompts"), std::string::npos) << beyond[0];
     }
-    // Halfway to the line at L = 1e4, 300 prompts hold almost none of the tokens that make up the error.
+    // At 0.6 of the condensation line of L = 1e4, 300 prompts hold almost no tokens that carry the error.
     ErrorSampling few;
     few.length = 10000;
     few.kernel = kernel;
@@ -223,7 +223,7 @@ TEST(AttentionErrors, WarnsBeyondTheCondensationLineAndOfRareTokens) {
   }
 }
 
-// Kernels in float32 work around the mean: a law far from zero loses nothing.
+// Float32 kernels work around the mean, so that a law far from zero loses nothing.
 TEST(AttentionErrors, TokensFarFromZero) {
   const RowMatrix points = normals(40, 2, 70);
   const Matrix U = 0.5 * normals(2, 2, 71);
@@ -255,8 +255,8 @@ TEST(AttentionErrors, GradientInUOnlyWhenAskedFor) {
   }
 }
 
-// Some way from what is comfortable: no tokens to collapse, equal weights, laws that cannot be tilted far,
-// sizes whose fourth powers overflow.
+// Difficult cases: no tokens to collapse, equal weights, laws that cannot be tilted far, and sizes whose
+// fourth powers overflow.
 TEST(AttentionErrors, EdgesOfTheDomain) {
   const Matrix I = Matrix::Identity(2, 2);
   const Vector query = Vector::Ones(2);
@@ -275,7 +275,7 @@ TEST(AttentionErrors, EdgesOfTheDomain) {
   EXPECT_THROW(sample_attention_errors(law, I, I, query, settings, {.threads = -1}), InputError);
   EXPECT_THROW(sample_attention_errors(law, I, I, query, settings, {.threads = 1000000}), InputError);
 
-  // Tilts up to length 2 only.
+  // This law has no tilts beyond length 2.
   class Short final : public Measure {
    public:
     Short() : Measure(2) {}
@@ -340,7 +340,7 @@ TEST(AttentionErrors, BadInput) {
   EXPECT_THROW(run(I, I, query, sampling(kMethods[0], 10, 1)), InputError);
   const Method collapsed64{"", PromptKernel::collapsed, TokenPrecision::float64};
   EXPECT_THROW(run(I, I, query, sampling(collapsed64, 10, 100)), InputError);
-  // No score law, no gradient in U without the tokens.
+  // Refused: a law without a score law, and a gradient in U that needs the tokens.
   const ProductMeasure uniforms(2, uniform(1));
   EXPECT_THROW(sample_attention_errors(uniforms, I, I, query, sampling(kMethods[2], 10, 100)), InputError);
   ErrorSampling gradient = sampling(kMethods[2], 10, 100);

@@ -1,5 +1,5 @@
 // 95 % intervals for the errors of attention, where the exact engine knows them: up to the condensation line,
-// where the weights are heavy-tailed, and 10,000 runs at each point.
+// where the weights are heavy-tailed, with 10,000 runs at each point.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,17 +21,17 @@ constexpr std::ptrdiff_t kRuns = 10000;
 
 struct Coverage {
   double output = 0, gradient_V = 0, gradient_U = 0;
-  double warned = 0;  // of condensation or rare tokens
+  double warned = 0;  // share of runs that warn of condensation or rare tokens
 };
 
-// Of what the law says of the query, not of a run that happened to have few effective samples.
+// Whether a warning comes from law and query, and not from a run that had few effective samples by chance.
 bool warned_in_advance(const SampledErrors& sampled) {
   return std::any_of(sampled.warnings.begin(), sampled.warnings.end(), [](const std::string& warning) {
     return warning.find("effective samples") == std::string::npos;
   });
 }
 
-// s = x √(2 ln L) in two dimensions.
+// The coverage at s = x √(2 ln L) in two dimensions.
 Coverage coverage(std::int64_t L, double x, std::int64_t prompts) {
   const GaussianMeasure law = GaussianMeasure::standard(2);
   const Matrix I = Matrix::Identity(2, 2);

@@ -1,10 +1,10 @@
-// The errors of attention on the line, d = 1, for any law of tokens and of queries given by nodes and
-// weights: an oracle for sampled errors that sees every rare token and every rare query.
+// The errors of attention on the line, d = 1, for any laws of tokens and queries given by nodes and weights:
+// an oracle for sampled errors that sees every rare token and every rare query.
 //
 // With y = x − mean(ν_a), h = y² − var(ν_a), weights e^{u}, u = ax − Λ(a), and sums S[f] = Σ_i e^{u_i} f(x_i)
 // over L tokens, T̂ − T = S[y]/S[1] and Ĉ − C = S[h]/S[1] − (S[y]/S[1])². Means of products of r such ratios
-// are 1/Γ(r) ∫ t^{r−1} E[∏ S[f_j] e^{−t S[1]}] dt, where the tokens are independent: a sum over set
-// partitions of the factors. Trapezoidal rule in ln t, error e^{−π²/step}.
+// are 1/Γ(r) ∫ t^{r−1} E[∏ S[f_j] e^{−t S[1]}] dt. The tokens are independent, so that the expectation is a
+// sum over set partitions of the factors. The trapezoidal rule in ln t has the error e^{−π²/step}.
 #pragma once
 
 #include <algorithm>
@@ -15,12 +15,12 @@
 
 namespace largo::test {
 
-/// A law on the line.
+/// A law on the line, by nodes and probabilities.
 struct LineLaw {
   std::vector<double> x, p;
 };
 
-/// Trapezoidal rule for a density that need not be normalised.
+/// The trapezoidal rule for a density that need not be normalised.
 inline LineLaw density_nodes(double low, double high, int count,
                              const std::function<double(double)>& density) {
   LineLaw law;
@@ -46,7 +46,7 @@ struct LineErrors {
 
 class LineOracle {
  public:
-  /// Scores and values: U = V = 1.
+  /// U = V = 1, and a is the tilt.
   LineOracle(const LineLaw& law, double a, double length) : L_(length), p_(law.p) {
     const std::size_t n = law.x.size();
     u_.resize(n);
@@ -69,7 +69,7 @@ class LineOracle {
   }
 
   LineErrors errors(double query) {
-    // E[y²], E[h²], E[h y y], E[y⁴], S[·]/S[1] understood.
+    // E[y²], E[h²], E[h y y] and E[y⁴], where each factor stands for its S[·]/S[1].
     const double top = *std::max_element(u_.begin(), u_.end());
     const double bottom = *std::min_element(u_.begin(), u_.end());
     LineErrors sum;
@@ -145,7 +145,7 @@ class LineOracle {
   std::array<std::array<double, 3>, 5> phi_{};
 };
 
-/// Averaged over queries, U = V = 1.
+/// The errors averaged over queries, with U = V = 1.
 inline LineErrors line_errors(const LineLaw& tokens, const LineLaw& queries, double length) {
   LineErrors average;
   for (std::size_t j = 0; j < queries.x.size(); ++j) {

@@ -1,4 +1,4 @@
-// What a run holds in memory depends on the law, not on the length or the number of the prompts.
+// The memory of a run depends on the law, not on the length or the number of prompts.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -9,15 +9,15 @@
 namespace largo {
 namespace {
 
-// In MiB. Linux reports KiB.
+// The peak in MiB; Linux reports KiB.
 double peak_memory() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
   return static_cast<double>(usage.ru_maxrss) / 1024;
 }
 
-// A stored prompt of 2^24 tokens would take 128 MiB, a number for each of 2^20 prompts 8 MiB.
-constexpr double kAllowed = 4;  // buffers of the allocator and of new threads
+// A stored prompt of 2^24 tokens would take 128 MiB, and a number for each of 2^20 prompts 8 MiB.
+constexpr double kAllowed = 4;  // for buffers of the allocator and of new threads
 
 TEST(Memory, LengthAndNumberOfPrompts) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -1,6 +1,6 @@
-// 95 % intervals where rare queries, rare tokens and rare atoms carry the error: 49 settings, many seeds
-// each. Runs that warn are left out; the others must cover the truth, which comes from the exact engine
-// (Gaussian tokens) or from an oracle on the line that sees everything however rare (line_oracle.hpp).
+// 95 % intervals where rare queries, rare tokens and rare atoms carry the error: 49 settings, with many seeds
+// each. Runs that warn are left out. The others must cover the truth, which comes from the exact engine
+// (Gaussian tokens) or from an oracle on the line that sees everything, however rare (line_oracle.hpp).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -45,7 +45,7 @@ Truth truth_of(const Nasty& nasty) {
 
 struct Coverage {
   int unwarned = 0;
-  int covered[3] = {};  // of those
+  int covered[3] = {};  // among the unwarned runs
   int all[3] = {};
 };
 
@@ -100,7 +100,7 @@ Coverage coverage(const Nasty& nasty, const Truth& truth, int seeds) {
   return all;
 }
 
-// With fixed seeds. A share of n runs that is 0.93 in truth falls below by three standard errors once in 700.
+// Seeds are fixed. If the coverage is 0.93, a share of n runs is three standard errors below it once in 700.
 constexpr double kZScore = 3;
 
 void expect_level(const Nasty& nasty, int seeds) {
@@ -128,8 +128,8 @@ const Nasty& named(const std::vector<Nasty>& settings, const std::string& name) 
                        [&](const Nasty& nasty) { return nasty.name == name; });
 }
 
-// What a sample cannot know it has missed is said whatever the seed: each of these was 0 to 60 % covered,
-// most of them without a warning.
+// No sample can know what it has missed, so these settings must warn whatever the seed: each of them was 0 to
+// 60 % covered, most of them without a warning.
 TEST(NastyCoverage, WarnsBeforehand) {
   const std::vector<Nasty> settings = nasty_settings();
   for (const char* name :
@@ -141,7 +141,7 @@ TEST(NastyCoverage, WarnsBeforehand) {
   }
 }
 
-// And where enough of the carriers are seen nothing is said, and the level holds.
+// Where a sample sees enough of what carries the error, there is no warning, and the level holds.
 TEST(NastyCoverage, KeepsItsLevelWithoutAWarning) {
   const std::vector<Nasty> settings = nasty_settings();
   for (const char* name :

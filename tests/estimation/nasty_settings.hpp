@@ -19,8 +19,8 @@ struct Nasty {
   AttentionLayer layer;
   std::int64_t length;
   std::int64_t prompts;
-  LineLaw tokens = {}, queries = {};  // for the oracle on the line; empty: the exact engine knows
-  bool hopeless = false;              // must warn whatever the seed; nobody knows the truth
+  LineLaw tokens = {}, queries = {};  // for the oracle on the line; empty: exact engine
+  bool hopeless = false;              // must warn whatever the seed; the truth is not known
 };
 
 inline MeasurePtr law(const std::string& text, std::ptrdiff_t d = 1) { return named_law(text, d); }
@@ -35,7 +35,7 @@ inline Nasty one_query(const std::string& tokens, std::ptrdiff_t d, double u, st
           prompts};
 }
 
-// Gaussian tokens, Gaussian queries.
+// Gaussian tokens and Gaussian queries.
 inline Nasty gaussians(std::ptrdiff_t d, const std::string& covariance, double u, std::int64_t L,
                        std::int64_t prompts) {
   const std::string queries = "gaussian:cov=" + covariance;
@@ -58,7 +58,7 @@ inline LineLaw uniform(double width) {
 }
 inline LineLaw point(double x) { return {{x}, {1}}; }
 
-// On the line, U = V = 1.
+// Tokens and queries on the line, with U = V = 1.
 inline Nasty on_line(const std::string& tokens, const LineLaw& token_nodes, const std::string& queries,
                      const LineLaw& query_nodes, std::int64_t L, std::int64_t prompts) {
   Nasty nasty{tokens + ", queries " + queries,
@@ -75,7 +75,7 @@ inline Nasty on_line(const std::string& tokens, const LineLaw& token_nodes, cons
   return nasty;
 }
 
-// A product law of which scores and values see the first coordinate alone.
+// A product law whose scores and values depend on the first coordinate alone.
 inline Nasty first_coordinate(const std::string& tokens, const LineLaw& token_nodes, std::ptrdiff_t d,
                               double variance, std::int64_t L, std::int64_t prompts) {
   Matrix U = Matrix::Zero(d, d);
@@ -97,7 +97,7 @@ inline MeasurePtr with_rare(double weight, const MeasurePtr& bulk, const Measure
   return std::make_shared<MixtureMeasure>(Vector{{1 - weight, weight}}, std::vector<MeasurePtr>{bulk, rare});
 }
 
-// A rare component far away, on the line: one query, or Gaussian queries of a variance.
+// A rare component far away on the line, with one query or with Gaussian queries of the given variance.
 inline Nasty rare_component(double weight, double shift, std::int64_t L, std::int64_t prompts, double query,
                             double variance = 0) {
   const auto at = [](double mean, double deviation) {
@@ -125,7 +125,7 @@ inline Nasty rare_component(double weight, double shift, std::int64_t L, std::in
   return nasty;
 }
 
-// Scores hardly vary along the second axis, and far out along it a rare component has all of the weight.
+// Scores hardly vary along the second axis, but far out along it a rare component has all of the weight.
 inline Nasty off_axis() {
   const MeasurePtr tokens =
       with_rare(1e-7, normal(Vector{{0, 0}}, Vector{{1, 1e-4}}), normal(Vector{{0, 20}}, Vector{{1, 1e-4}}));
@@ -156,7 +156,7 @@ inline std::vector<Nasty> nasty_settings() {
   const LineLaw tenth = normal_nodes(0, std::sqrt(0.1), 120);
   const LineLaw unit = normal_nodes(0, 1, 120), wide = normal_nodes(0, 2, 120);
   return {
-      // Gaussian queries, Gaussian tokens: the error lies far out.
+      // Gaussian queries and Gaussian tokens: the error comes from far out.
       gaussians(1, "0.3*identity", 1, 10000, 1000),
       gaussians(1, "0.1*identity", 1, 10000, 1000),
       gaussians(1, "0.2*identity", 1, 1000, 4000),
@@ -204,7 +204,7 @@ inline std::vector<Nasty> nasty_settings() {
       on_line("laplace:scale=1,bound=20", laplace(1, 20), "0.3", point(0.3), 300, 1000),
       on_line("laplace:scale=1,bound=20", laplace(1, 20), "0.7", point(0.7), 300, 1000),
       on_line("laplace:scale=1,bound=30", laplace(1, 30), "gaussian:cov=0.1*identity", tenth, 300, 2000),
-      // Random queries, other laws.
+      // Random queries with other token laws.
       on_line("three-point:mass=1e-3", three_point(1, 1e-3), "gaussian", unit, 300, 1000),
       on_line("three-point:mass=0.1,scale=2", three_point(2, 0.1), "gaussian:cov=4*identity", wide, 100,
               2000),

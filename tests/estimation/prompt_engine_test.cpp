@@ -1,4 +1,4 @@
-// Sampling with a device: prompts are prepared by it, and results are those without it.
+// Sampling with a device: the device prepares the prompts, and the results are those without it.
 #include "prompts/prompt_engine.hpp"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ TEST_F(PromptEngines, ShareThePromptsOfAMixture) {
   const auto wide = std::make_shared<GaussianMeasure>(Vector::Ones(3), 2 * Matrix::Identity(3, 3));
   const auto coins = std::make_shared<ProductMeasure>(3, rademacher());
   const MixtureMeasure law((Vector(3) << 0.6, 0.39, 0.01).finished(), {wide, coins, wide});
-  for (const std::int64_t L : {1, 40, 20000}) {  // with leaves that have no token, and more spans than one
+  for (const std::int64_t L : {1, 40, 20000}) {  // some leaves without a token; more spans than one
     ErrorSampling sampling = sampling_of(PromptKernel::full, L);
     sampling.plan.samples = L > 1000 ? 20 : 300;
     expect_same(sample_attention_errors(law, U_, V_, query_, sampling),
@@ -154,7 +154,7 @@ INSTANTIATE_TEST_SUITE_P(Kernels, PromptEngines,
 TEST_P(PromptEngines, ThatFailInOneProcessEndAllOfThem) {
   const GaussianMeasure law(Vector::Zero(3), Matrix::Identity(3, 3));
   const ErrorSampling sampling = sampling_of(GetParam(), 20);
-  const FakeDevice broken;  // has no engine
+  const FakeDevice broken;  // without an engine
   const auto thrown = test::run_on(3, [&](const Ranks& ranks) {
     const Device* device = ranks.rank() == 1 ? &broken : &device_;
     sample_attention_errors(law, U_, V_, query_, sampling, {.ranks = &ranks, .device = device});

@@ -13,11 +13,11 @@ namespace {
 
 using test::normals;
 
-// Fixed seeds; some 40 comparisons: for new ones, the chance that any is beyond 4 standard errors is 0.3 %.
+// Seeds are fixed. With new ones, one of some 40 comparisons is beyond 4 standard errors in 0.3 % of cases.
 constexpr double kLargestZScore = 4;
 constexpr std::uint64_t kDraws = 40000;
 
-// Σ of weighted samples against an expectation, in standard errors.
+// Compares the mean of weighted samples with an expectation, in standard errors.
 class Mean {
  public:
   void add(double x) {
@@ -62,8 +62,7 @@ TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
   }
 }
 
-// E e^{s²} for s² = 0.4 g² is 1/√0.2, carried by queries five deviations out: a plain mean has infinite
-// variance.
+// E e^{s²} for s² = 0.4 g² is 1/√0.2, from queries five deviations out: a plain mean has infinite variance.
 TEST(QueryProposal, SeesTheQueriesThatCarryTheError) {
   const GaussianMeasure queries(Vector::Zero(1), Matrix::Constant(1, 1, 0.4));
   const Matrix U = Matrix::Ones(1, 1);
@@ -76,7 +75,7 @@ TEST(QueryProposal, SeesTheQueriesThatCarryTheError) {
     if (std::abs(drawn.query[0]) > 5 * std::sqrt(0.4)) ++far;
   }
   EXPECT_LE(mean.z_score(1 / std::sqrt(0.2)), kLargestZScore);
-  EXPECT_GE(far, 1000);  // of the law itself, 0.02
+  EXPECT_GE(far, 1000);  // the law itself would draw 0.02
 }
 
 TEST(QueryProposal, LeavesOtherLawsAndEqualScoresAlone) {

@@ -1,4 +1,4 @@
-// What is said beforehand of queries and tokens that a sample misses: it does not depend on a draw.
+// Warnings about queries and tokens that a sample misses do not depend on a draw.
 #include "estimation/rare_events.hpp"
 #include "estimation/rare_queries.hpp"
 
@@ -34,8 +34,8 @@ struct Asked {
   }
 };
 
-// Tokens that scores hardly ever see: their variance along `mean` is next to nothing, and yet at queries four
-// deviations out along it they have all of the weight.
+// Tokens that scores hardly ever see: their variance along `mean` is almost zero, and yet they have all of
+// the weight at queries four deviations out along it.
 Asked rare_component(double weight, const Vector& mean, const Vector& variances) {
   const Vector none = Vector::Zero(mean.size());
   const auto tokens = std::make_shared<MixtureMeasure>(
@@ -46,7 +46,7 @@ Asked rare_component(double weight, const Vector& mean, const Vector& variances)
   return {tokens, gaussian(none, spread)};
 }
 
-// At one query, over prompts of one token too: there nothing condenses, and rare atoms are the error.
+// At one query, with prompts of one token too: nothing condenses there, and the rare atoms are the error.
 TEST(RareEvents, AtomsAtOneQuery) {
   const MeasurePtr tokens = named_law("three-point:mass=1e-7", 1);
   const Matrix one = Matrix::Identity(1, 1);
@@ -61,10 +61,10 @@ TEST(RareEvents, AtomsAtOneQuery) {
 
 TEST(RareEvents, FindsQueriesOffTheAxisOfLargestScores) {
   EXPECT_FALSE(rare_component(1e-7, Vector{{0, 20}}, Vector{{1, 1e-4}}).warnings(8000).empty());
-  // In a direction that is no axis of anything but the component.
+  // The component lies in a direction that is no axis of anything else.
   const Vector oblique = 20 * Vector{{0, 1, -2, 3}}.normalized();
   EXPECT_FALSE(rare_component(1e-7, oblique, Vector{{1, 0.02, 0.01, 0.03}}).warnings(8000).empty());
-  // A component that is wide and not shifted.
+  // The component is wide and not shifted.
   Asked wide = rare_component(1e-7, Vector{{0, 0}}, Vector{{1, 1e-4}});
   wide.tokens = std::make_shared<MixtureMeasure>(
       Vector{{1 - 1e-7, 1e-7}}, std::vector<MeasurePtr>{gaussian(Vector{{0, 0}}, Vector{{1, 1e-4}}),
@@ -80,7 +80,7 @@ TEST(RareEvents, SaysNothingOfMixturesWithoutRareComponents) {
   }
 }
 
-// One sentence with numbers that mean something, and advice that, once taken, is enough.
+// The warning is one sentence with meaningful numbers, and its advice is enough once it is taken.
 TEST(RareEvents, AdvisesANumberOfPromptsThatWillDo) {
   const MeasurePtr normal = named_law("gaussian", 1);
   const Asked settings[] = {

@@ -1,6 +1,6 @@
-// A result is a function of its inputs and seed: 100 random configurations, each run in a random way
-// (threads, ranks, chunks, SIMD level), must give the bits of the plain run, and those written down in
-// data/same_bits.txt, whichever compiler built this. To write them anew after a change of the kernels:
+// A result is a function of its inputs and its seed: 100 random configurations, each run in a random way
+// (threads, ranks, chunks, SIMD level), must give the bits of the plain run and those stored in
+// data/same_bits.txt, whichever compiler built this test. To store them anew after a change of the kernels:
 //
 //   LARGO_WRITE_BITS=1 build/release/tests/estimation/test_estimation --gtest_filter='SameBits.*'
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ using test::normals;
 
 constexpr int kConfigurations = 100;
 
-// FNV-1a over the bits.
+// The FNV-1a hash of the bits.
 class Fingerprint {
  public:
   void add(double x) {
@@ -63,7 +63,7 @@ std::uint64_t regression_bits(std::mt19937_64& random, const Execution& executio
   return bits.value();
 }
 
-// A law as it is drawn, with a limit that needs no function of the C library: all bits are largo's own.
+// Draws tokens as its base does, but its limit needs no function of the C library: all bits are largo's own.
 class Drawn final : public Measure {
  public:
   explicit Drawn(MeasurePtr base) : Measure(base->dimension()), base_(std::move(base)) {}
@@ -143,8 +143,8 @@ std::uint64_t bits_of(int configuration, const Execution& execution) {
 
 std::string written_path() { return std::string(LARGO_TEST_DATA) + "/same_bits.txt"; }
 
-// With the limits and controls of the laws themselves; an empirical measure's own tilt follows the SIMD
-// level.
+// The limits and controls are those of the laws themselves. An empirical measure is left out, because its own
+// tilt depends on the SIMD level.
 TEST(SameBits, EveryLawAtEveryLevel) {
   const std::string best = simd_level();
   for (const test::NamedLaw& named : test::sampled_laws()) {

@@ -85,7 +85,7 @@ TEST(CentralMoments, AnyGroupingAgainstTwoPasses) {
   }
 }
 
-// 4000 runs: the share has a standard error of 0.34 %; the bounds leave three of them around 95 % and half a
+// A share of 4000 runs has a standard error of 0.34 %; the bounds leave three of them around 95 %, and half a
 // per cent more for the approximation.
 TEST(SampleMeans, IntervalsKeepTheirLevel) {
   struct Case {
@@ -131,25 +131,25 @@ TEST(SampleMeans, ConstantHasNoError) {
 
 TEST(SampleMeans, StopsAtCountsThatDouble) {
   const RuleExperiment experiment([](double u, double) { return Draw{1 + u}; });
-  // Deviation √(1/12), mean 1.5: a relative error of 0.002 needs 9,260 samples.
+  // With deviation √(1/12) and mean 1.5, a relative error of 0.002 needs 9,260 samples.
   SamplingPlan plan;
   plan.samples = 1000000;
   plan.relative_error = 0.002;
   const SampledMean mean = sample_means(experiment, plan).front();
   EXPECT_EQ(mean.samples, 16384);
   EXPECT_LE(mean.standard_error, 0.002 * mean.value);
-  // The same samples as without the rule.
+  // The samples are the same as without the stopping rule.
   SamplingPlan fixed;
   fixed.samples = 16384;
   const SampledMean same = sample_means(experiment, fixed).front();
   EXPECT_NEAR(same.value, mean.value, 1e-12);
-  // At most as many as planned.
+  // There are never more samples than planned.
   plan.samples = 3000;
   EXPECT_EQ(sample_means(experiment, plan).front().samples, 3000);
 }
 
 TEST(SampleMeans, ControlsTakeOffWhatTheyExplain) {
-  // u = (u - ½) + ½ is explained in full, up to v/10.
+  // The control explains u = (u - ½) + ½ in full, and leaves v/10.
   const RuleExperiment experiment([](double u, double v) { return Draw{u + v / 10, u - 0.5}; });
   SamplingPlan plan;
   plan.samples = 20000;
@@ -160,7 +160,7 @@ TEST(SampleMeans, ControlsTakeOffWhatTheyExplain) {
   plan.use_controls = false;
   const SampledMean without = sample_means(experiment, plan).front();
   EXPECT_NEAR(without.variance, 1.01 / 12, 0.1 / 12);
-  // A control that explains nothing is left alone.
+  // A control that explains nothing is not used.
   const RuleExperiment useless([](double u, double v) { return Draw{u, v - 0.5}; });
   EXPECT_EQ(sample_means(useless, {}).front().variance_reduction, 1);
 }

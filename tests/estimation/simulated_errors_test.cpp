@@ -14,7 +14,7 @@ estimation::ErrorSimulation small() {
   return settings;
 }
 
-// 21 distances with fixed seeds; each beyond 4 with probability 6e-5 for a new seed.
+// There are 21 distances with fixed seeds, each beyond 4 with probability 6e-5 for a new seed.
 TEST(SimulatedErrors, AgreeWithTheExactOnes) {
   for (const estimation::SimulatedErrors& row : estimation::simulate_gaussian_errors(small())) {
     EXPECT_LE(row.worst_z_score(), 4) << "L = " << row.length;

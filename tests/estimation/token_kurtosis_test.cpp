@@ -55,8 +55,8 @@ MeasurePtr normal(const Vector& mean, const Vector& variances) {
   return std::make_shared<GaussianMeasure>(mean, Matrix(variances.asDiagonal()));
 }
 
-// A fifth of the second moment lies in the last coordinate and comes with one token in 10⁹; E‖x‖⁴ is that of
-// the atom, p r⁴, over (4 + p r²)².
+// A fifth of the second moment lies in the last coordinate and comes with one token in 10⁹; the kurtosis is
+// the atom's part of E‖x‖⁴, p r⁴, over (4 + p r²)².
 TEST(TokenKurtosis, LooksAtEveryCoordinate) {
   for (const Eigen::Index d : {5, 40}) {
     Vector variances = Vector::Constant(d, 4.0 / static_cast<double>(d - 1));
@@ -69,7 +69,7 @@ TEST(TokenKurtosis, LooksAtEveryCoordinate) {
   }
 }
 
-// In closed form or from log-partitions, it is the same bound.
+// The bound is the same in closed form and from log-partitions.
 TEST(TokenKurtosis, MixturesOfGaussiansAreLawsLikeOthers) {
   class Opaque final : public Measure {
    public:
@@ -92,13 +92,13 @@ TEST(TokenKurtosis, OfAPromptIsThatOfItsTokens) {
   constexpr int kTokens = 1000;
   RowMatrix tokens = RowMatrix::Zero(kTokens, 6);
   tokens(17, 5) = 3;
-  // 1/p − 3 + p... of one atom of probability p = 1e-3, and the slack.
+  // One atom of probability p = 1e-3 gives 1/p − 3 + p…; the rest is slack.
   EXPECT_GE(kurtosis(EmpiricalMeasure(tokens)), kTokens - 5);
   EXPECT_LE(kurtosis(EmpiricalMeasure(tokens)), 3 * kTokens);
   EXPECT_GE(eighth(EmpiricalMeasure(tokens)), kTokens - 5);
 }
 
-// Where rounding hides what atoms do to the log-partition near zero, the bound is loose, and a bound.
+// Where rounding hides what atoms do to the log-partition near zero, the bound is loose, but still a bound.
 TEST(TokenKurtosis, StaysABoundWhereRoundingHidesAtoms) {
   for (const double p : {1e-14, 1e-18, 1e-30}) {
     EXPECT_GE(kurtosis(ProductMeasure(1, three_point(1, p))), 0.999 / p) << p;

@@ -36,7 +36,7 @@ struct Setting {
   int L, d, rank, rows, query;
 };
 
-// Full d-dimensional prompts, attention by its definition.
+// Simulates full d-dimensional prompts, with attention by its definition.
 class Simulated : public ::testing::TestWithParam<Setting> {};
 
 TEST_P(Simulated, AgreesWithinFourStandardErrors) {
@@ -68,7 +68,7 @@ TEST_P(Simulated, AgreesWithinFourStandardErrors) {
     gradient_V.add(rows * difference.squaredNorm());
     gradient_U.add(query.squaredNorm() * (V * (C - covariance)).squaredNorm());
   }
-  // Fixed seeds: 12 z-scores, each beyond 4 with probability 6e-5 for a new seed.
+  // Seeds are fixed. There are 12 z-scores, each beyond 4 with probability 6e-5 for a new seed.
   EXPECT_LE(std::abs(output.z_score(exact.output.value)), 4);
   EXPECT_LE(std::abs(gradient_V.z_score(exact.gradient_V.value)), 4);
   EXPECT_LE(std::abs(gradient_U.z_score(exact.gradient_U.value)), 4);
@@ -96,7 +96,7 @@ TEST(GaussianError, OutputIsThePrintedFormula) {
   EXPECT_LE(error.output.error, 1e-10 * expected);
 }
 
-// The error of a whitened problem does not depend on which square root of the covariance is taken.
+// The error of a whitened problem is the same for any square root of the covariance.
 TEST(GaussianError, RotationInvariant) {
   const Matrix Q = normals(3, 3, 1).householderQr().householderQ();
   const Matrix covariance = Vector((Vector(3) << 2, 1, 0.3).finished()).asDiagonal();

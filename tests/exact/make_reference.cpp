@@ -3,7 +3,7 @@
 //   make_reference OUT.npy [GROUPS]
 //
 // One group is one s and 25 L, because values of L share most of the work. The file is replaced after every
-// group: a shorter one is the beginning of the longer one.
+// group, and a shorter file is the beginning of a longer one.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -29,7 +29,7 @@ constexpr std::uint64_t kSeed = 20260731;
 class Draws {
  public:
   double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }
-  /// In MPFR, so that the last bit does not depend on the C library.
+  /// Computed in MPFR, so that the last bit does not depend on the C library.
   double log_uniform(int low, int high) {
     return pow(Real(10), low + (high - low) * Real(uniform())).convert_to<double>();
   }

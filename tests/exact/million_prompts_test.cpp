@@ -1,7 +1,7 @@
-// The exact errors against simulated prompts in R³, attention and its Jacobians by their definitions: 20,000
-// prompts always, a million when LARGO_LONG_TESTS is set. Each law meets six spreads s of the score and
-// lengths L, with U, V and the query drawn anew for each. The U-gradient has a formula for Gaussian tokens
-// alone, so there are four of these, one in a plane.
+// The exact errors against simulated prompts in R³, with attention and its Jacobians by their definitions:
+// always 20,000 prompts, and a million when LARGO_LONG_TESTS is set. Each law is tested at six spreads s of
+// the score and lengths L, with U, V and the query drawn anew for each. The U-gradient has a formula for
+// Gaussian tokens alone, so four of the laws are Gaussian, one of them in a plane.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -28,13 +28,13 @@
 namespace largo {
 namespace {
 
-// Seeds are fixed. 216 distances at either number of prompts, each beyond 4 with probability 6.3e-5 for a new
-// seed: a false alarm for one seed in 40.
+// Seeds are fixed. There are 216 distances at either number of prompts, each beyond 4 with probability 6.3e-5
+// for a new seed: one seed in 40 gives a false alarm.
 constexpr double kMaxZ = 4;
 constexpr std::uint64_t kSeed = 3;
 constexpr std::ptrdiff_t kDimension = 3;
 constexpr std::ptrdiff_t kOutputs = 2;
-constexpr std::ptrdiff_t kBlock = 200;  // of prompts; their sums are added in order, whatever the threads
+constexpr std::ptrdiff_t kBlock = 200;  // prompts per block; sums are added in order, whatever the threads
 
 using Token = Eigen::Matrix<double, kDimension, 1>;
 using TokenMatrix = Eigen::Matrix<double, kDimension, kDimension>;
@@ -137,7 +137,7 @@ struct Sums {
   }
 };
 
-// Adds one prompt, a token per row; `weights` is room for as many numbers.
+// Adds one prompt, with a token in each row; `weights` is scratch space of the same length.
 void add_prompt(const Problem& problem, Eigen::Ref<const RowMatrix> tokens, Vector& weights, Sums& sums) {
   double largest = -std::numeric_limits<double>::infinity();
   for (std::ptrdiff_t l = 0; l < problem.L; ++l) {

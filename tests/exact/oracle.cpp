@@ -96,7 +96,7 @@ class Algebra {
     return {coefficient, products.size() - 1};
   }
 
-  /// Puts factor `next` into each block of the partition so far, and into one of its own.
+  /// Puts factor `next` into each block of the partition so far, and into a new block.
   void expand(const std::vector<Factor>& factors, std::size_t next, std::vector<Factor>& partition,
               std::vector<Monomial>& sum) {
     if (next == factors.size()) return add(partition, sum);
@@ -188,7 +188,7 @@ OracleMoments Oracle::at(const Real& L) {
   const Algebra& algebra = Algebra::instance();
   Totals totals;
   const Real negligible = pow(Real(10), -53 - 4 * (refine_ - 1));
-  // Adds the terms at one y; says whether none of them counts any more.
+  // Adds the terms at one y, and returns whether all of them are negligible.
   const auto add = [&](std::int64_t y_index) {
     const Node& at_y = node(y_index);
     std::array<Real, 5> weight;  // L (L − 1) … (L − b + 1) φ_0^{L − b}
@@ -217,13 +217,13 @@ OracleMoments Oracle::at(const Real& L) {
   for (std::int64_t y = start + 1; quiet < unit; ++y) quiet = add(y) ? quiet + 1 : 0;
 
   const auto gamma_of_K = [&](std::size_t p) {
-    Real gamma = unit;  // with 1/h
+    Real gamma = unit;  // includes 1/h
     for (int k = 2; k < algebra.total_power[p]; ++k) gamma *= k;
     return gamma;
   };
   std::array<Real, OracleMoments::kCount> value;
   std::array<Real, OracleMoments::kCount> size;
-  // E[A] = s + E[X], E[B] = 1 + …; of the others none has a constant part.
+  // E[A] = s + E[X], E[B] = 1 + …; none of the others has a constant part.
   value[3] = size[3] = s_;
   value[5] = size[5] = 1;
   OracleMoments out;

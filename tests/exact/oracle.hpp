@@ -9,13 +9,13 @@
 //   F_B(y) = E[∏_{a∈B} f_a(x) · e^{k_B (y + s g)} e^{−e^{y + s g}}],   K = Σ k_a,  k_B = Σ_{a∈B} k_a,
 //
 // evaluated as it stands, F_B by its own sum over g for every block. Neither the Gaussian shift (F_k from
-// φ_0) nor integration by parts (moments in g from power sums) is used: what the library does with them can
-// be checked against this. Centring at g = s, and −expm1 in place of e^{−e^x} where t is small, avoid the
-// cancellation of O(1) terms in quantities of size 1/L; the only closed forms used there are
-// E[e^{sg}] = e^{s²/2}, E[x e^{sg}] = 0 and E[(x² − 1) e^{sg}] = 0.
+// φ_0) nor integration by parts (moments in g from power sums) is used, so that the library's use of them can
+// be checked. Centring at g = s, and −expm1 in place of e^{−e^x} where t is small, avoid the cancellation of
+// O(1) terms in quantities of size 1/L; the only closed forms used there are E[e^{sg}] = e^{s²/2},
+// E[x e^{sg}] = 0 and E[(x² − 1) e^{sg}] = 0.
 //
 // Both sums are trapezoidal with step 1/14 in y and s g (finer in g for s < 1/2). The integrands are analytic
-// for |Im| < π/2 with transforms like Γ(K + iω), K ≤ 5: an error of 1e-52 at ω = 2π·14.
+// for |Im| < π/2 with transforms like Γ(K + iω), K ≤ 5, which gives an error of 1e-52 at ω = 2π·14.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ struct OracleMoments {
   Real B, D;                            ///< E[B], E[D]
   Real B1_squared, B1_P2;               ///< E[(B − 1)²], E[(B − 1) P_2]
   Real P2_slope, P3_slope, P2P2_slope;  ///< the derivatives in s
-  Real normalisation = 1;               ///< E[P_1], computed: 1 but for the error of the sums
+  Real normalisation = 1;               ///< E[P_1], computed: 1 up to the error of the sums
   double digits_lost = 0;               ///< log10 of the worst Σ|terms| / |value| over the twelve
 
   static constexpr int kCount = 12;
@@ -51,7 +51,7 @@ class InnerSums;  // the F_B and φ_0 at one y
 /// Domain: 0 < s ≤ 30. Error: see at(). Cost: nothing until at() is called.
 class Oracle {
  public:
-  /// `refine` divides both steps and lengthens what is kept of the tails: refine = 2 checks refine = 1.
+  /// `refine` divides both steps and lengthens the tails that are kept: refine = 2 checks refine = 1.
   explicit Oracle(const Real& s, int refine = 1);
   ~Oracle();
   Oracle(const Oracle&) = delete;

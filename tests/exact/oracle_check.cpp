@@ -1,8 +1,8 @@
 // Checks the oracle against two computations that share neither its sums nor its expansion:
 //   - L = 2, 3, 4: the definition itself, summed over the L − 1 contrasts of the scores;
-//   - any L: the master formula by Gauss–Legendre panels in both variables, the partitions written out by
-//   hand.
-// Prints the digits that agree; fails below 40. Slow (minutes): run it when the oracle changes.
+//   - any L: the master formula by Gauss–Legendre panels in both variables, with the partitions written out
+//     by hand.
+// Prints the digits that agree, and fails below 40. It takes minutes: run it when the oracle changes.
 //
 //   oracle_check [direct | gauss S L...]
 #include <boost/math/constants/constants.hpp>
@@ -31,7 +31,7 @@ void report(const char* method, const Real& s, const Real& L, const OracleMoment
   std::fflush(stdout);
 }
 
-// --- The definition. g = ḡ + contrasts; ḡ ~ N(0, 1/L) is independent of the rest and only moves A.
+// --- The definition. g = ḡ + contrasts, where ḡ ~ N(0, 1/L) is independent of the rest and only moves A.
 
 void add_prompt(OracleMoments& sum, const Real& s, const std::vector<Real>& g, const Real& weight) {
   Real total = 0;
@@ -67,8 +67,8 @@ void add_prompt(OracleMoments& sum, const Real& s, const std::vector<Real>& g, c
   sum.P2P2_slope += weight * 2 * P2 * slope2;
 }
 
-/// Over contrast number `axis` and those after it, by the trapezoidal rule (exact to 45 digits for a Gaussian
-/// times a function analytic in a strip of a few steps' inverse).
+/// Sums over contrast number `axis` and those after it by the trapezoidal rule, which is exact to 45 digits
+/// for a Gaussian times a function that is analytic in a strip whose width is the inverse of a few steps.
 void over_contrasts(OracleMoments& sum, const Real& s, const Real& step, std::size_t axis,
                     const std::vector<Real>& g, const Real& weight) {
   if (axis == g.size()) return add_prompt(sum, s, g, weight);
@@ -99,7 +99,7 @@ struct Point {
   Real at, weight;
 };
 
-/// Panels from low to high; the width a power of two, low and high integers: no gaps from rounding.
+/// Panels from low to high. The width is a power of two and the ends are integers: rounding leaves no gaps.
 std::vector<Point> panels(double low, double high, double width) {
   using Rule = boost::math::quadrature::gauss<Real, 30>;
   std::vector<Point> points;
@@ -120,7 +120,7 @@ void check_gauss(const char* s_text, const std::vector<const char*>& lengths) {
   const double longest = log(Real(lengths.back())).convert_to<double>();
   const double low = std::floor(-longest - s_double * s_double / 2 - 110);
   const double high = std::ceil(14.5 * s_double + 5.5);
-  // In g: panels of a Gaussian's scale and of the scale 1/s of e^{−e^{sg}}, up to the tilt e^{5sg} of it.
+  // The panels resolve the Gaussian and the scale 1/s of e^{−e^{sg}}, and reach as far as the tilt e^{5sg}.
   struct ScorePoint {
     Real exp_score, x, weight;
   };

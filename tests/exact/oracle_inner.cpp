@@ -11,9 +11,9 @@ namespace {
 
 using boost::math::constants::pi;
 
-/// Highest power of x needed beside T^k.
+/// The highest power of x that is needed with T^k.
 constexpr std::array<int, 6> kOrder = {0, 2, 4, 4, 4, 1};
-/// Terms below e^-kCut of the largest are left out: 1e-53.
+/// Terms below e^-kCut = 1e-53 of the largest are left out.
 constexpr double kCut = 122;
 
 /// Functions of X = y + s g with T = e^X, the kinds of terms that occur.
@@ -24,7 +24,7 @@ struct ScoreTables {
   static constexpr int kFirst = -2400;
   static constexpr int kLast = 600;
   std::array<FixedTable, kKinds> table;
-  std::array<std::vector<double>, kKinds> log;  ///< to find the terms that count
+  std::array<std::vector<double>, kKinds> log;  ///< for finding the terms that count
   std::int64_t origin = 0;                      ///< position of X = 0
 
   explicit ScoreTables(int steps) : origin(-static_cast<std::int64_t>(kFirst) * steps) {
@@ -61,8 +61,8 @@ class WideSums : public InnerSums {
         steps_(kStepsPerUnit * refine * finer_),
         cut_(kCut + 8 * (refine - 1)),
         tables_(ScoreTables::with(steps_)) {
-    // G(u) = h/(s√2π) e^{−u²/2s²} on u = i h by the ratios of neighbours: 2 products a point, errors of
-    // 1e5·1e-70 at most.
+    // G(u) = h/(s√2π) e^{−u²/2s²} on u = i h from the ratios of neighbours: 2 products per point, with errors
+    // of at most 1e5·1e-70.
     first_ = -std::int64_t{1000} * steps_;
     const std::int64_t last = std::int64_t{2400} * steps_;
     const Real h = Real(1) / steps_;
@@ -153,7 +153,7 @@ class WideSums : public InnerSums {
 
   Real s_;
   int finer_;  ///< points of u between two of y
-  int steps_;  ///< points of u a unit
+  int steps_;  ///< points of u per unit
   double cut_;
   const ScoreTables& tables_;
   FixedTable gaussian_;
@@ -217,7 +217,7 @@ Real log1m(const Real& v) {
 
 Real one_minus_exp(const Real& v) {
   if (v > 0.0625) return 1 - exp(-v);
-  // 1 − v/2 (1 − v/3 (1 − …)): as many terms as 75 digits need.
+  // 1 − v/2 (1 − v/3 (1 − …)), with as many terms as 75 digits need.
   const double log_v = static_cast<double>(mpfr_get_exp(v.backend().data())) * 0.693;
   int terms = 2;
   for (double log_term = 0; log_term > -175; ++terms) log_term += log_v - std::log(terms);

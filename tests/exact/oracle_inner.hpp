@@ -30,7 +30,7 @@ class InnerSums {
 /// s in [1/4, 30]: one grid for y and s g, so that functions of y + s g are read from tables shared by all s.
 std::unique_ptr<InnerSums> make_wide_sums(const Real& s, int refine);
 
-/// s in (0, 1/4]: a grid in g of its own, about 150 points.
+/// s in (0, 1/4]: a grid of about 150 points in g.
 std::unique_ptr<InnerSums> make_narrow_sums(const Real& s, int refine);
 
 /// log(1 − v) and 1 − e^{−v}, accurate for small v.

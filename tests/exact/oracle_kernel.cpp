@@ -18,7 +18,7 @@ inline std::array<std::uint64_t, kLimbs> product(const std::uint64_t* a, const s
   std::array<std::uint64_t, kLimbs + 2> r{};  // r[0] is below the result, the last limb stays 0
 #pragma GCC unroll 3
   for (std::size_t i = 0; i < kLimbs; ++i) {
-    // Columns below kLimbs − 1 only round.
+    // Columns below kLimbs − 1 contribute only rounding.
     std::uint64_t carry = 0;
 #pragma GCC unroll 3
     for (std::size_t j = kLimbs - 1 - i; j < kLimbs; ++j) {

@@ -23,12 +23,12 @@ struct FixedTable {
   void push_back(const Real& value);
 };
 
-/// Σ_d term(d) d^m for m = 0..4 (those above the order asked for are 0).
+/// Σ_d term(d) d^m for m = 0..4; those above the requested order are 0.
 using PowerSums = std::array<Real, 5>;
 
 /// M_m = Σ_{i=first}^{last} a[i + shift] b[i] (i − centre)^m, m = 0..order ≤ 4.
 /// Domain: the largest term is at most 4 times that at `centre`, |i − centre| < 65536.
-/// Error: 2^-185 relative to the largest term, a term. Cost: 18 multiplications of 64 bits a term at order 4,
+/// Error: for each term, 2^-185 of the largest term. Cost: 18 multiplications of 64 bits per term at order 4,
 /// fewer for the smaller terms.
 PowerSums power_sums(const FixedTable& a, const FixedTable& b, std::int64_t shift, std::int64_t first,
                      std::int64_t last, std::int64_t centre, int order);

@@ -1,5 +1,5 @@
-// Integration by parts against the identities as derived by hand, and against quadrature over all the scores,
-// which knows nothing of the rule. Few tokens do: no identity depends on their number.
+// Integration by parts against identities derived by hand, and against quadrature over all the scores, which
+// does not use the rule. Few tokens are enough: no identity depends on their number.
 #include "largo/exact/parts_algebra.hpp"
 
 #include <algorithm>
@@ -20,11 +20,11 @@
 namespace largo {
 namespace {
 
-// Products with coefficients up to 1e4 lose as much to cancellation in double; the quadrature has 1e-17.
+// Products with coefficients up to 1e4 lose that factor to cancellation in double; the quadrature has 1e-17.
 constexpr double kQuadratureTolerance = 1e-10;
 // The truncation of the difference formula, h^6 times a seventh derivative.
 constexpr double kDifferenceTolerance = 1e-8;
-// Sums of some tens of exact terms, relative to the largest.
+// Sums of some tens of exact terms, relative to the largest term.
 constexpr double kRounding = 1e-14;
 
 const SoftmaxExpression A = weighted_mean();
@@ -207,7 +207,7 @@ TEST(PartsAlgebra, RandomProductsAgreeWithQuadrature) {
     int L;
     double s;
   };
-  // Two tokens have relations between power sums, as P3 = (3 P2 - 1)/2, that three have not.
+  // With two tokens there are relations between power sums, such as P3 = (3 P2 - 1)/2, that fail for three.
   for (const auto& [L, s] : {Case{2, 0.3}, {2, 1}, {2, 2}, {3, 0.3}, {3, 1}}) {
     Quadrature quadrature(L, s);
     ASSERT_NEAR(static_cast<double>(quadrature({{1, 2}, {1, 0}})), static_cast<double>(quadrature({{1, 2}})),
@@ -224,7 +224,7 @@ TEST(PartsAlgebra, RandomProductsAgreeWithQuadrature) {
 
 TEST(PartsAlgebra, DerivativeAgreesWithDifferences) {
   constexpr double kStep = 0.005;
-  // Central, of sixth order.
+  // A central difference of sixth order.
   const std::map<int, long double> stencil = {{-3, -1.0L / 60}, {-2, 3.0L / 20}, {-1, -3.0L / 4},
                                               {1, 3.0L / 4},    {2, -3.0L / 20}, {3, 1.0L / 60}};
   for (const double s : {0.3, 1.0, 2.0}) {
@@ -234,7 +234,7 @@ TEST(PartsAlgebra, DerivativeAgreesWithDifferences) {
       near.emplace(entry.first, Quadrature(2, s + static_cast<long double>(kStep) * entry.first));
     }
     for (const SoftmaxProduct& product : random_products(40, 11)) {
-      // With a coefficient that depends on s as well: 3 - s + 2 s^2.
+      // The coefficient depends on s as well: 3 - s + 2 s^2.
       SoftmaxExpression expression;
       expression.add(product, {3, -1, 2});
       long double expected = 0;
@@ -250,7 +250,7 @@ TEST(PartsAlgebra, DerivativeAgreesWithDifferences) {
   }
 }
 
-// Differentiating before the reduction or after it is the same.
+// Differentiating before the reduction and after it gives the same.
 TEST(PartsAlgebra, DerivativeCommutesWithReduction) {
   for (const SoftmaxProduct& product : random_products(50, 13)) {
     const SoftmaxExpression expression = as_expression(product);
@@ -260,7 +260,7 @@ TEST(PartsAlgebra, DerivativeCommutesWithReduction) {
   }
 }
 
-// Weights 1/L: Σ g_i^m over L tokens, every assignment of the factors to tokens.
+// With weights 1/L the factors are Σ g_i^m over L tokens; the reference assigns them to tokens in all ways.
 TEST(PartsAlgebra, EqualWeightsGiveMomentsOfNormals) {
   for (const int L : {2, 3, 5}) {
     for (const SoftmaxProduct& product : random_products(50, 17)) {
@@ -373,7 +373,7 @@ TEST(PartsAlgebra, ExpectationAddsTheErrors) {
   EXPECT_NEAR(value.error, 6e-3 + 1e-4, kRounding);
 }
 
-// (1 - s)^12 from its powers cancels eleven digits near one: the moment is exact, the rounding is not.
+// Expanded in powers, (1 - s)^12 loses eleven digits near one: the moment is exact, but the sum is rounded.
 TEST(PartsAlgebra, ExpectationBoundsItsRounding) {
   SoftmaxExpression expression = power_sum(2);
   for (int n = 0; n < 12; ++n) expression = expression * (1 - s1);
@@ -384,7 +384,7 @@ TEST(PartsAlgebra, ExpectationBoundsItsRounding) {
     const auto exact = static_cast<double>(std::pow(1 - static_cast<long double>(s), 12) * 0.7);
     const double size = std::pow(1 + s, 12);
     EXPECT_LE(std::abs(value.value - exact), value.error) << s;
-    EXPECT_LE(value.error, 30 * 0x1p-53 * size) << s;  // two roundings for each of 13 powers, and a few
+    EXPECT_LE(value.error, 30 * 0x1p-53 * size) << s;  // two roundings for each of 13 powers, and a few more
   }
 }
 
@@ -434,7 +434,7 @@ TEST(PartsAlgebra, OverflowIsAnErrorNotAWrongNumber) {
   EXPECT_THROW(kept.add({{2, 0}}, {1}), InputError);
   EXPECT_EQ(kept, large);
 
-  // S(1,m) holds (m-1)!! on its way: 33!! fits into 64 bits, 35!! does not. Odd m the same with powers of s.
+  // S(1,m) makes (m-1)!! on its way: 33!! fits into 64 bits, 35!! does not. Odd m add powers of s.
   EXPECT_THROW(reduce_by_parts(softmax_sum(1, 36)), InputError);
   EXPECT_THROW(reduce_by_parts(softmax_sum(1, 999'999)), InputError);
   SoftmaxExpression power = 1;

@@ -20,7 +20,7 @@ using Real = boost::multiprecision::cpp_bin_float_50;
 
 Estimate moment(const std::vector<int>& parts, double s, double L) { return power_sum_moment(parts, s, L); }
 
-// E over g1, g2 of any function of the two weights, by Simpson's rule in their difference.
+// E over g1, g2 of a product of power sums of both weights, by Simpson's rule in the difference g1 - g2.
 double two_token_moment(const std::vector<int>& parts, double s) {
   constexpr int kPanels = 40000;
   constexpr double kEnd = 12;
@@ -65,7 +65,7 @@ TEST(PowerSums, AgreeWithSoftmaxMoments) {
   EXPECT_EQ(moment({1, 2, 1, 1}, 2, 1e4).value, moment({2}, 2, 1e4).value);
 }
 
-// P_2² <= P_3 <= P_2 <= 1 hold for any weights, so for their expectations.
+// P_2² <= P_3 <= P_2 <= 1 hold for any weights, and so for the expectations.
 TEST(PowerSums, InequalitiesOfWeights) {
   for (const double s : {0.1, 2.0, 9.0, 28.0}) {
     for (const double L : {1.5, 40.0, 1e15, 1e140}) {
@@ -100,7 +100,7 @@ TEST(PowerSums, RefuseBadInput) {
   EXPECT_THROW(moment({2}, std::numeric_limits<double>::quiet_NaN(), 2), InputError);
 }
 
-// φ_0 in 50 digits by Gauss-Kronrod panels; 1 - φ_0 where that is small.
+// log φ_0 in 50 digits by Gauss-Kronrod panels, through 1 - φ_0 where that is small.
 Real reference_log_laplace(double log_t, double s) {
   using boost::math::quadrature::gauss_kronrod;
   const Real t = exp(Real(log_t));

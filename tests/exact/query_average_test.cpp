@@ -60,8 +60,8 @@ void expect_equal(const AveragedAttentionError& got, const Averages& truth, doub
   EXPECT_LE(std::abs(got.self_check), 1e-9);
 }
 
-// The trapezoidal rule on the whole line or plane of x, on the error at one query: nothing but that is
-// shared.
+// The trapezoidal rule over the whole line or plane of x, applied to the error at one query, which is all
+// that the two computations share.
 constexpr double kEnd = 9.5;
 constexpr double kNormal = 0.3989422804014327;
 
@@ -97,7 +97,7 @@ TEST(QueryAverage, InThePlaneByDirectQuadrature) {
   }
 }
 
-// A mean far outside a flat covariance: the density of the spread has a sharp front.
+// The mean lies far outside a flat covariance, so that the density of the spread has a sharp front.
 TEST(QueryAverage, FlatQueriesFarFromZero) {
   for (const double mean : {0.5, 3.0, 20.0}) {
     for (const double flat : {0.1, 0.01}) {
@@ -121,7 +121,7 @@ TEST(QueryAverage, FlatQueriesFarFromZero) {
   }
 }
 
-// Directions that the scores do not quite forget, as in a product rounded to float32.
+// Some directions almost drop out of the scores, as in a product rounded to float32.
 TEST(QueryAverage, NearlyLowRank) {
   const Vector u = normals(6, 1, 90).normalized(), v = normals(6, 1, 91).normalized();
   const Matrix U = u * v.transpose();
@@ -153,7 +153,7 @@ TEST(QueryAverage, FarQueries) {
   }
 }
 
-// The squared bias, of the order E[P_2]², is made further out than the error.
+// The squared bias, of the order E[P_2]², comes from farther out than the error.
 TEST(QueryAverage, BiasOfVeryLongPrompts) {
   const Matrix one = Matrix::Identity(1, 1);
   const Problem problem{one, 0.5 * one, one, Vector::Zero(1), one};
@@ -168,7 +168,7 @@ TEST(QueryAverage, BiasOfVeryLongPrompts) {
   }
 }
 
-// In more dimensions against random queries; 36 z-scores, each beyond 4 with probability 6e-5 for a new seed.
+// In more dimensions, against random queries: 36 z-scores, each beyond 4 with probability 6e-5 for new seeds.
 TEST(QueryAverage, OfRandomQueries) {
   for (const int d : {3, 4, 6}) {
     for (const double mean : {0.0, 0.5}) {
@@ -199,7 +199,7 @@ TEST(QueryAverage, OfRandomQueries) {
   }
 }
 
-// s = σ|x|, x in R^d: an integral over |x| alone, with averages over the sphere known in closed form.
+// s = σ|x| with x in R^d: one integral over |x| is left, since averages over the sphere have a closed form.
 TEST(QueryAverage, IsotropicInHighDimension) {
   for (const int d : {1, 3, 40}) {
     for (const double L : {100.0, 1e6}) {
@@ -210,7 +210,7 @@ TEST(QueryAverage, IsotropicInHighDimension) {
           averaged_attention_error(identity, sigma * identity, V, Vector::Zero(d), identity, L);
       double output = 0, bias = 0;
       const double log_normal = (1 - 0.5 * d) * std::log(2.0) - std::lgamma(0.5 * d);
-      constexpr double kStep = 4e-3;  // of the midpoint rule with ρ = r², smooth at zero
+      constexpr double kStep = 4e-3;  // of the midpoint rule in r, where ρ = r²: smooth at zero
       for (double r = kStep / 2; r < 4.5; r += kStep) {
         const double rho = r * r;
         const double weight =
@@ -223,7 +223,7 @@ TEST(QueryAverage, IsotropicInHighDimension) {
       }
       EXPECT_NEAR(got.output.value, output, 1e-6 * output) << d;
       EXPECT_NEAR(got.squared_bias.value, bias, 1e-6 * bias) << d;
-      // gradient_V is that of V = I, twice, as V has two rows.
+      // gradient_V is twice the output error of V = I, since V has two rows.
       const AveragedAttentionError whole =
           averaged_attention_error(identity, sigma * identity, identity, Vector::Zero(d), identity, L);
       EXPECT_NEAR(got.gradient_V.value, 2 * whole.output.value, 1e-10 * got.gradient_V.value);
@@ -231,7 +231,7 @@ TEST(QueryAverage, IsotropicInHighDimension) {
   }
 }
 
-// The average falls like L^{-c(σ)}, slowly approached.
+// The average falls like L^{-c(σ)}, which it approaches slowly.
 TEST(QueryAverage, FallsWithTheAveragedExponent) {
   const Matrix identity = Matrix::Identity(1, 1);
   for (const double sigma : {0.5, 1.0, 1.5}) {
@@ -245,7 +245,7 @@ TEST(QueryAverage, FallsWithTheAveragedExponent) {
   }
 }
 
-// Gaussian queries on a line as queries in rows: the trapezoidal rule with its weights. Some 300 rows, one of
+// Gaussian queries on a line, given as rows with the weights of the trapezoidal rule: some 300 rows, one of
 // them without scores.
 TEST(QueryAverage, OverRowsAsAQuadrature) {
   constexpr double kStep = 1.0 / 16;
@@ -277,7 +277,7 @@ TEST(QueryAverage, OverRowsAsAQuadrature) {
   }
 }
 
-// Radius and scale of the tokens: nodes are made for each scale. By rows on the circle.
+// Each scale of the tokens has nodes of its own. The reference is an average over rows on the circle.
 TEST(QueryAverage, OverACircle) {
   const Problem problem = random_problem(3, 2, 2, 44, 0);
   const auto average = QueryAverage::over_sphere(problem.covariance, problem.U, problem.V, 1.3);
@@ -310,7 +310,7 @@ TEST(QueryAverage, RefusesWhatLeavesTheRangeOfNumbers) {
   EXPECT_EQ(QueryAverage::over_sphere(identity, U, 0 * identity, 1)(10).output.value, 0);
 }
 
-// In 60 dimensions a node takes a second, on a sphere all of them.
+// In 60 dimensions one node takes a second; on a sphere, all nodes together do.
 TEST(QueryAverage, Stops) {
   const Eigen::Index d = 60;
   const Matrix identity = Matrix::Identity(d, d), U = Vector::LinSpaced(d, 0.1, 0.3).asDiagonal();
@@ -322,7 +322,7 @@ TEST(QueryAverage, Stops) {
   EXPECT_THROW(sphere(10, 1, stopped), Stopped);
 }
 
-// A query along a direction of hardly any variance has scores as any other.
+// A query along a direction of hardly any variance has scores like any other.
 TEST(QueryAverage, AlongSmallVariances) {
   const Matrix identity = Matrix::Identity(2, 2);
   const Matrix covariance = Vector{{1, 1e-14}}.asDiagonal();
@@ -341,13 +341,13 @@ TEST(QueryAverage, SpecialCases) {
   Averages at;
   at.add(1, gaussian_attention_error(identity, identity, identity, z, 20));
   expect_equal(fixed, at, 1e-10);
-  // All scores equal: what is left is |z|².
+  // All scores are equal, and only |z|² is left.
   const AveragedAttentionError flat = averaged_attention_error(identity, none, identity, z, 3 * identity, 20);
   const AttentionError at_z = gaussian_attention_error(identity, none, identity, z, 20);
   EXPECT_NEAR(flat.output.value, at_z.output.value, 1e-12);
   EXPECT_EQ(flat.squared_bias.value, 0);
   EXPECT_NEAR(flat.gradient_U.value, at_z.gradient_U.value / z.squaredNorm() * (z.squaredNorm() + 6), 1e-12);
-  // The limit, and tokens that are all the same.
+  // The limit, and tokens that are all equal.
   EXPECT_EQ(averaged_attention_error(identity, identity, identity, z, identity,
                                      std::numeric_limits<double>::infinity())
                 .output.value,

@@ -1,6 +1,6 @@
-// The exact output error against what shares nothing with it: enumeration of all prompts, binomial sums,
-// direct quadrature over two tokens, the closed form for Gaussians with tabulated moments, the limit of large
-// L in terms of tilts, and simulated prompts.
+// The exact output error against computations that share nothing with it: enumeration of all prompts,
+// binomial sums, direct quadrature over two tokens, the closed form for Gaussians with tabulated moments, the
+// limit of large L in terms of tilts, and simulated prompts.
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -26,12 +26,12 @@ namespace largo {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Relative, each with its reason.
+// Relative tolerances, each with its reason.
 constexpr double kTabulated = 1e-11;   // the table has 13 digits, of which the formula loses one
 constexpr double kEnumerated = 1e-12;  // sums of up to 729 terms, and the project's bar
-constexpr double kQuadrature = 1e-10;  // of the two-dimensional reference
-constexpr double kAsymptotic = 1e-12;  // of tilts; the next order in 1/L is below 1e-15
-constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 per comparison, of 20
+constexpr double kQuadrature = 1e-10;  // error of the two-dimensional reference
+constexpr double kAsymptotic = 1e-12;  // error of the tilts; the next order in 1/L is below 1e-15
+constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 for each of 20 comparisons
 constexpr std::int64_t kPrompts = 200000;
 
 Matrix random_matrix(std::uint64_t id, std::ptrdiff_t rows, std::ptrdiff_t columns) {
@@ -112,8 +112,8 @@ TEST(ScoreLawError, AllPromptsOfThreePoints) {
   }
 }
 
-// k tokens of L are +1: T = 1 - 2 / (1 + k/(L-k) e^{2a}), and the limit is tanh a. Distances from 1 keep
-// their digits where all weight is there.
+// If k of L tokens are +1, T = 1 - 2 / (1 + k/(L-k) e^{2a}), and the limit is tanh a. Distances from 1 keep
+// their digits where all of the weight is at 1.
 TEST(ScoreLawError, RademacherIsABinomialSum) {
   const ProductMeasure law(1, rademacher());
   for (const double a : {0.3, 3.0, 20.0}) {
@@ -143,14 +143,14 @@ double panels(double low, double high, int count, const std::function<double(dou
   return sum;
 }
 
-// The scores of two tokens are uniform; given them, what is orthogonal to a is known.
+// The scores of two tokens are uniform, and given them the part orthogonal to a is known.
 TEST(ScoreLawError, TwoTokensOfASphere) {
   const double radius = 1.5;
   const SphereMeasure law(3, radius);
   const Matrix V = random_matrix(8, 2, 3);
   for (const double norm : {0.5, 2.0, 6.0}) {
     const Vector unit = random_matrix(9, 3, 1).normalized();
-    const double mean = 1 / std::tanh(radius * norm) - 1 / (radius * norm);  // of v, under the tilt
+    const double mean = 1 / std::tanh(radius * norm) - 1 / (radius * norm);  // mean of v under the tilt
     const double along = (V * unit).squaredNorm() * radius * radius;
     const double across = V.squaredNorm() * radius * radius - along;
     const auto average = [&](const std::function<double(double, double, double)>& f) {
@@ -168,7 +168,7 @@ TEST(ScoreLawError, TwoTokensOfASphere) {
   }
 }
 
-// A wide Gaussian whose tilted mass, far out of reach of the prompt, shares the limit with a point.
+// The tilted mass of a wide Gaussian, far out of reach of the prompt, shares the limit with a point.
 TEST(ScoreLawError, TiltOutOfReach) {
   const double a = 30;
   const double at = 455 / a;  // the point has score 455; the Gaussian's log-partition is 450
@@ -184,7 +184,7 @@ TEST(ScoreLawError, TiltOutOfReach) {
   };
   double mse = (at - limit) * (at - limit) / 4;
   mse += panels(-9, 9, 40, [&](double g) { return std::pow(both(at, g), 2) * density(g); }) / 2;
-  // In the difference, sharp at zero, and in the half-sum.
+  // The variables are the difference, which is sharp at zero, and the half-sum.
   mse += 2 *
          panels(0, 13, 80,
                 [&](double gap) {
@@ -302,7 +302,7 @@ TEST(ScoreLawError, PointMass) {
   EXPECT_EQ(error.bias, Vector::Zero(2));
 }
 
-// Where a Laplace law is cut off far out makes no difference, but for rounding, which the error covers.
+// Where a Laplace law is cut off far out makes no difference except in rounding, which the error covers.
 TEST(ScoreLawError, OfADensityThatFallsOffSteeply) {
   const Matrix V = Matrix::Identity(1, 1);
   const Vector a = Vector::Ones(1);
@@ -317,7 +317,7 @@ TEST(ScoreLawError, OfADensityThatFallsOffSteeply) {
       EXPECT_LE(far.error, 1e-9 * far.mse);
     }
   }
-  // Beyond: refused in words that are true, and not computed for hours.
+  // Beyond the limits the law is refused for the true reason, and not computed for hours.
   for (const auto& [scale, bound, word] :
        {std::tuple(1e-5, 1e5, "half-width of the range of a score is 50000"),
         std::tuple(1e-12, 1.0, "density falls off")}) {

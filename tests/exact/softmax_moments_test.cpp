@@ -17,15 +17,15 @@
 namespace largo {
 namespace {
 
-// The bar of the engine; what is seen is 2e-12.
+// The promise of the engine; the largest error seen is 2e-12.
 constexpr double kBar = 1e-10;
-// For closed cases.
+// For cases with a closed form.
 constexpr double kExact = 1e-12;
 // References below this have lost digits to gradual underflow, or are zero.
 constexpr double kSmallestNormal = 1e-300;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::ptrdiff_t kEveryRow = 16;  // slow there, and the numbers are the same
+constexpr std::ptrdiff_t kEveryRow = 16;  // the sanitizers are slow, and the numbers are the same
 #else
 constexpr std::ptrdiff_t kEveryRow = 1;
 #endif
@@ -56,7 +56,8 @@ TEST(SoftmaxMoments, AgreeWithFortyDigitsWithinTheirEstimates) {
       const double truth = reference(row, static_cast<std::ptrdiff_t>(i) + 2);
       const double error = std::abs(values[i].value - truth);
       if (std::abs(truth) < kSmallestNormal) {
-        // Zero at L = 1 or s = 0, of the size of the error then; or below the range of a double.
+        // The truth is zero (L = 1 or s = 0), and the value is of the size of its error; or it is below the
+        // range of a double.
         if (!(error <= std::max(values[i].error, 1e-14 * std::abs(values[0].value)))) ++failures;
         EXPECT_LE(error, std::max(values[i].error, 1e-14 * std::abs(values[0].value)))
             << kNames[i] << " at s = " << s << ", L = " << L;
@@ -73,8 +74,8 @@ TEST(SoftmaxMoments, AgreeWithFortyDigitsWithinTheirEstimates) {
   for (std::size_t i = 0; i < worst.size(); ++i) RecordProperty(kNames[i], std::to_string(worst[i]));
 }
 
-// What vanishes at L = 1 does so like L - 1: 1 - 1/L would lose its digits. The reference has no such
-// lengths.
+// Statistics that vanish at L = 1 do so like L - 1, and would lose their digits if computed from 1 - 1/L. The
+// stored reference has no such lengths.
 TEST(SoftmaxMoments, NextToOneToken) {
   oracle::Oracle reference(2);
   for (const double L : {1.000001, 1.0003, 1.02}) {
@@ -117,8 +118,8 @@ TEST(SoftmaxMoments, OneToken) {
   }
 }
 
-// The difference of two scores decides: p_1 = 1/(1 + e^{-√2 s u}), u ~ N(0,1), and given it the sum of the
-// two is an independent normal. Simpson's rule in u.
+// The difference of two scores decides: p_1 = 1/(1 + e^{-√2 s u}) with u ~ N(0,1), and given u the sum of the
+// scores is an independent normal. The reference is Simpson's rule in u.
 TEST(SoftmaxMoments, TwoTokensByDirectQuadrature) {
   for (const double s : {0.1, 0.7, 1.0, 2.0, 5.0}) {
     double P2 = 0, P3 = 0, P2P2 = 0, mean = 0, mse = 0, D = 0, variance_mse = 0;
@@ -153,7 +154,7 @@ TEST(SoftmaxMoments, TwoTokensByDirectQuadrature) {
   }
 }
 
-// E[A] and the slopes are linear in s, the rest quadratic.
+// E[A] and the slopes are linear in s, and the rest is quadratic.
 TEST(SoftmaxMoments, EqualWeightsAreTheLimitOfSmallS) {
   for (const double s : {1e-9, 1e-200, std::numeric_limits<double>::denorm_min()}) {
     for (const double L : {1.0, 2.0, 7.5, 1e6, 1e100}) {
@@ -168,14 +169,14 @@ TEST(SoftmaxMoments, EqualWeightsAreTheLimitOfSmallS) {
   }
 }
 
-// The largest of L normals: closed forms for L = 2, 3; corrections are of order 1/s².
+// E[A] tends to the largest of L normals: closed forms for L = 2, 3, with corrections of order 1/s².
 TEST(SoftmaxMoments, ExpectedMaximumForLargeS) {
   EXPECT_NEAR(softmax_moments(1e6, 2).mean.value, 1 / std::sqrt(std::numbers::pi), kExact);
   EXPECT_NEAR(softmax_moments(1e6, 3).mean.value, 1.5 / std::sqrt(std::numbers::pi), kExact);
   EXPECT_NEAR(softmax_moments(1e6, 1).mean.value, 0, kExact);
 }
 
-// The way to centre changes at s = √(2 ln L): both give the same numbers there.
+// The centring changes at s = √(2 ln L), where both ways give the same numbers.
 TEST(SoftmaxMoments, ContinuousAcrossTheCondensationLine) {
   for (const double L : {3.0, 1e3, 1e20, 1e200}) {
     const double s = std::sqrt(2 * std::log(L));
@@ -197,7 +198,7 @@ TEST(SoftmaxMoments, SlopesAreDerivatives) {
         return (8 * (f(s + h) - f(s - h)) - (f(s + 2 * h) - f(s - 2 * h))) / (12 * h);
       };
       const SoftmaxMoments m = softmax_moments(s, L);
-      // Fourth-order differences: h⁴ times a fifth derivative of relative size up to s⁵.
+      // Differences of fourth order: the error is h⁴ times a fifth derivative of relative size up to s⁵.
       EXPECT_NEAR(m.P2_slope.value, difference(&SoftmaxMoments::P2), 1e-6 * m.P2_slope.value)
           << s << " " << L;
       EXPECT_NEAR(m.P3_slope.value, difference(&SoftmaxMoments::P3), 1e-6 * m.P3_slope.value)

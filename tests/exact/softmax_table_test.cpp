@@ -37,19 +37,19 @@ std::array<double, kCount> values(const SoftmaxMoments& m) {
       m.P3_slope.value, m.P2P2_slope.value};
 }
 
-// What the errors are relative to, see SoftmaxStatistics::relative_error.
+// The scales of the relative errors: see SoftmaxStatistics::relative_error.
 std::array<double, kCount> sizes(double s, const std::array<double, kCount>& truth) {
   std::array<double, kCount> size = truth;
   size[6] = s * truth[0];
   size[8] = truth[1];
   size[10] = s * truth[1];
   size[11] = s * truth[2];
-  // Below, relative accuracy is not promised.
+  // Relative accuracy is not promised below 1e-280.
   for (double& x : size) x = std::max(std::abs(x), 1e-280);
   return size;
 }
 
-// The largest error over what is allowed: 1e-10, and the table's own estimate.
+// The errors must be within `bar` and within the table's own estimate.
 void expect_close(const SoftmaxStatistics& got, double s, double L, const std::array<double, kCount>& truth,
                   double bar) {
   const auto computed = values(got);
@@ -63,7 +63,7 @@ void expect_close(const SoftmaxStatistics& got, double s, double L, const std::a
 
 class TableOf : public ::testing::TestWithParam<double> {};
 
-// Between the nodes, at the edges of panels and beyond the last.
+// Spreads lie between the nodes, at the edges of panels and beyond the last panel.
 TEST_P(TableOf, AgreesWithTheMomentsWithinItsEstimate) {
   const double L = GetParam();
   const SoftmaxTable table(L);
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(Lengths, TableOf,
                          ::testing::Values(1.5, 2, 3, 10, 47.5, 1e3, 1e6, 1e9, 1e12, 1e25, 1e60),
                          [](const auto& length) { return "Case" + std::to_string(length.index); });
 
-// Independently of the formulas the table is filled by.
+// The reference is independent of the formulas that fill the table.
 TEST(SoftmaxTable, AgreesWithFortyDigits) {
   const Matrix reference = NpyArray::open(LARGO_TEST_DATA "/softmax_moments.npy").matrix();
   int compared = 0;
@@ -92,7 +92,7 @@ TEST(SoftmaxTable, AgreesWithFortyDigits) {
     const double L = reference(row, 1);
     if (L < 1.5 || L > 1e100) continue;
     const auto column = [&](int i) { return reference(row, i); };
-    // E[A] is there, in the order of data/README.md
+    // E[A] is among the columns, whose order data/README.md gives.
     expect_close(SoftmaxTable(L)(s), s, L,
                  {column(2), column(3), column(4), column(5), column(6), column(7), column(11), column(9),
                   column(10), column(8), column(12), column(13)},
@@ -133,7 +133,7 @@ TEST(SoftmaxTable, ClosedCases) {
   EXPECT_EQ(limit.variance, 1);
 }
 
-// Little is promised beyond 1e100, but nothing wild.
+// Little is promised beyond L = 1e100, but results stay sensible.
 TEST(SoftmaxTable, VeryLongPrompts) {
   const SoftmaxTable table(1e300);
   for (const double s : {1e-6, 0.5, 2.0, 13.0, 30.0, 500.0}) {
@@ -145,7 +145,7 @@ TEST(SoftmaxTable, VeryLongPrompts) {
   }
 }
 
-// Next to one token most statistics vanish like L - 1: they are not interpolated.
+// Next to one token most statistics vanish like L - 1, and are not interpolated.
 TEST(SoftmaxTable, NextToOneToken) {
   for (const double L : {std::nextafter(1.0, 2.0), 1 + 1e-12, 1 + 1e-6}) {
     const SoftmaxTable table(L);
@@ -196,7 +196,7 @@ TEST(SoftmaxTable, IsShared) {
   EXPECT_EQ(SoftmaxTable::shared(123), first);
   EXPECT_NE(SoftmaxTable::shared(124), first);
   for (int L = 200; L < 280; ++L) SoftmaxTable::shared(L);
-  EXPECT_NE(SoftmaxTable::shared(123), first);  // forgotten, but ours is still good
+  EXPECT_NE(SoftmaxTable::shared(123), first);  // no longer kept, but ours is still good
   EXPECT_EQ(first->L(), 123);
 }
 
@@ -223,7 +223,7 @@ TEST(SoftmaxTable, FDoesNotCancel) {
     for (double v = -5; v < 3; v += kStep) {
       const double D = std::exp(v - std::exp(-v)), th = std::tanh(s * D / std::sqrt(2.0));
       const double density = std::sqrt(2 / std::numbers::pi) * std::exp(-D * D / 2);
-      // (D² - 1) tanh², of which D² - 1 alone has the mean zero
+      // tanh² = 1 - 1/cosh², and D² - 1 alone has mean zero
       const double factor = s < 3 ? th * th : -1 / std::pow(std::cosh(s * D / std::sqrt(2.0)), 2);
       F += kStep * D * (1 + std::exp(-v)) * density * 0.5 * (D * D - 1) * factor;
     }

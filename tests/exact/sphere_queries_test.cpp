@@ -15,10 +15,10 @@ namespace {
 
 using std::numbers::pi;
 
-// The rule promises 1e-11, and what was measured is below: see each test. The table of P_2, the same for
-// rule and oracle, has jumps of 1e-13 between its panels.
+// The rule promises 1e-11, and measured errors are smaller: see each test. The table of P_2, which the rule
+// and the oracles share, jumps by 1e-13 between its panels.
 constexpr double kPromised = 1e-11;
-// Against closed forms in dimension 30, where 3,000 nodes add up.
+// For closed forms in dimension 30, where the roundings of 3,000 nodes add up.
 constexpr double kMoments = 1e-12;
 
 constexpr test::RandomMatrices normals(17);
@@ -27,7 +27,7 @@ Matrix rotation(std::ptrdiff_t size, std::uint64_t stream) {
   return Eigen::HouseholderQR<Matrix>(normals(size, size, stream)).householderQ();
 }
 
-// A function of s² and its name; nothing but the function is shared between the rule and the oracles.
+// A function of s² and its name. The rule and the oracles share nothing but this function.
 struct Statistic {
   std::string name;
   std::function<double(double)> of;
@@ -59,7 +59,7 @@ struct Problem {
   }
 };
 
-// s² = r² θᵀ diag(λ) θ in turned coordinates, with forms of full rank that are not diagonal there.
+// s² = r² θᵀ diag(λ) θ in rotated coordinates, with forms of full rank that are not diagonal there.
 Problem problem_with(const Vector& lambda, double radius, std::uint64_t id) {
   const std::ptrdiff_t e = lambda.size();
   const Matrix V = normals(2, e, id), R = normals(e, e, id + 1);
@@ -73,7 +73,7 @@ double sum(const std::vector<exact::QueryNode>& nodes, const Statistic& f, std::
   return total;
 }
 
-// Relatively to the average of the absolute values: one of the products may be of both signs.
+// Relative to the average of the absolute values, since one of the products may have both signs.
 void expect_equal(const Problem& problem, const DirectRule& rule, double tolerance = kPromised) {
   const std::vector<exact::QueryNode> nodes = problem.nodes();
   double largest = 0;
@@ -117,8 +117,8 @@ TEST(SphereQueries, InThreeDimensionsByAProductRule) {
   }
 }
 
-// Scores spread up to s = 30: the statistics condense on the way, and the largest s make all of exp(s²/2).
-// Measured: 5e-13.
+// Scores spread up to s = 30: the statistics condense on the way, and exp(s²/2) comes from the largest s
+// alone. Measured: 5e-13.
 TEST(SphereQueries, WithLargeScores) {
   const DirectRule rule = two_sphere(400);
   expect_equal(problem_with(of({0.2, 0.5, 1}), 30, 50), rule);
@@ -141,7 +141,7 @@ TEST(SphereQueries, EqualOrNearlyEqualOrFarApart) {
   expect_equal(problem_with(of({0, 0, 0, 1}), 1.5, 140), rule);
 }
 
-// A query of four numbers with one score, with two and with five.
+// Queries have four coordinates, and scores one, two or five.
 TEST(SphereQueries, ScoresOfAnotherSize) {
   const DirectRule rule = three_sphere(40);
   for (const int rows : {1, 2, 5}) {
@@ -190,14 +190,14 @@ TEST(SphereQueries, OneSpreadIsOneNode) {
   EXPECT_EQ(zero.nodes()[0].fine, (exact::FormProducts{1, 0, 0, 0, 0, 0, 0, 0}));
 }
 
-// E[Q^n], from the cumulants 2^{k-1} (k - 1)! Σλ^k of Σ λ_j g_j² and E|g|^{2n} = e (e + 2) … (e + 2n - 2).
+// E[Q^n] from the cumulants 2^{k-1} (k - 1)! Σλ^k of Σ λ_j g_j² and E|g|^{2n} = e (e + 2) … (e + 2n - 2).
 std::vector<double> moments(const Vector& lambda, int count) {
   std::vector<double> cumulants{0}, gaussian{1}, sphere{1};
   double factor = 1, chi = 1;
   for (int n = 1; n <= count; ++n) {
     cumulants.push_back(factor * lambda.array().pow(n).sum());
     factor *= 2 * n;
-    double moment = 0, binomial = 1;  // of n - 1 over k - 1
+    double moment = 0, binomial = 1;  // binomial: n - 1 over k - 1
     for (int k = 1; k <= n; ++k) {
       moment += binomial * cumulants[static_cast<std::size_t>(k)] * gaussian[static_cast<std::size_t>(n - k)];
       binomial *= static_cast<double>(n - k) / k;
@@ -209,7 +209,7 @@ std::vector<double> moments(const Vector& lambda, int count) {
   return sphere;
 }
 
-// And of the forms without f: tr A/e and (tr A tr B + 2 tr AB)/(e (e + 2)).
+// Moments of Q, and of the forms without f: tr A/e and (tr A tr B + 2 tr AB)/(e (e + 2)).
 TEST(SphereQueries, MomentsInClosedForm) {
   Vector clusters = Vector::LinSpaced(30, 0.5, 0.5 * (1 + 1e-6));
   clusters[0] = 0.01;
@@ -239,8 +239,8 @@ TEST(SphereQueries, MomentsInClosedForm) {
   }
 }
 
-// 400,000 queries, all products with E[P_2] at L = 1e4, e = 8: eight comparisons at 5 standard errors, a
-// false alarm of 5e-6, were the seed not fixed.
+// 400,000 queries, all products with E[P_2] at L = 1e4, e = 8: eight comparisons at 5 standard errors would
+// give a false alarm with probability 5e-6, were the seed not fixed.
 TEST(SphereQueries, InEightDimensionsBySampling) {
   const Problem problem = problem_with(of({0, 0.2, 0.2, 0.5, 0.6, 0.9, 1, 1.4}), 3, 220);
   const Statistic f = statistics(1)[4];
@@ -263,8 +263,8 @@ TEST(SphereQueries, InEightDimensionsBySampling) {
   }
 }
 
-// The coarser contour is to tell the error of the finer: not equal, not far; and nodes come in moderate
-// numbers.
+// The coarser contour estimates the error of the finer one: the two differ, but not by much. The number of
+// nodes stays moderate.
 TEST(SphereQueries, CoarseAndCost) {
   for (const std::size_t e : {3, 8, 30}) {
     for (const double radius : {1.0, 30.0}) {

@@ -38,7 +38,7 @@ inline std::vector<std::pair<double, double>> gauss_legendre(int n) {
   return rule;
 }
 
-// Gauss-Legendre in the cosine, trapezoidal in the angle.
+// Gauss-Legendre nodes in the cosine, the trapezoidal rule in the angle.
 inline DirectRule two_sphere(int n) {
   constexpr double pi = std::numbers::pi;
   DirectRule rule;
@@ -53,7 +53,7 @@ inline DirectRule two_sphere(int n) {
   return rule;
 }
 
-// Two planes: the share of the square in one is uniform, and averages over both angles are smooth in it.
+// In two planes: the share of the square in one is uniform, and averages over both angles are smooth in it.
 inline DirectRule three_sphere(int n) {
   constexpr double pi = std::numbers::pi;
   DirectRule rule;

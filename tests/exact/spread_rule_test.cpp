@@ -1,7 +1,7 @@
 // Averages of e^{-t s²}, s² = Σ λ_j y_j², against products of Gaussian integrals:
 //
-//   E e^{-t s²} = Π D_j^{1/2},   times y_j²: D_j,   times y_j² y_k²: (1 + 2 [j = k]) D_j D_k,   D_j = 1/(1 +
-//   2tλ_j).
+//   E e^{-t s²} = Π D_j^{1/2},   times y_j²: D_j,   times y_j² y_k²: (1 + 2 [j = k]) D_j D_k,
+//   D_j = 1/(1 + 2tλ_j).
 #include "exact/spread_rule.hpp"
 
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 namespace largo {
 namespace {
 
-// Relative to each average. Risks count on the second (card of invariant_risk); next to each other, or with
-// spreads of zero, it is better than the first.
+// Relative to each average. Risks count on the second (card of invariant_risk); where spreads are of similar
+// size, or zero, the error is below the first.
 constexpr double kFairRatios = 2e-10;
 constexpr double kAnyRatios = 1e-9;
 
@@ -41,8 +41,8 @@ double worst_error(const exact::SpreadRule& rule, const Vector& lambda, double t
   return ((got - expected).array() / expected.array()).abs().maxCoeff();
 }
 
-// t λ_max: falling slowly and fast, none, and rising (up to 0.3 of where the average is infinite). Statistics
-// of softmax attention fall more slowly than the fastest of these.
+// t λ_max: the function falls slowly and fast, is constant, or rises (up to 0.3 of where the average is
+// infinite). Statistics of softmax attention fall more slowly than the fastest of these.
 const std::vector<double> kDecays = {-0.15, -0.05, 0, 0.01, 0.3, 1, 10};
 
 void expect_averages(const Vector& lambda, double tolerance) {
@@ -87,8 +87,9 @@ TEST(SpreadRule, ZeroSpreads) {
   expect_averages(vector({0, 0, 0, 0, 0, 0, 0, 0, 0, 2}), kFairRatios);
 }
 
-// Large scores: what changes at s² = 1, and falls like a power, has averages over u e^{-u} of those of
-// e^{-u s²}: 1/(1 + s²)² = ∫ u e^{-u (1 + s²)} du, here by the trapezoidal rule in ln u.
+// With large scores, functions change at s² = 1 and fall like a power. One such function is
+// 1/(1 + s²)² = ∫ u e^{-u (1 + s²)} du: its averages are those of e^{-u s²} integrated against u e^{-u}, by
+// the trapezoidal rule in ln u.
 TEST(SpreadRule, LargeScores) {
   for (const double largest : {1.0, 1e2, 1e4}) {
     for (const Vector& lambda :
@@ -107,7 +108,7 @@ TEST(SpreadRule, LargeScores) {
   }
 }
 
-// The estimate of the error: every other node is worse, by no more than the square root.
+// The error is estimated from every other node, which is less accurate, by no more than the square root.
 TEST(SpreadRule, EveryOtherNode) {
   const Vector lambda = vector({1, 0.4, 0.05});
   const exact::SpreadRule rule(lambda, 1e3);
@@ -120,7 +121,7 @@ TEST(SpreadRule, EveryOtherNode) {
   }
 }
 
-// The cost of an exact risk is that of its nodes: as many for L = 1e12 as for L = 1.
+// The cost of an exact risk is that of its nodes, and L = 1e12 has as many as L = 1.
 TEST(SpreadRule, AsManyNodesForEveryLength) {
   const Vector lambda = vector({1, 0.7, 0.5, 0.2, 0.1});
   const Eigen::Index size = exact::SpreadRule(lambda, 1).size();

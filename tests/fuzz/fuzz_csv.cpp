@@ -1,4 +1,4 @@
-// The input as CSV text, in a buffer of exactly its size.
+// Reads the input as CSV text, in a buffer of exactly its size.
 #include "io/csv.hpp"
 
 #include <cmath>

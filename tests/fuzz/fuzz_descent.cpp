@@ -1,5 +1,5 @@
-// The input as the checkpoint of a descent: as it is, with the checksum made to fit, and as the JSON header
-// and data of one, so that the mutations reach what stands behind the checksum and the length.
+// Reads the input as the checkpoint of a descent: as it is, with the checksum made to fit, and as the JSON
+// header and data of one, so that mutations get past the checksum and the length.
 #include "training/descent_file.hpp"
 
 #include <string>

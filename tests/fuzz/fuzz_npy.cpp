@@ -1,4 +1,4 @@
-// The input once as a .npy file and once as the dictionary and data of one.
+// Reads the input once as a .npy file and once as the dictionary and data of one.
 #include "largo/io/npy.hpp"
 
 #include "touch.hpp"

@@ -1,4 +1,4 @@
-// The input once as a .safetensors file and once as the JSON header and data of one.
+// Reads the input once as a .safetensors file and once as the JSON header and data of one.
 #include "largo/io/safetensors.hpp"
 
 #include "touch.hpp"

@@ -1,4 +1,4 @@
-// The input as the text of a study file, as that of a mixture's file, and as a value given to --set.
+// Reads the input as the text of a study file, as that of a mixture's file, and as a value given to --set.
 #include <cstdlib>
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace {
 
-// "1:2:10000000" is allowed, and takes a second: there is nothing to be found in that.
+// "1:2:10000000" is allowed and takes a second, but there is nothing to find in it.
 bool has_long_range(const std::string& text) {
   constexpr double kMost = 10'000;
   for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(':', at + 1)) {

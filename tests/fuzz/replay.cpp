@@ -1,5 +1,5 @@
-// A fuzz target without libFuzzer: every file of the folders given, whole, cut short, and with one byte
-// changed. So the seeds are read in every build, under the sanitizers where it has them.
+// Runs a fuzz target without libFuzzer, on every file of the given folders: whole, cut short, and with one
+// byte changed. So the seeds are read in every build, under the sanitizers where it has them.
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -19,7 +19,7 @@ void feed(const std::string& text) {
 }
 
 void feed_variants(const std::string& text) {
-  constexpr std::size_t kMost = 300;  // of each kind, spread over the text
+  constexpr std::size_t kMost = 300;  // variants of each kind, spread over the text
   feed(text);
   const std::size_t stride = 1 + text.size() / kMost;
   for (std::size_t i = 0; i < text.size(); i += stride) {

@@ -1,4 +1,4 @@
-// What the targets share: reading every element, so that a wrong size or offset becomes a finding.
+// Shared by the targets, which read every element, so that a wrong size or offset becomes a finding.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace largo::fuzz {
 
-/// A broken promise of the reader, as opposed to a refused input.
+/// Aborts if the reader breaks a promise, as opposed to refusing an input.
 inline void require(bool condition) {
   if (!condition) std::abort();
 }
@@ -22,7 +22,7 @@ inline void require(bool condition) {
 inline void touch(const ArrayView& view, const Matrix& copy) {
   require(view.rows >= 0 && view.columns >= 0);
   require(copy.rows() == view.rows && copy.cols() == view.columns);
-  // Without elements the other extent may be huge; there is nothing to read then.
+  // Without elements the other extent may be huge, and there is nothing to read.
   if (view.rows == 0 || view.columns == 0) return;
   for (std::int64_t i = 0; i < view.rows; ++i) {
     for (std::int64_t j = 0; j < view.columns; ++j) {
@@ -52,8 +52,8 @@ struct Split {
   std::string_view data;
 };
 
-/// Header and data are what stands before and after the first NUL. The targets put a correct length before
-/// the header, so that the mutations reach the text behind the length check.
+/// Header and data are the text before and after the first NUL. The targets put a correct length before the
+/// header, so that mutations get past the length check.
 inline Split split(std::string_view text) {
   const std::size_t at = text.find('\0');
   if (at == std::string_view::npos) return {text, {}};

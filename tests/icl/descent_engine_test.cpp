@@ -1,4 +1,4 @@
-// Training with a device: it is given every descent, and results are those without it.
+// Training with a device: the device is given every descent, and the results are those without it.
 #include "icl/training/descent_engine.hpp"
 
 #include <gtest/gtest.h>

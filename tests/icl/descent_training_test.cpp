@@ -1,5 +1,5 @@
-// Descents of train(): what a step does, how they lie beside flows, and that nothing but the plan decides
-// their bits: no threads, and no stop on the way.
+// Descents of train(): what a step does, how they compare with flows, and that the plan alone decides their
+// bits, whatever the threads and whether they were stopped on the way.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -24,8 +24,8 @@ using test::RoundState;
 
 constexpr int kDimension = 3;
 constexpr double kNoise = 0.2;
-// Means of 32 runs: a number beyond 5 standard errors, estimated from them, once in 50,000; there are 202
-// numbers, of which a third vary.
+// A mean of 32 runs is beyond 5 of the standard errors estimated from them once in 50,000 times; there are
+// 202 numbers, of which a third vary.
 constexpr int kSeeds = 32;
 constexpr double kLargestT = 5;
 
@@ -44,8 +44,8 @@ TrainingPlan plan_of(Parametrisation parameters) {
   return plan;
 }
 
-// The slope at the start, laid out as the start is: that of a plan with the slopes of a, b or k, q, m, n as
-// its numbers. (Elsewhere it is zero, for the risk is even there.)
+// The slope at the start, in the layout of the start: the start of a plan whose numbers are the slopes in a,
+// b or k, q, m, n. (The other slopes are zero, because the risk is even there.)
 Vector slope_at_start(const TrainingPlan& plan, AttentionKind attention, double L) {
   const auto risk = test::round_risk(attention, kDimension, kNoise, L);
   if (plan.parameters == Parametrisation::factored) {
@@ -76,7 +76,7 @@ void expect_first_step(TrainingPlan plan, AttentionKind attention, double L, dou
     const TrainingRun run = train(plan).front();
     ASSERT_EQ(run.path.points().size(), 2U);
     EXPECT_EQ(run.steps, 1);
-    EXPECT_DOUBLE_EQ(run.path.end(), 2 * loss_factor * kStep);  // of the flow on half the squared error
+    EXPECT_DOUBLE_EQ(run.path.end(), 2 * loss_factor * kStep);  // time of the flow on half the squared error
     const Vector change = run.path.points().back().parameters - mean;
     mean += change / seed;
     squares += change.cwiseProduct(run.path.points().back().parameters - mean);
@@ -137,7 +137,7 @@ TEST(DescentTraining, BesideTheFlow) {
   ASSERT_TRUE(run.to_flow && run.to_limit_flow && run.noise);
   expect_distance(run.to_flow->parameters, L);
   expect_distance(run.to_limit_flow->parameters, kInfinity);
-  // At t = 0.4, 0.45 and 0.5: the last fifth.
+  // The last fifth: t = 0.4, 0.45 and 0.5.
   const RoundFlow flow = flow_of(L);
   double excess[3], mean = 0, squares = 0;
   for (int i = 0; i < 3; ++i) {
@@ -151,7 +151,7 @@ TEST(DescentTraining, BesideTheFlow) {
   EXPECT_NEAR(run.noise->spread, std::sqrt(squares / 2), 1e-7);
   EXPECT_GT(run.noise->spread, 1e-4);
 
-  plan.descent.optimizer = Optimizer::adam;  // whose clock is another one
+  plan.descent.optimizer = Optimizer::adam;  // adam runs on another clock
   const TrainingRun adam = train(plan).front();
   EXPECT_FALSE(adam.to_flow || adam.to_limit_flow || adam.noise);
 }
@@ -206,7 +206,7 @@ class Checkpoints : public ::testing::Test {
     std::filesystem::remove_all(folder.parent_path(), ignored);
   }
 
-  // Up to about this share of all descents, then a stop.
+  // Trains up to about this share of all descents, and stops.
   void interrupt(double share) {
     std::atomic<bool> stop = false;
     plan.progress = [&](double done) { stop = stop || done >= share; };
@@ -233,10 +233,10 @@ TEST_F(Checkpoints, GoOnToTheSameBits) {
   double first = -1;
   plan.progress = [&](double share) { first = first < 0 ? share : first; };
   expect_same(train(plan), whole);
-  EXPECT_GE(first, 0.5);  // one was done
+  EXPECT_GE(first, 0.5);  // one descent was done
   EXPECT_EQ(files(), 2U);
   first = -1;
-  expect_same(train(plan), whole);      // now from the ends
+  expect_same(train(plan), whole);      // now from their ends
   EXPECT_DOUBLE_EQ(first, 90.0 / 170);  // a prompt costs 80 tokens, and softmax attention its ten tokens more
 }
 
@@ -247,7 +247,7 @@ TEST_F(Checkpoints, AreOfOneSetting) {
   TrainingPlan apart = plan;
   apart.checkpoints.clear();
   expect_same(train(plan), train(apart));
-  EXPECT_EQ(files(), 3U);  // the one that was left, and two
+  EXPECT_EQ(files(), 3U);  // the one that was left, and two new ones
 }
 
 // All four descents have states of the same shapes.

@@ -5,7 +5,7 @@
 
 namespace largo::test {
 
-/// Central, of eighth order: an error of (h/ℓ)^8/630 where the function changes over lengths ℓ.
+/// Central differences of eighth order: the error is (h/ℓ)^8/630 where the function changes over lengths ℓ.
 template <typename Function>
 Vector gradient_by_differences(const Function& function, const Vector& at, double h) {
   constexpr double kWeights[] = {4.0 / 5, -1.0 / 5, 4.0 / 105, -1.0 / 280};

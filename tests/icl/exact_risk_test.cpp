@@ -1,5 +1,5 @@
-// Risks off the invariant set: against references computed in another way (risk_oracle.py), against risks on
-// that set, and their gradients against differences.
+// Risks off the invariant set against references computed in another way (risk_oracle.py) and against risks
+// on that set, and their gradients against differences.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -22,13 +22,12 @@ namespace {
 
 using test::kInfinity;
 
-// Of references from eight scrambles: Student's t with 7 degrees of freedom is beyond this in 1e-3 of all
-// cases.
+// References come from eight scrambles: Student's t of 7 degrees of freedom exceeds this in 1e-3 of cases.
 constexpr double kQuantile = 5.41;
-constexpr double kLargestError = 1e-4;  // what is reported, of the risk
+constexpr double kLargestError = 1e-4;  // of the reported errors, relative to the risk
 
-// d = 1, everything standard, U = [[0.5, 0], [0.7, 0]], v = (0, 1): "risk_oracle.py check", a
-// two-dimensional quadrature, has the risks to 2e-8.
+// d = 1, everything standard, U = [[0.5, 0], [0.7, 0]], v = (0, 1): a two-dimensional quadrature,
+// "risk_oracle.py check", gives the risks to 2e-8.
 TEST(ExactRisk, OfOneDimension) {
   const RegressionProblem problem = test::round_problem(1);
   const RegressionParameters given{Matrix{{0.5, 0}, {0.7, 0}}, Vector{{0.0, 1.0}}};
@@ -47,7 +46,7 @@ TEST(ExactRisk, OfOneDimension) {
   EXPECT_NEAR(regression_risk(problem, AttentionKind::softmax, kInfinity, given).value, kLimit, 1e-14);
 }
 
-// The random numbers of risk_oracle.py.
+// The random number generator of risk_oracle.py.
 class Uniforms {
  public:
   explicit Uniforms(std::uint64_t seed) : state_(seed) {}
@@ -95,7 +94,7 @@ struct Setting {
 };
 
 struct Coverage {
-  int settings = 0, risks = 0, slopes = 0;  // how many of them within the errors
+  int settings = 0, risks = 0, slopes = 0;  // how many are within the errors
 };
 
 Coverage coverage(int stride) {
@@ -162,7 +161,7 @@ TEST(ExactRisk, OnTheInvariantSet) {
 Estimate slope_by_differences(const RegressionProblem& problem, double L, const Vector& at,
                               const Vector& direction) {
   constexpr double kSize = 4e-3;
-  constexpr double kFourthOrder = 1e-8;  // of five points
+  constexpr double kFourthOrder = 1e-8;  // error of the five-point rule
   double error = 0;
   const auto risk = [&](double step) {
     const Estimate there = exact_risk(problem, L, to_parameters(at + step * direction, problem.dimension()));
@@ -192,7 +191,7 @@ TEST(ExactRisk, GradientsAreThoseOfTheRisk) {
   }
 }
 
-// Where U_21 vanishes but v_x does not, or nearly so.
+// U_21 vanishes, or nearly so, but v_x does not.
 TEST(ExactRisk, GradientsWhereLabelsAreNotScored) {
   const Eigen::Index d = 2;
   const RegressionProblem problem = test::random_problem(1, d);
@@ -223,11 +222,12 @@ TEST(ExactRisk, SameBitsForAnyThreads) {
   EXPECT_EQ(exact_risk(problem, 50, given).value, one.risk.value);
 }
 
-// Attention to the largest score alone: the risk at d = 1 where U is large is that of the prediction w X
-// sgn(xa), a = U_11 + U_21 w, X the largest of L normals. With E|x| = √(2/π), E[w²; w < -h] = h φ(h) + Φ(-h).
+// Where U is large, attention sees the largest score alone, and the risk at d = 1 is that of the prediction
+// w X sgn(xa), with a = U_11 + U_21 w and X the largest of L normals. It follows from E|x| = √(2/π) and
+// E[w²; w < -h] = h φ(h) + Φ(-h).
 TEST(ExactRisk, OfLargeScores) {
   const RegressionProblem problem = test::round_problem(1);
-  constexpr double kMean = 2.507593637, kSquare = 6.472430659;  // E X and E X² of L = 100
+  constexpr double kMean = 2.507593637, kSquare = 6.472430659;  // E X and E X² for L = 100
   constexpr double kRatio = 1.5;
   const double density = std::exp(-kRatio * kRatio / 2) / std::sqrt(2 * std::numbers::pi);
   const double below = kRatio * density + 0.5 * std::erfc(kRatio / std::sqrt(2.0));
@@ -238,7 +238,7 @@ TEST(ExactRisk, OfLargeScores) {
     const RiskAndGradient found = exact_risk_and_gradient(problem, 100, given);
     EXPECT_LE(found.risk.error, 1e-5 * found.risk.value) << size;
     EXPECT_LE(found.gradient_error, 1e-5 * found.gradient.norm()) << size;
-    const double away = hard - found.risk.value;  // C/size, but for logarithms
+    const double away = hard - found.risk.value;  // C/size, up to logarithms
     if (before > 0) {
       EXPECT_NEAR(away / before, 0.15, 0.03) << size;
     }
@@ -247,7 +247,7 @@ TEST(ExactRisk, OfLargeScores) {
   EXPECT_NEAR(before, 0, 6e-3);
 }
 
-// No value weights: the risk is that of predicting zero, its gradient in v is known to the rules' error.
+// Without value weights the risk is that of predicting zero, and its gradient in v has the rules' error.
 TEST(ExactRisk, GradientErrorsOfSmallValueWeights) {
   const RegressionProblem problem = test::random_problem(2, 2);
   for (const double size : {0.0, 1e-200, 1e-12, 1e-3}) {
@@ -262,7 +262,7 @@ TEST(ExactRisk, GradientErrorsOfSmallValueWeights) {
   }
 }
 
-// Very long prompts and large scores, in the time of the rest.
+// Very long prompts with large scores take no longer than others.
 TEST(ExactRisk, OfVeryLongPrompts) {
   const RegressionParameters given{Matrix{{30, 0}, {20, 0}}, Vector{{0.0, 1.0}}};
   const Estimate risk = exact_risk(test::round_problem(1), 1e300, given);
@@ -270,7 +270,7 @@ TEST(ExactRisk, OfVeryLongPrompts) {
   EXPECT_LE(risk.error, 1e-5 * risk.value);
 }
 
-// Degenerate problems: everything that may vanish does, in turn.
+// Degenerate problems, in which all that may vanish does so, in turn.
 TEST(ExactRisk, OfDegenerateProblems) {
   const RegressionParameters given = test::random_parameters(3, 2);
   for (int which = 0; which < 16; ++which) {

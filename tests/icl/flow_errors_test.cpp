@@ -1,5 +1,4 @@
-// The errors that flows off the invariant set report: of every risk along the path, and of the risk at the
-// end.
+// Errors that flows off the invariant set report: for every risk along the path, and for the risk at the end.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -56,8 +55,8 @@ void expect_honest_records(const Setting& setting, std::size_t stride) {
   EXPECT_EQ(points.back().risk, run.final_risk.value);
 }
 
-// Where the correction of the average over tasks was compared with the exact risk in the middle alone, they
-// were off by 13, 16, 1.6 and 3.4 times record_error.
+// When the correction of the average over tasks was compared with the exact risk in the middle alone, these
+// records were off by 13, 16, 1.6 and 3.4 times record_error.
 TEST(FlowErrors, EveryRecordIsWithinItsError) {
   expect_honest_records({1, 1e4, Parametrisation::merged}, 1);
   expect_honest_records({1, 20, Parametrisation::factored}, 7);
@@ -73,12 +72,12 @@ TEST(FlowErrors, TheEndOfMergedFlowsIsWithinItsError) {
       const Estimate merged = train(plan_of(d, L, Parametrisation::merged))[0].final_risk;
       const Estimate truth = train(plan_of(d, L, Parametrisation::invariant))[0].final_risk;
       EXPECT_LE(std::abs(merged.value - truth.value), merged.error);
-      EXPECT_LE(merged.error, 0.1 * truth.value);  // of some use
+      EXPECT_LE(merged.error, 0.1 * truth.value);  // small enough to be of use
     }
   }
 }
 
-// Against four times as many nodes, of another seed, and a tenth of the tolerance.
+// The reference has four times as many nodes, another seed, and a tenth of the tolerance.
 TEST(FlowErrors, TheEndOfFactoredFlowsIsWithinItsError) {
   const Setting settings[] = {{1, 20, Parametrisation::factored},
                               {2, 20, Parametrisation::factored},
@@ -95,8 +94,8 @@ TEST(FlowErrors, TheEndOfFactoredFlowsIsWithinItsError) {
   }
 }
 
-// d = 1, everything standard, A(0) = b(0) = 1/√2, an infinite prompt: A² = b² = 1/(1 + e^{-2t}), in closed
-// form. At t = 5 the risk was off by a factor of 1300 for merged parameters, with an error of 7e-28.
+// d = 1, everything standard, A(0) = b(0) = 1/√2, an infinite prompt: A² = b² = 1/(1 + e^{-2t}) in closed
+// form. At t = 5 the risk of merged parameters used to be off by a factor of 1300, and its error was 7e-28.
 TEST(FlowErrors, StepsToATimeAreWithinTheError) {
   for (const Parametrisation parameters : {Parametrisation::invariant, Parametrisation::merged}) {
     TrainingPlan plan = plan_of(1, std::numeric_limits<double>::infinity(), parameters);
@@ -109,8 +108,8 @@ TEST(FlowErrors, StepsToATimeAreWithinTheError) {
   }
 }
 
-// Three flows over other tasks, with the same tolerance, differ from the one that counts by nearly the same,
-// which changes its sign close to t = 18.9.
+// Three flows over other tasks, with the same tolerance, differ from the flow that counts by nearly the same
+// amount, which changes its sign close to t = 18.9.
 TEST(FlowErrors, ADifferenceThatChangesItsSignIsNoError) {
   const auto plan_at = [](double time, Parametrisation parameters) {
     TrainingPlan plan = plan_of(1, 548000, parameters);

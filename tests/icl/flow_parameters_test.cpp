@@ -17,7 +17,7 @@ namespace {
 using test::kInfinity;
 using test::random_matrix;
 
-// What of a gradient in (U, v) leaves the invariant set: the last row of U, its last column, and v_x.
+// The part of a gradient in (U, v) that leaves the invariant set: last row of U, last column of U, and v_x.
 Vector outside(const Vector& gradient, Eigen::Index d) {
   const RegressionParameters parts = to_parameters(gradient, d);
   Vector all(3 * d + 1);
@@ -33,7 +33,7 @@ TEST(InvariantSet, StaysInvariant) {
     const Vector gradient = general_risk(problem, AttentionKind::linear, L)->at(at).gradient;
     EXPECT_LE(outside(gradient, d).norm(), 1e-13 * gradient.norm()) << L;
   }
-  // And with all labels changed: the gradient outside changes its sign, the rest does not.
+  // With the signs of all labels changed, the gradient outside changes its sign, and the rest does not.
   const auto exact = general_risk(problem, AttentionKind::linear, 5);
   RegressionParameters one = test::random_parameters(5, d), two = one;
   two.U.row(d).head(d) *= -1;
@@ -70,7 +70,7 @@ TEST(FlowParameters, SmallestSets) {
   EXPECT_THROW(flow_parameters(round, {Matrix::Zero(2, 2), 1}), InputError);
 }
 
-// The same flow in all of (A, b), and for a start that is not quite diagonal.
+// The flow is the same in all of (A, b), and for a start that is not quite diagonal.
 TEST(FlowParameters, DoNotChangeTheFlow) {
   const Eigen::Index d = 3;
   const RegressionProblem paper = paper_problem(test::random_problem(8, d).covariance);
@@ -92,8 +92,8 @@ TEST(FlowParameters, DoNotChangeTheFlow) {
   }
 }
 
-// As L grows the flows approach that of an infinite prompt, in every sense; the longer, the closer to 1/L (at
-// short lengths the distance is of the size of the limit, and hardly falls).
+// As L grows, the flows approach that of an infinite prompt in every sense, and the distance falls more and
+// more like 1/L (at short lengths it is of the size of the limit, and hardly falls).
 TEST(FlowDistance, FallsWithTheLength) {
   const RegressionProblem problem = test::round_problem(5);
   const InvariantPoint start = paper_start(problem, 0.5);
@@ -124,7 +124,7 @@ TEST(FlowDistance, FallsWithTheLength) {
   EXPECT_EQ(none.gradients.value, 0);
 }
 
-// Two points by hand: E <w, (bΣA - b'ΣA') x_q>² for all covariances equal to I is |bA - b'A'|².
+// At two points by hand: E <w, (bΣA - b'ΣA') x_q>² is |bA - b'A'|² if all covariances are I.
 TEST(FlowDistance, AtTheStartAndTheEnd) {
   const RegressionProblem problem = test::round_problem(4);
   FlowPlan plan;
@@ -149,7 +149,7 @@ TEST(FlowDistance, AtTheStartAndTheEnd) {
       1e-5);
 }
 
-// A start that is not round has parameters of its own; distances are those of (A, b) all the same.
+// A start that is not round has parameters of its own, but distances are still those of (A, b).
 TEST(FlowDistance, OfFlowsInDifferentParameters) {
   const RegressionProblem problem = test::round_problem(4);
   FlowPlan plan;
@@ -165,7 +165,7 @@ TEST(FlowDistance, OfFlowsInDifferentParameters) {
         turned ? flow_distance(problem, two, one, 1e-7) : flow_distance(problem, one, two, 1e-7);
     EXPECT_NEAR(distance.parameters.value, std::hypot((round.A - other.A).norm(), 0.3), 1e-5);
     EXPECT_NEAR(distance.predictions.value, (0.5 * round.A - 0.8 * other.A).norm(), 1e-5);
-    Vector second(17);  // along whose path the gradients are compared
+    Vector second(17);  // gradients are compared along its path
     second << (turned ? round : other).A.reshaped(), (turned ? round : other).b;
     const auto gradient = [&](AttentionKind kind, double L) {
       return invariant_risk(problem, kind, L)->at(second).gradient;

@@ -1,4 +1,4 @@
-// Records along flows off the invariant set: of one piece with the risk at the end, and honest.
+// Records along flows off the invariant set are continuous with the risk at the end, and honest.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -28,11 +28,11 @@ TEST(FlowRecords, FallAndEndAtTheFinalRisk) {
     const auto& points = run.path.points();
     ASSERT_TRUE(run.record_error);
     EXPECT_NEAR(points.back().risk, run.final_risk.value, 1e-12);
-    // Where the number of tasks quadruples it rose by 3e-3; steps have an error of 1e-4 of the parameters.
+    // The risk used to rise by 3e-3 where the tasks quadruple; steps have an error of 1e-4 of the parameters.
     for (std::size_t i = 1; i < points.size(); ++i) {
       EXPECT_LE(points[i].risk, points[i - 1].risk + 1e-4) << "t = " << points[i].time;
     }
-    // At points that record_error was not made from, with more tasks and other ones.
+    // The check uses points from which record_error was not made, with more tasks and other ones.
     EXPECT_LE(*run.record_error, 5e-3);
     for (const double share : {0.2, 0.4, 0.7, 0.9}) {
       const TrajectoryPoint& point =

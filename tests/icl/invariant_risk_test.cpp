@@ -41,8 +41,7 @@ TEST(InvariantRisk, IsTheGeneralRiskThere) {
   }
 }
 
-// In one dimension x and s = |A x| √Σ are one variable: the trapezoidal rule on the line, which is exact but
-// for e^{-2π²/h²}.
+// In one dimension x and s = |A x| √Σ are one variable, and the trapezoidal rule is exact up to e^{-2π²/h²}.
 TEST(InvariantRisk, OnALine) {
   for (std::uint64_t id = 0; id < 2; ++id) {
     const RegressionProblem problem = test::random_problem(id, 1);
@@ -78,7 +77,7 @@ TEST(InvariantRisk, OfRoundProblems) {
         const double b = 0.7;
         const test::PlanarPoint<double> expected = planar.at(a, b);
         const RiskPoint point = risk->at(test::round_point(d, a, b));
-        // R_L - R_∞ to 1e-9 of itself, but for the rounding of R_∞.
+        // R_L - R_∞ is accurate to 1e-9 of itself, apart from the rounding of R_∞.
         const double limit = 0.5 * d * (a * b - 1) * (a * b - 1);
         EXPECT_NEAR(point.value, expected.value, 1e-9 * std::abs(expected.value - limit) + 1e-15 * limit);
         EXPECT_LE(point.error, 1e-8 * expected.value);
@@ -90,7 +89,7 @@ TEST(InvariantRisk, OfRoundProblems) {
   }
 }
 
-// Rotating everything, or a basis in which Σ is not diagonal, changes nothing.
+// Neither a rotation of everything nor a basis in which Σ is not diagonal changes anything.
 TEST(InvariantRisk, DoesNotDependOnTheBasis) {
   const Eigen::Index d = 3;
   const double t = 0.6, c = std::cos(t), s = std::sin(t);
@@ -113,7 +112,7 @@ TEST(InvariantRisk, DoesNotDependOnTheBasis) {
   }
 }
 
-// d = 5, Σ = I, no noise: the best (a, b) at each length.
+// The best (a, b) at each length for d = 5, Σ = I and no noise.
 TEST(InvariantRisk, OrientationValues) {
   const RegressionProblem problem = test::round_problem(5);
   EXPECT_DOUBLE_EQ(problem.null_risk(), 2.5);

@@ -17,7 +17,7 @@ TEST(Loss, SquaredIsHalfTheSquare) {
   EXPECT_EQ(point.slope, 4);
 }
 
-// In long double, whose own expl and log1pl are 64-bit wide.
+// The reference is in long double, whose own expl and log1pl are 64-bit wide.
 TEST(Loss, LogisticKeepsItsDigits) {
   for (const double label : {-1.0, 1.0}) {
     for (const double output : {0.0, 1e-300, 1e-9, 0.3, 1.0, 5.0, 30.0, 37.0, 50.0, 700.0}) {

@@ -1,5 +1,5 @@
 // Covariates that are not Gaussian: as the prompts grow, gradient flow on them follows that on the law
-// itself. The same draws for all lengths, and several sets of them for the error bars.
+// itself. All lengths have the same draws, and several sets of draws give the error bars.
 #include <array>
 #include <cmath>
 #include <numbers>
@@ -45,7 +45,7 @@ MeanAndError over_seeds(const std::array<double, kSeeds>& values) {
   return {mean, std::sqrt(square / (kSeeds - 1) / kSeeds)};
 }
 
-// t with 5 degrees of freedom beyond 4: 0.5 % on one side, for each of the 36 comparisons.
+// t with 5 degrees of freedom is beyond 4 with probability 0.5 % on one side, in each of 36 comparisons.
 constexpr double kMaxT = 4;
 
 void expect_convergence(const MeasurePtr& law) {
@@ -63,12 +63,12 @@ void expect_convergence(const MeasurePtr& law) {
   for (std::size_t l = 0; l + 1 < kLengths.size(); ++l) {
     SCOPED_TRACE(::testing::Message() << "L = " << kLengths[l] << " and four times that");
     for (const auto& quantity : {distance, excess}) {
-      std::array<double, kSeeds> exponents{};  // of L, seed by seed
+      std::array<double, kSeeds> exponents{};  // of 1/L, seed by seed
       for (std::size_t k = 0; k < kSeeds; ++k) {
         exponents[k] = std::log(quantity[l][k] / quantity[l + 1][k]) / std::log(4.0);
       }
       const MeanAndError exponent = over_seeds(exponents);
-      // Between the noise of a prompt, L^{-1/2}, and the bias, L^{-1}: it falls, and not faster than that.
+      // The noise of a prompt falls like L^{-1/2}, and the bias like L^{-1}: the quantity lies between them.
       EXPECT_GE(exponent.mean + kMaxT * exponent.error, 0.5);
       EXPECT_LE(exponent.mean - kMaxT * exponent.error, 1);
       EXPECT_GE(exponent.mean - kMaxT * exponent.error, 0.0);

@@ -1,9 +1,9 @@
-// R_L(aI, b) of Σ = Σ_q = Ω = I, as an integral over |x| ~ χ_d written in s = a|x|: the statistics of softmax
-// weights are needed at fixed s, and a enters through the weights alone,
+// R_L(aI, b) for Σ = Σ_q = Ω = I, as an integral over |x| ~ χ_d written in s = a|x|: the statistics of
+// softmax weights are needed at fixed s, and a enters through the weights alone,
 //
 //   R = ½ d (ab - 1)² + ½ Σ_k h w(s_k/a) [ b² s_k² φ_k + b² (d + τ²) p_k + 2b s_k²/a p_k ],
 //
-// w(r) = r times the density of χ_d, by the trapezoidal rule in ln s. For any type of number.
+// where w(r) is r times the density of χ_d, by the trapezoidal rule in ln s. Any type of number will do.
 #pragma once
 
 #include <cmath>
@@ -75,7 +75,7 @@ struct PlanarMinimum {
   double a, b, risk;
 };
 
-/// By Newton's method with a damped Hessian, from (a, b).
+/// Finds the minimum by Newton's method with a damped Hessian, starting from (a, b).
 inline PlanarMinimum minimise(const PlanarRisk<double>& risk, double a, double b) {
   constexpr double kDifference = 1e-4;
   double damping = 1e-3;

@@ -1,4 +1,4 @@
-// What descents leave above the flow, as predicted from the flow's end, against descents.
+// The risk that descents leave above the flow: predicted from the flow's end, against descents.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -32,9 +32,9 @@ TrainingPlan plan_of(Parametrisation parameters, AttentionKind attention) {
   return plan;
 }
 
-// The mean of the ends within 4 of its standard errors of the prediction (once in 10,000 by chance), and
-// their standard deviation within a factor of 2: gradients have long tails, and the prediction is of first
-// order in the steps.
+// The mean of the ends must be within 4 of its standard errors of the prediction (chance exceeds this once in
+// 10,000), and their standard deviation within a factor of 2: gradients have long tails, and the prediction
+// is of first order in the steps.
 void expect_prediction(TrainingPlan plan, int seeds) {
   SCOPED_TRACE(static_cast<int>(plan.parameters));
   const std::vector<TrainingRun> first = train(plan);
@@ -56,7 +56,7 @@ void expect_prediction(TrainingPlan plan, int seeds) {
 }
 
 TEST(PredictedNoise, IsThatOfDescents) {
-  // Half or twice of it would be 5 standard errors away with 64 seeds.
+  // With 64 seeds, half or twice the prediction would be 5 standard errors away.
   const bool more = std::getenv("LARGO_LONG_TESTS") != nullptr;
   expect_prediction(plan_of(Parametrisation::merged, AttentionKind::linear), 64);
   expect_prediction(plan_of(Parametrisation::invariant, AttentionKind::softmax), more ? 64 : 8);

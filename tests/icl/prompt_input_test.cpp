@@ -1,4 +1,4 @@
-// Mistakes of the caller: one line each, which names what is wrong.
+// A mistake of the caller gives one line, which names what is wrong.
 #include <functional>
 #include <string>
 
@@ -28,7 +28,7 @@ PromptSetting good() {
   return {test::rademacher_regression(2), squared_loss(), 4, AttentionKind::softmax, 1, 1};
 }
 
-// Draws what it is told to.
+// A task that draws what it is told to.
 class Wrong final : public PromptTask {
  public:
   explicit Wrong(PromptDraw draw) : draw_(std::move(draw)) {}
@@ -79,7 +79,7 @@ TEST(PromptInput, Parameters) {
   expect_error("parameters", [&] { risk.at(Vector::Zero(3)); });
   expect_error("parameters", [&] { risk.at(Vector::Constant(risk.size(), NAN)); });
   expect_error("overflow", [&] { risk.at(Vector::Constant(risk.size(), 1e308)); });
-  // The attention is finite, its loss is not.
+  // The attention is finite, but its loss is not.
   Vector large = Vector::Zero(risk.size());
   large.tail(3).setConstant(1e200);
   expect_error("not finite", [&] { risk.at(large); });

@@ -1,5 +1,5 @@
-// The sampled risk of any task: gradients against differences, values against a loop of the test's own, the
-// draws that lengths have in common, and bits that depend on inputs alone.
+// The sampled risk of any task: gradients against differences, values against a loop in the test, the draws
+// that lengths have in common, and bits that depend on the inputs alone.
 #include "largo/icl/prompt_risk.hpp"
 
 #include <array>
@@ -18,11 +18,11 @@ namespace {
 using test::kInfinity;
 using test::random_matrix;
 
-constexpr double kGradient = 1e-8;  // the project's bar; differences of 8th order with step 0.02 give 1e-12
+constexpr double kGradient = 1e-8;  // the project's bar; 8th-order differences with step 0.02 give 1e-12
 constexpr double kSum = 1e-13;      // the same sums in another order
 
-// A loss and a task that largo does not have: Huber's loss, and tokens of R² whose mean is asked for along a
-// direction, with queries of another dimension.
+// A loss and a task that largo does not have: Huber's loss, and the mean of tokens in R² along a direction,
+// with queries of another dimension.
 class Huber final : public Loss {
  public:
   LossPoint at(double output, double target) const override {
@@ -87,9 +87,9 @@ TEST(PromptRisk, GradientsAreThoseOfTheValue) {
   }
 }
 
-// From the definition of softmax attention, over the tokens that draw_prompt shows.
+// The reference is the definition of softmax attention, over the tokens that draw_prompt gives.
 TEST(PromptRisk, IsTheAverageLossOfSoftmaxAttention) {
-  constexpr std::int64_t kDraws = 21;  // not a number of whole blocks
+  constexpr std::int64_t kDraws = 21;  // the last block is not full
   const PromptSetting setting{
       test::GaussianRegression().task(), squared_loss(), 5, AttentionKind::softmax, 0.7, 11};
   const PromptRisk risk(setting, kDraws);

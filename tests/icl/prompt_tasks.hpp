@@ -15,7 +15,7 @@ namespace largo::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// Standard normal numbers, a function of the id.
+/// Standard normal numbers, which depend on the id alone.
 inline Matrix random_matrix(std::uint64_t id, Eigen::Index rows, Eigen::Index columns) {
   Matrix values(rows, columns);
   Stream(3, id).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
@@ -31,7 +31,7 @@ inline MeasurePtr gaussian(const Matrix& covariance) {
   return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
 }
 
-/// Gaussian covariates and noise, another covariance for the queries, a prior that is not round.
+/// Gaussian covariates and noise, another covariance for the queries, and a prior that is not round.
 struct GaussianRegression {
   Matrix covariance = random_covariance(1, 3);
   Matrix query_covariance = random_covariance(2, 3);

@@ -1,8 +1,8 @@
-// The sampled risk against what is known in closed form: the limit and the finite length of Gaussian
-// regression, the limits of other covariates, and classification.
+// The sampled risk against closed forms: the limit and the finite length of Gaussian regression, the limits
+// of other covariates, and classification.
 //
-// Statistical comparisons: z at most 4 (two-sided false-alarm rate 6.3e-5 each), seeds fixed. Those with a
-// conditional expectation compare draw by draw, with the task and the query in common.
+// Statistical comparisons allow z up to 4 (two-sided false-alarm rate 6.3e-5 each), with fixed seeds. Those
+// with a conditional expectation compare draw by draw, with the task and the query in common.
 #include <cmath>
 #include <numbers>
 
@@ -47,7 +47,7 @@ TEST(PromptTheory, LimitOfGaussianRegression) {
   EXPECT_LE(std::abs(point.value - exact), kMaxZ * point.error);
 }
 
-// Given the task and the query, the loss has the mean of theory's section on finite prompts, for any U and v.
+// Given the task and the query, the mean loss is that of finite prompts in docs/icl.md, for any U and v.
 TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
   constexpr std::int64_t kDraws = 3000;
   const test::GaussianRegression regression;
@@ -83,7 +83,7 @@ TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
   }
 }
 
-// Tokens given w are (x, <w, x> + ε): their covariance, from w = Σ⁻¹ times its corner.
+// Given w the tokens are (x, <w, x> + ε). Their covariance is checked with w = Σ⁻¹ times its corner.
 TEST(PromptTheory, TokensOfRegression) {
   const test::GaussianRegression regression;
   for (std::int64_t i = 0; i < 10; ++i) {
@@ -97,11 +97,11 @@ TEST(PromptTheory, TokensOfRegression) {
   }
 }
 
-// coth x - 1/x, the mean of e^{x t} on [-1, 1]
+// coth x - 1/x, the mean of the density ∝ e^{x t} on [-1, 1]
 double langevin(double x) { return 1 / std::tanh(x) - 1 / x; }
 
-// A = a I, v = (0, b): o is b tanh(a) <w, x_q> for Rademacher covariates, b L(3a) <w, x_q> on the sphere of
-// radius √3 in R³, b √3 L(√3 a x) w on [-√3, √3].
+// With A = a I and v = (0, b), o is b tanh(a) <w, x_q> for Rademacher covariates, b L(3a) <w, x_q> on the
+// sphere of radius √3 in R³, and b √3 L(√3 a x) w on [-√3, √3], where L is langevin.
 TEST(PromptTheory, LimitsOfOtherCovariates) {
   constexpr std::int64_t kDraws = 100;
   const double a = 0.8, b = 1.1, root = std::numbers::sqrt3;
@@ -125,7 +125,7 @@ TEST(PromptTheory, LimitsOfOtherCovariates) {
         [&](double x) { return root * langevin(root * a * x) / x; });
 }
 
-// Tokens of classification are a mixture of two Gaussians, flat in y.
+// The law of classification tokens is a mixture of two Gaussians, flat in y.
 TEST(PromptTheory, TokensOfClassification) {
   const PromptTaskPtr task = test::classification();
   const Matrix covariance = test::random_covariance(4, 2);
@@ -151,11 +151,11 @@ TEST(PromptTheory, TokensOfClassification) {
   }
 }
 
-// Σ = σ² I and A = a I in the plane: given m, <m, A x_q> y_q ~ N(a r², (a σ r)²), r = |m|, whose density is
-// r e^{-r²/2s²}/s². A two-dimensional integral.
+// Σ = σ² I and A = a I in the plane: given m, <m, A x_q> y_q ~ N(a r², (a σ r)²) with r = |m|, whose density
+// is r e^{-r²/2s²}/s². A two-dimensional integral is left.
 double limit_of_classification(double s, double sigma, double a, double b) {
   double risk = 0;
-  constexpr double kStep = 0.01;  // trapezoidal in both: errors below 1e-4
+  constexpr double kStep = 0.01;  // trapezoidal rule in both: errors below 1e-4
   for (double radius = kStep; radius < 8; radius += kStep) {
     double given = 0;
     for (double g = -8; g <= 8; g += 5 * kStep) {

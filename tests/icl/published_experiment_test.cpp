@@ -47,7 +47,8 @@ TEST(PublishedExperiment, Start) {
     EXPECT_LT(start.cwiseAbs().maxCoeff(), bound);
     EXPECT_EQ(random_factored_start(d, 3), start);
     EXPECT_NE(random_factored_start(d, 4), start);
-    // Uniform numbers have mean 0 and mean square 1/3 of the bound's; 4 standard errors, for 14, 114 and 310.
+    // Uniform numbers have mean 0 and mean square 1/3 of the bound's. Allows 4 standard errors, for 14, 114
+    // and 310 numbers.
     const Eigen::ArrayXd u = start.array() / bound;
     const auto count = static_cast<double>(start.size());
     EXPECT_LE(std::abs(u.mean()), 4 / std::sqrt(3 * count));

@@ -23,7 +23,7 @@ RegressionProblem problem() {
   return problem;
 }
 
-// Linear attention on the invariant set, from the moments of Wishart matrices.
+// The risk of linear attention on the invariant set, from the moments of Wishart matrices.
 double linear_risk(const RegressionProblem& p, const Matrix& A, double b, double L) {
   const Matrix &S = p.covariance, &O = p.prior_covariance, &Sq = p.query_covariance;
   const Matrix M = (1 + 1 / L) * S * O * S + ((S * O).trace() + p.noise_variance) / L * S;
@@ -35,8 +35,8 @@ double linear_risk(const RegressionProblem& p, const Matrix& A, double b, double
 Matrix some_A() { return (Matrix(kD, kD) << 0.5, 0.1, -0.2, 0.4).finished(); }
 constexpr double kSomeB = 0.9;
 
-// (A, b) of some_A and kSomeB: values and every entry of the gradient over 400 batches, against what they
-// should be. Some 40 z-scores in all: the largest is beyond 4.5 with probability 3e-4 for a new seed.
+// Compares the value and every entry of the gradient at (some_A, kSomeB), over 400 batches, with their
+// expectations. Of some 40 z-scores in all, the largest is beyond 4.5 with probability 3e-4 for a new seed.
 void expect_means(const RegressionBatches& batches, const Vector& theta, const Vector& expected) {
   constexpr int kBatches = 400;
   constexpr double kLargestZ = 4.5;
@@ -67,7 +67,7 @@ TEST(RegressionBatches, HaveTheLinearRiskAsMean) {
     const auto length = static_cast<double>(L);
     Vector expected(1 + theta.size());
     expected[0] = linear_risk(problem(), some_A(), kSomeB, length);
-    for (Eigen::Index i = 0; i < theta.size(); ++i) {  // of degree two in each: differences are exact
+    for (Eigen::Index i = 0; i < theta.size(); ++i) {  // quadratic in each: differences are exact
       const auto at = [&](double shift) {
         Vector moved = theta;
         moved[i] += shift;
@@ -104,8 +104,8 @@ TEST(RegressionBatches, AreThoseOfTheKernel) {
   EXPECT_EQ(halved.gradient, point.gradient / 2);
 }
 
-// Descent on batches ends where the closed form is least: its own minimum over (A, b), found by descent
-// without noise. Batches of 64 with steps of 0.02 leave an excess of some 1e-3.
+// Descent on batches ends at the minimum of the closed form over (A, b), which is found by descent without
+// noise. Batches of 64 with steps of 0.02 leave an excess of some 1e-3.
 TEST(RegressionBatches, TrainLinearAttention) {
   class Exact final : public StochasticRisk {
    public:
@@ -158,7 +158,7 @@ TEST(RegressionBatches, RefuseBadInput) {
   EXPECT_THROW(risk->batch(Vector::Ones(3), 0), InputError);
 }
 
-// Steps that are too large are found out, by the overflow of the batch or the size of its loss.
+// Steps that are too large are noticed, by the overflow of the batch or by the size of its loss.
 TEST(RegressionBatches, DivergenceIsReported) {
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
     const auto risk = in_parameters(

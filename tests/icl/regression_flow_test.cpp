@@ -1,4 +1,4 @@
-// Flows of in-context regression against what theory says of them.
+// Flows of in-context regression against theory: limits, conserved balances and stationary points.
 #include "largo/icl/regression_flow.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ namespace {
 using test::kInfinity;
 using test::random_matrix;
 
-// Any orthogonal matrix, by Gram and Schmidt.
+// A random orthogonal matrix, by Gram and Schmidt.
 Matrix random_rotation(std::uint64_t id, Eigen::Index d) {
   Matrix Q = random_matrix(id, d, d);
   for (int round = 0; round < 2; ++round) {
@@ -31,7 +31,7 @@ Matrix random_rotation(std::uint64_t id, Eigen::Index d) {
   return Q;
 }
 
-// Eigenvalues and their inverses are known: no factorisation in the oracle.
+// Eigenvalues and their inverses are known, so that the oracle needs no factorisation.
 struct RandomStart {
   RegressionProblem problem;
   InvariantPoint start, limit;
@@ -71,7 +71,7 @@ void expect_theorem(std::uint64_t starts) {
     const double error = std::hypot((flow.last.A - given.limit.A).norm(), flow.last.b - given.limit.b) / size;
     EXPECT_LE(error, 1e-6);
     largest = std::max(largest, error);
-    // ‖A‖² - b² = 0 is kept, to the tolerance (1e-9, of steps) of the squares.
+    // ‖A‖² - b² = 0 is kept to the tolerance of the squares (1e-9 per step).
     ASSERT_EQ(flow.flow.drift.size(), 1U);
     EXPECT_LE(flow.flow.drift[0], 1e-7 * size * size);
     drift = std::max(drift, flow.flow.drift[0] / (size * size));
@@ -109,7 +109,7 @@ TEST(RegressionFlow, PaperStart) {
               1e-15);
 }
 
-// γ b ΣA = I and the balance asked for; the flow from a start with that balance ends there.
+// Limits have γ b ΣA = I and the requested balance, and the flow from a start with that balance ends there.
 TEST(RegressionFlow, LimitsOfOtherBalances) {
   const RegressionProblem problem = test::random_problem(7, 3);
   for (const double balance : {-30.0, -1.0, 0.0, 0.5, 40.0}) {
@@ -143,7 +143,7 @@ TEST(RegressionFlow, BestLinearIsAMinimum) {
     const auto risk = invariant_risk(problem, AttentionKind::linear, L);
     const RiskPoint there = risk->at(at);
     EXPECT_LE(there.gradient.norm(), 1e-12);
-    // The risk is convex in bA: nothing nearby is better, and nothing far away.
+    // The risk is convex in bA, so that nothing nearby or far away is better.
     for (std::uint64_t id = 0; id < 20; ++id) {
       for (const double size : {1e-3, 0.1, 1.0}) {
         EXPECT_GE(risk->at(at + size * random_matrix(70 + id, 10, 1)).value, there.value - 1e-14);
@@ -155,8 +155,7 @@ TEST(RegressionFlow, BestLinearIsAMinimum) {
   }
 }
 
-// Σ = I: the exact flow of (a, b) ends at the stationary point that Newton's method finds on an integral of
-// its own.
+// Σ = I: the exact flow of (a, b) ends at the stationary point of another integral, found by Newton's method.
 TEST(RegressionFlow, RoundProblemsEndWhereNewtonDoes) {
   constexpr int kDimension = 5;
   const RegressionProblem problem = test::round_problem(kDimension);

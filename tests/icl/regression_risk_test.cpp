@@ -12,11 +12,10 @@ namespace {
 
 using test::kInfinity;
 
-// Of quasi-Monte-Carlo; its error is the spread of eight parts, and so is itself known to a factor of two
-// only. 12 comparisons.
+// For quasi-Monte-Carlo, whose error is the spread of eight parts and so is known only to a factor of two.
+// There are 12 comparisons.
 constexpr double kLargestZ = 6;
-constexpr double kTable =
-    1e-6;  // of the moments of softmax weights, and what it makes of a risk of order one
+constexpr double kTable = 1e-6;  // error that the table of softmax moments makes in a risk of order one
 constexpr double kRounding = 1e-12;
 
 RegressionParameters invariant_parameters(std::uint64_t id, Eigen::Index d) {
@@ -27,7 +26,7 @@ RegressionParameters invariant_parameters(std::uint64_t id, Eigen::Index d) {
   return parameters;
 }
 
-// A hair off the invariant set the other method is used, and the risk, which is even, is the same.
+// Slightly off the invariant set the other method is used, and the risk, which is even, is the same.
 TEST(RegressionRisk, TwoMethodsAgree) {
   for (const Eigen::Index d : {1, 2, 4}) {
     const RegressionProblem problem = test::random_problem(static_cast<std::uint64_t>(d), d);
@@ -50,7 +49,7 @@ TEST(RegressionRisk, TwoMethodsAgree) {
   }
 }
 
-// The last column of U plays no role, on the invariant set as off it.
+// The last column of U plays no role, on the invariant set or off it.
 TEST(RegressionRisk, QueriesHaveNoLabel) {
   const RegressionProblem problem = test::random_problem(5, 2);
   for (const bool invariant : {true, false}) {
@@ -66,8 +65,8 @@ TEST(RegressionRisk, QueriesHaveNoLabel) {
   }
 }
 
-// One token is all of the prompt: the prediction is <v, z>, which knows nothing of the query. R = ½ [v_xᵀΣv_x
-// + v_y² (tr ΣΩ + τ²) + tr ΩΣ_q].
+// One token is the whole prompt: the prediction is <v, z>, which does not depend on the query, and
+// R = ½ [v_xᵀΣv_x + v_y² (tr ΣΩ + τ²) + tr ΩΣ_q].
 TEST(RegressionRisk, OfOneToken) {
   for (const Eigen::Index d : {2, 3}) {
     const RegressionProblem problem = test::random_problem(7, d);
@@ -83,8 +82,8 @@ TEST(RegressionRisk, OfOneToken) {
   }
 }
 
-// E |p(w) - p'(w)|² in the metric Σ_q, p(w) = γ U_xᵀ Γ_w v the weights of x_q in the prediction, quadratic in
-// w: by a rule of three nodes in each of two coordinates.
+// E |p(w) - p'(w)|² in the metric Σ_q, where p(w) = γ U_xᵀ Γ_w v is the weight of x_q in the prediction. It
+// is quadratic in w, so that a rule of three nodes in each of two coordinates is exact.
 double distance_by_hand(const RegressionProblem& problem, const Matrix& prior_root,
                         const RegressionParameters& one, const RegressionParameters& two) {
   const auto weights = [&](const RegressionParameters& at, const Vector& w) {

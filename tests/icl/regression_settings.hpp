@@ -8,14 +8,14 @@
 
 namespace largo::test {
 
-/// Nothing is a multiple of the identity; noise and scale are not the usual ones.
+/// No covariance is a multiple of the identity, and noise and scale are not the usual ones.
 inline RegressionProblem random_problem(std::uint64_t id, Eigen::Index d) {
   return {random_covariance(1000 + 10 * id, d), random_covariance(1001 + 10 * id, d),
           random_covariance(1002 + 10 * id, d), 0.1 * static_cast<double>(id % 4),
           0.6 + 0.2 * static_cast<double>(id % 3)};
 }
 
-/// U and v of entries such that scores have a spread of about one half to one.
+/// U and v are such that scores have a spread of about one half to one.
 inline RegressionParameters random_parameters(std::uint64_t id, Eigen::Index d) {
   const double size = 0.6 / std::sqrt(static_cast<double>(d + 1));
   return {size * random_matrix(1003 + 10 * id, d + 1, d + 1), size * random_matrix(1004 + 10 * id, d + 1, 1)};

@@ -22,9 +22,9 @@ using test::RoundState;
 
 constexpr int kDimension = 3;
 constexpr double kNoise = 0.2, kEnd = 2;
-// Flows have 1e-9 a step, Runge and Kutta 1e-8.
+// Flows have an error of 1e-9 per step, and the Runge-Kutta reference one of 1e-8.
 constexpr double kFlow = 1e-7;
-// Suprema are looked for at steps of the integrator, which are short where paths turn.
+// Suprema are taken over the steps of the integrator, which are short where paths turn.
 constexpr double kMissed = 0.02;
 
 constexpr RoundState kStart{{0.5, 1, 0.8, 1}};           // a and b
@@ -47,7 +47,7 @@ double apart(const RoundState& p, const RoundState& q) {
   return std::hypot(std::sqrt(kDimension) * (p.a() - q.a()), p.b() - q.b());
 }
 
-// (aI, b) and nothing else.
+// Expects (aI, b), and zeros elsewhere.
 void expect_at(const RegressionParameters& point, const RoundState& state, double tolerance) {
   RegressionParameters expected{Matrix::Zero(kDimension + 1, kDimension + 1), Vector::Zero(kDimension + 1)};
   expected.U.topLeftCorner(kDimension, kDimension).diagonal().setConstant(state.a());
@@ -63,14 +63,14 @@ void expect_supremum(const TrajectoryDistance& found, const std::function<double
   EXPECT_GE(found.value, (1 - kMissed) * largest - kFlow);
 }
 
-// sup |∇R - ∇R_∞| along the flow of the limit, in its parameters.
+// sup |∇R - ∇R_∞| along the limit flow, in its parameters.
 double gap_of(const RoundFlow& flow, const RoundFlow& limit, Parametrisation parameters) {
   double gap = 0;
   for (int i = 0; i <= 1000; ++i) {
     const RoundState s = limit.at(i * kEnd / 1000);
     const auto g = flow.risk()(s.a(), s.b()), h = limit.risk()(s.a(), s.b());
     const double A = (g.slope_a - h.slope_a) / kDimension, b = g.slope_b - h.slope_b;
-    // What is pulled back to K and Q, and to V and o.
+    // The factors of the pull-back to K and Q, and to V and o.
     const double in_A = parameters == Parametrisation::factored ? std::hypot(s.x[0], s.x[1]) : 1;
     const double in_b = parameters == Parametrisation::factored ? std::hypot(s.x[2], s.x[3]) : 1;
     gap = std::max(gap, std::hypot(std::sqrt(kDimension) * A * in_A, b * in_b));
@@ -78,7 +78,7 @@ double gap_of(const RoundFlow& flow, const RoundFlow& limit, Parametrisation par
   return gap;
 }
 
-// Path, end, risk, distances and gap of a run whose flow is known.
+// Checks path, end, risk, distances and gap of a run whose flow is known.
 void expect_run(const TrainingRun& run, Parametrisation parameters) {
   const RoundFlow flow = flow_of(run.attention, run.L, parameters);
   const RoundFlow limit = flow_of(AttentionKind::linear, kInfinity, parameters);
@@ -127,14 +127,14 @@ TEST(RegressionTraining, FlowsOnTheInvariantSet) {
   EXPECT_EQ(runs[2].gradient_gap, 0);
 }
 
-// Polynomials need no nodes: the same tolerance off the invariant set.
+// Polynomial risks need no nodes, so that the tolerance is the same off the invariant set.
 TEST(RegressionTraining, FlowsOfOtherParametrisations) {
   for (const Parametrisation parameters : {Parametrisation::merged, Parametrisation::factored}) {
     SCOPED_TRACE(::testing::Message() << "parametrisation " << static_cast<int>(parameters));
     TrainingPlan plan = plan_of(parameters);
     plan.attention = {AttentionKind::linear};
     plan.lengths = {6, kInfinity};
-    plan.nodes.count = 8;  // of a flow of softmax attention, which is not asked for
+    plan.nodes.count = 8;  // for flows of softmax attention, which are not asked for
     for (const TrainingRun& run : train(plan)) {
       expect_run(run, parameters);
       EXPECT_FALSE(run.balance_drift);
@@ -142,8 +142,7 @@ TEST(RegressionTraining, FlowsOfOtherParametrisations) {
   }
 }
 
-// Nodes leave an error in the path, of some hundredths; the risk at its end is within what is
-// reported for it.
+// Nodes leave an error of some hundredths in the path; the risk at its end is within its reported error.
 TEST(RegressionTraining, FlowsOverNodes) {
   constexpr double L = 20, kPath = 0.05;
   for (const Parametrisation parameters : {Parametrisation::merged, Parametrisation::factored}) {
@@ -170,10 +169,10 @@ TEST(RegressionTraining, FlowsOverNodes) {
   }
 }
 
-// To the end: minima in closed form, and the limit of the theorem.
+// Flows to the end, against minima in closed form and the limit of the theorem.
 TEST(RegressionTraining, FlowsUntilStationary) {
   TrainingPlan plan = test::round_plan(Parametrisation::invariant, kDimension, 0,
-                                       {{0.6 / std::sqrt(kDimension), 1, 0.6, 1}});  // of balance 0
+                                       {{0.6 / std::sqrt(kDimension), 1, 0.6, 1}});  // balance 0
   plan.attention = {AttentionKind::softmax, AttentionKind::linear};
   plan.lengths = {40, kInfinity};
   const std::vector<TrainingRun> runs = train(plan);
@@ -190,7 +189,7 @@ TEST(RegressionTraining, FlowsUntilStationary) {
     expect_at(runs[i].last, {{std::pow(d, -0.25), 1, std::pow(d, 0.25), 1}}, kFlow);
   }
   EXPECT_FALSE(runs[0].to_theorem);
-  // From another balance there is another end; a singular covariance has none to compare with.
+  // Another balance leads to another end; with a singular covariance there is none to compare with.
   plan.lengths = {kInfinity};
   plan.start[plan.start.size() - 1] = 1;
   EXPECT_GT(train(plan).front().to_theorem.value(), 0.01);

@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-// Of samples here and there: 20 comparisons, each beyond 4 once in 16,000 times.
+// For comparisons with samples: there are 20, each beyond 4 standard errors once in 16,000 times.
 constexpr double kLargestZ = 4;
 
 Matrix normals(Eigen::Index rows, Eigen::Index columns, std::mt19937_64& random) {
@@ -33,8 +33,8 @@ struct Simulated {
   double value = 0, error = 0;
 };
 
-// Tasks, tokens and queries drawn, ridge regression solved in its dual form (no inverse of Ω, nor for τ = 0),
-// and predictions compared with labels.
+// Draws tasks, tokens and queries, solves ridge regression in its dual form (which needs no inverse of Ω, and
+// allows τ = 0), and compares predictions with labels.
 Simulated simulate(const Roots& roots, double noise, Eigen::Index L, int prompts, std::mt19937_64& random) {
   const Matrix omega = roots.P * roots.P.transpose();
   double sum = 0, squares = 0;
@@ -89,7 +89,7 @@ TEST(RidgeFloor, OfSingularCovariances) {
   blind.query_covariance = Matrix::Identity(2, 2);
   EXPECT_DOUBLE_EQ(ridge_floor(blind, 100).value, 0.5);
   EXPECT_DOUBLE_EQ(ridge_floor(blind, INFINITY).value, 0.5);
-  // A direction of hardly any variance is learnt all the same, where there is no noise.
+  // Without noise, even a direction of hardly any variance is learnt.
   blind.covariance(1, 1) = 1e-28;
   EXPECT_EQ(ridge_floor(blind, 100).value, 0);
   blind.prior_covariance.setZero();
@@ -119,8 +119,8 @@ TEST(RidgeFloor, HasItsClosedForms) {
   EXPECT_EQ(floor.prompts, 0);
 }
 
-// At large L the floor is ½ (τ² tr(Σ⁻¹Σ_q)/(L - d - 1) - τ⁴ tr(Σ⁻¹Σ_qΣ⁻¹Ω⁻¹)/L²), up to factors 1 + O(L⁻²);
-// controls leave little to chance.
+// At large L the floor is ½ (τ² tr(Σ⁻¹Σ_q)/(L - d - 1) - τ⁴ tr(Σ⁻¹Σ_qΣ⁻¹Ω⁻¹)/L²), up to factors 1 + O(L⁻²),
+// and the controls leave little to chance.
 TEST(RidgeFloor, IsPreciseForLongPrompts) {
   Matrix covariance(3, 3);
   covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
@@ -136,8 +136,8 @@ TEST(RidgeFloor, IsPreciseForLongPrompts) {
   }
 }
 
-// However little noise there is, the floor of a long prompt is ½ τ² tr(Σ⁻¹Σ_q)/(L - d - 1); less than any
-// number can be of it is none.
+// However little noise there is, the floor of a long prompt is ½ τ² tr(Σ⁻¹Σ_q)/(L - d - 1). Noise that is too
+// small to change any number counts as none.
 TEST(RidgeFloor, OfFaintNoise) {
   Matrix covariance(3, 3);
   covariance << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
@@ -160,7 +160,7 @@ TEST(RidgeFloor, OfFaintNoise) {
     for (const double L : {3.0, 4.0, 1e5, 1e300})
       EXPECT_NEAR(ridge_floor(problem, L).value, 0, 1e-19) << noise;
   }
-  // Units do not matter: all covariances and the noise 2^400 times as large.
+  // Units do not matter: all covariances and the noise are multiplied by 2^400.
   problem.noise_variance = 0.1;
   const RidgeFloor usual = ridge_floor(problem, 10);
   const double unit = std::ldexp(1.0, 400);
@@ -169,8 +169,8 @@ TEST(RidgeFloor, OfFaintNoise) {
   EXPECT_NEAR(ridge_floor(problem, 10).value / unit, usual.value, 1e-12 * usual.value);
 }
 
-// Two columns of norms r_1, r_2 (r² = D² χ²_L) at an angle whose sin² = u is Beta((L - 1)/2, 1/2): the floor
-// for diagonal covariances, F = 1, by the midpoint rule in ln r², ln r² and the logit of u.
+// Two columns have norms r_1, r_2 (r² = D² χ²_L) and an angle whose sin² = u is Beta((L - 1)/2, 1/2). This is
+// the floor for diagonal covariances, F = 1, by the midpoint rule in ln r_1², ln r_2² and logit u.
 double two_column_floor(double D1, double D2, double noise, double L) {
   constexpr double kStep = 0.4;
   const auto chi = [&](double x) { return std::exp(0.5 * L * x - 0.5 * std::exp(x)); };
@@ -200,7 +200,7 @@ RegressionProblem two_columns(double D1, double D2, double noise) {
 
 // Where L is the rank or little more and noise is faint, one prompt in many carries the mean.
 TEST(RidgeFloor, SeesRarePrompts) {
-  constexpr double kRule = 1e-8;  // of two_column_floor: half its step gives 3e-17 of 5e-9 more
+  constexpr double kRule = 1e-8;  // of two_column_floor: half its step adds 3e-17 to 5e-9
   for (const double D2 : {1.0, 0.01}) {
     for (const double noise : {1e-12, 1e-4, 0.3}) {
       for (const double L : {2.0, 3.0, 4.0}) {
@@ -214,7 +214,7 @@ TEST(RidgeFloor, SeesRarePrompts) {
   }
 }
 
-// Of 200 intervals of two standard errors 191 are expected to hold; fewer than 181 once in 1000 times.
+// Of 200 intervals of two standard errors 191 are expected to hold, and fewer than 181 do once in 1000 times.
 TEST(RidgeFloor, KeepsItsLevelForFaintNoise) {
   const double truth = two_column_floor(1, 1, 1e-12, 2);
   EXPECT_NEAR(truth, 9.84e-7, 1e-9);

@@ -20,7 +20,7 @@ namespace {
 using test::gradient_by_differences;
 using test::kInfinity;
 
-constexpr double kGradient = 1e-8;  // of its norm
+constexpr double kGradient = 1e-8;  // relative to its norm
 constexpr double kLengths[] = {1, 2, 10, 1e3, 1e6, 1e12, kInfinity};
 
 void expect_gradient(const Risk& risk, const Vector& at, double h) {
@@ -43,7 +43,7 @@ TEST(RiskGradient, InvariantRisk) {
   }
 }
 
-// R_L - R_∞ is small for long prompts, and R_∞ hides it: its gradient alone, at 1e-7 of itself.
+// For long prompts R_L - R_∞ is small and hidden by R_∞, so its gradient is checked alone, to 1e-7 of itself.
 TEST(RiskGradient, WhatAFinitePromptAdds) {
   const RegressionProblem problem = test::random_problem(3, 3);
   const Vector at = test::random_invariant(3, 3);
@@ -70,7 +70,7 @@ TEST(RiskGradient, GeneralRisk) {
   }
 }
 
-// Where the spread of scores is zero, or a direction of the queries has none.
+// The spread of the scores is zero, or there is a direction without queries.
 TEST(RiskGradient, AtTheEdges) {
   const Eigen::Index d = 3;
   RegressionProblem flat = test::random_problem(2, d);
@@ -91,12 +91,12 @@ TEST(RiskGradient, InParametersOfMaps) {
   const std::shared_ptr<const Risk> risk = general_risk(problem, AttentionKind::softmax, 10, {.count = 256});
   const auto factored = in_parameters(risk, factored_map(d));
   EXPECT_EQ(factored->size(), 3 * 9 + 3);
-  // Nodes reach far out, where risks change fast: a shorter step.
+  // Nodes reach far out, where risks change fast, so the step is shorter.
   expect_gradient(*factored, 0.5 * test::random_matrix(77, factored->size(), 1), 0.01);
   expect_gradient(*in_parameters(risk, invariant_map(d)), test::random_invariant(4, d), 0.02);
 }
 
-// U = KᵀQ and v = Vᵀo; (A, b) to its corner.
+// The maps are U = KᵀQ and v = Vᵀo, and (A, b) to its corner.
 TEST(RiskGradient, Maps) {
   const Eigen::Index d = 2, n = d + 1;
   const Vector given = test::random_matrix(78, 3 * n * n + n, 1);
@@ -116,7 +116,7 @@ TEST(RiskGradient, Maps) {
   EXPECT_EQ(corner.v, (Vector{{0, 0, 5}}));
 }
 
-// Differences over 1e-20 of a planar risk whose statistics are the oracle's: half a second for each node.
+// Differences over 1e-20 of a planar risk whose statistics are the oracle's: each node takes half a second.
 TEST(RiskGradient, AgainstDifferencesInSeventyDigits) {
   if (std::getenv("LARGO_LONG_TESTS") == nullptr) GTEST_SKIP() << "minutes: set LARGO_LONG_TESTS=1";
   using oracle::Real;

@@ -1,6 +1,5 @@
 // The polynomial risks, R_∞ and linear attention's R_L, against averages over everything that is drawn: w,
-// x_q and the tokens themselves, by Gauss-Hermite rules of three nodes in each coordinate, exact here (degree
-// 4).
+// x_q and the tokens. Gauss-Hermite rules of three nodes in each coordinate are exact here (degree 4).
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +19,7 @@ using test::kInfinity;
 
 constexpr double kMoments = 1e-12;
 
-// E f(x), x standard normal in n coordinates.
+// E f(x) for x standard normal in n coordinates.
 double average(Eigen::Index n, const std::function<double(const Vector&)>& f) {
   constexpr double kNodes[] = {-1.7320508075688772, 0, 1.7320508075688772};
   constexpr double kWeights[] = {1.0 / 6, 2.0 / 3, 1.0 / 6};
@@ -49,7 +48,7 @@ struct Setting {
         parameters(test::random_parameters(id, dimension)),
         d(dimension) {}
 
-  // Of one token: its share of the output of linear attention, γ <z, U x> <v, z>.
+  // One token's share of the output of linear attention, γ <z, U x> <v, z>.
   double share(const Vector& w, const Vector& x, const Vector& draw) const {
     Vector z(d + 1), query(d + 1);
     z.head(d) = roots.token_root * draw.head(d);
@@ -58,7 +57,7 @@ struct Setting {
     return problem.score_scale * z.dot(parameters.U * query) * parameters.v.dot(z);
   }
 
-  // ½ E (o - <w, x_q>)² with the mean and the mean square of a token's share given (w, x_q).
+  // ½ E (o - <w, x_q>)² from the mean and the mean square of a token's share given (w, x_q).
   double risk(double L) const {
     return 0.5 * average(2 * d, [&](const Vector& drawn) {
              const Vector w = roots.prior_root * drawn.head(d), x = roots.query_root * drawn.tail(d);
@@ -69,7 +68,7 @@ struct Setting {
            });
   }
 
-  // The same by drawing two tokens at once.
+  // The same for two tokens, drawn at once.
   double risk_of_two() const {
     return 0.5 * average(2 * d, [&](const Vector& drawn) {
              const Vector w = roots.prior_root * drawn.head(d), x = roots.query_root * drawn.tail(d);
@@ -121,7 +120,7 @@ TEST(RiskMoments, InvariantRisks) {
   }
 }
 
-// One token has all the weight, whatever its score: ½ E (<v, z> - <w, x>)².
+// One token has all the weight, whatever its score, so the risk is ½ E (<v, z> - <w, x>)².
 TEST(RiskMoments, SoftmaxOverOneToken) {
   const Setting setting(20, 2);
   const double direct = 0.5 * average(4, [&](const Vector& drawn) {

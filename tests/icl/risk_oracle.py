@@ -37,7 +37,7 @@ def moments(s, L):
     far = np.sqrt(2 * (log_L + 55))
     h, step = min(0.24, 0.4 * s), max(0.2, s / 100)
     y = np.arange(-log_L - 50 - min(s * s / 2, s * far), (s * 12 if L < 1e4 else 0) + 8, step)
-    if s >= 20:  # beyond 4 the exponential is zero, below -60 nothing counts
+    if s >= 20:  # beyond 4 the exponential is zero, and below -60 nothing counts
         x = np.arange(-60, 4, h)
         beyond = ndtr((y - (x[-1] + h / 2)) / s)
     else:
@@ -127,8 +127,8 @@ class Setting:
         return np.stack([infinite, 0.5 * (c * c * phi + kappa * p) + c * y * p])
 
 
-STEP = 1e-4  # of differences
-TABLES = {}  # Statistics at each length
+STEP = 1e-4  # of the differences
+TABLES = {}  # length: Statistics
 
 
 def limit(setting, at):
@@ -208,7 +208,7 @@ if __name__ == "__main__":
     lengths = sorted({Setting(number).L for number in wanted})
     with Pool() as pool:
         TABLES.update(zip(lengths, pool.map(Statistics, lengths)))
-    with Pool() as pool:  # these know the tables
+    with Pool() as pool:  # these processes know the tables
         for number, setting, value, error in pool.imap(reference, wanted):
             print(f"    {{{number}, {value[0]:.9g}, {error[0]:.1e}, {value[1]:.9g}, {error[1]:.1e}}},  // d = {setting.d}, L = {setting.L:g}",
                   flush=True)

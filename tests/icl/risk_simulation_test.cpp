@@ -1,5 +1,5 @@
-// Exact risks against prompts drawn in full, on 30 random settings: 40,000 prompts each, a million with
-// LARGO_LONG_TESTS=1.
+// Exact risks against prompts drawn in full, on 30 random settings, with 40,000 prompts each, or a million
+// with LARGO_LONG_TESTS=1.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -15,8 +15,8 @@ namespace {
 using test::random_parameters;
 using test::random_problem;
 
-constexpr double kQuantile = 5.41;  // the errors of general_risk() are so many standard errors
-constexpr double kMaxZ = 4;         // 30 settings: a false alarm in 500 choices of the seed; it is fixed
+constexpr double kQuantile = 5.41;  // standard errors in an error of general_risk()
+constexpr double kMaxZ = 4;         // 30 settings: a false alarm for one seed in 500; the seed is fixed
 constexpr int kSettings = 30;
 constexpr std::int64_t kBatches = 100;
 
@@ -56,7 +56,7 @@ void compare_with_prompts(std::int64_t prompts, std::int64_t nodes) {
                   static_cast<int>(L), point.value, point.error, risks.mean(), spread, z);
     }
   }
-  // Σ z² is χ² with 30 degrees of freedom: below 75 but for 1e-5 of all seeds, and not far below 30.
+  // Σ z² is χ² with 30 degrees of freedom: below 75 except for 1e-5 of all seeds, and not far below 30.
   EXPECT_LE(squares, 75);
   EXPECT_GE(squares, 8);
 }

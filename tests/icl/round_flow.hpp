@@ -1,8 +1,8 @@
 // Training where every covariance is I and A = aI: flows of two numbers (of four in K, Q, V and the output
 // row), by the classical Runge-Kutta method on risks in closed form. With g the slopes of R(aI, b),
 //
-//   a' = -g_a/d, b' = -g_b,      and for a = kq, b = mn:  k' = -q g_a/d, q' = -k g_a/d, m' = -n g_b, n' = -m
-//   g_b.
+//   a' = -g_a/d, b' = -g_b,      and for a = kq, b = mn:
+//   k' = -q g_a/d, q' = -k g_a/d, m' = -n g_b, n' = -m g_b.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@ namespace largo::test {
 
 using RoundRisk = std::function<PlanarPoint<double>(double a, double b)>;
 
-/// ½ d [c a²b² - 2ab + 1], c = 1 + (d + 1 + τ²)/L; softmax attention has it too at L = ∞.
+/// ½ d [c a²b² - 2ab + 1], c = 1 + (d + 1 + τ²)/L; at L = ∞ this is the risk of softmax attention, too.
 inline RoundRisk round_linear_risk(int d, double noise, double L) {
   const double c = 1 + (d + 1 + noise) / L;
   return [d, c](double a, double b) -> PlanarPoint<double> {
@@ -45,7 +45,7 @@ struct RoundState {
 
 enum class RoundKind : std::uint8_t { merged, factored };
 
-/// With 100 steps a unit of time: errors below 1e-8 where the slopes are of order one.
+/// With 100 steps per unit of time, errors are below 1e-8 where the slopes are of order one.
 class RoundFlow {
  public:
   RoundFlow(RoundRisk risk, int d, RoundKind kind, const RoundState& start, double end)
@@ -88,8 +88,8 @@ class RoundFlow {
   std::vector<RoundState> path_;
 };
 
-/// A plan whose flows are those above, in the layout of each parametrisation; for the invariant set and (U,
-/// v) with q = n = 1.
+/// A plan whose flows are those above, in the layout of each parametrisation; the invariant set and (U, v)
+/// need q = n = 1.
 inline TrainingPlan round_plan(Parametrisation parameters, Eigen::Index d, double noise,
                                const RoundState& start) {
   TrainingPlan plan;

@@ -1,4 +1,4 @@
-// Training runs that are the same, to the bit.
+// Expects that training runs are the same, to the bit.
 #pragma once
 
 #include <gtest/gtest.h>

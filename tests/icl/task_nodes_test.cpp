@@ -1,5 +1,5 @@
-// Risks over nodes: against sums from the definition, over SIMD levels and threads, and near the invariant
-// set.
+// Risks over nodes: against sums from the definition, at all SIMD levels and thread counts, and near the
+// invariant set.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -51,16 +51,16 @@ double risk_by_definition(const RegressionProblem& problem, double L, const Regr
 
 TEST(TaskNodes, AreSummedAsDefined) {
   const TaskNodes nodes{1024, 3};
-  for (const Eigen::Index d : {1, 2, 5, 7}) {  // a tail of every size in loops over coordinates
+  for (const Eigen::Index d : {1, 2, 5, 7}) {  // loops over coordinates have a tail of every size
     const RegressionProblem problem = test::random_problem(static_cast<std::uint64_t>(d), d);
     for (const double L : {3.0, 200.0}) {
-      for (const double size : {1.0, 40.0}) {  // the second beyond the end of the table
+      for (const double size : {1.0, 40.0}) {  // the second is beyond the end of the table
         RegressionParameters given = test::random_parameters(7, d);
         given.U *= size;
         const double expected = risk_by_definition(problem, L, given, nodes);
         const double risk =
             general_risk(problem, AttentionKind::softmax, L, nodes)->at(to_vector(given)).value;
-        EXPECT_NEAR(risk, expected, 1e-6 * expected) << d << ' ' << L << ' ' << size;  // of the table
+        EXPECT_NEAR(risk, expected, 1e-6 * expected) << d << ' ' << L << ' ' << size;  // table's error
       }
     }
   }
@@ -102,7 +102,7 @@ TEST(TaskNodes, SeeRarePairs) {
   EXPECT_LE(std::sqrt(squares / kSeeds), 2e-4);
 }
 
-// Terms odd in w cancel between its signs to the last bit.
+// Terms that are odd in w cancel between its signs, to the last bit.
 TEST(TaskNodes, KeepTheInvariantSet) {
   const Eigen::Index d = 3;
   const auto map = invariant_map(d);
@@ -113,8 +113,8 @@ TEST(TaskNodes, KeepTheInvariantSet) {
   EXPECT_GT(gradient.norm(), 0.1);
 }
 
-// Near the invariant set, regression_risk() takes most from exact values: against plain averages over 16
-// independent shifts, at z = 4, and with a far smaller error.
+// Near the invariant set, most of regression_risk() comes from exact values. It is compared with plain
+// averages over 16 independent shifts, at z = 4, and has a far smaller error.
 TEST(RegressionRisk, BesideTheInvariantSet) {
   constexpr int kShifts = 16;
   const Eigen::Index d = 3;
@@ -140,7 +140,7 @@ TEST(RegressionRisk, BesideTheInvariantSet) {
   }
 }
 
-// Where scores are large, R_∞ and the invariant point are no help: one token's risk does not depend on U.
+// Where scores are large, R_∞ and the invariant point do not help; one token's risk does not depend on U.
 TEST(RegressionRisk, OfLargeScores) {
   const Eigen::Index d = 2;
   const RegressionProblem problem = test::random_problem(3, d);
@@ -159,7 +159,7 @@ TEST(RegressionRisk, OfLargeScores) {
   EXPECT_THROW(regression_risk(problem, AttentionKind::softmax, 10, given, nodes), InputError);
 }
 
-// Above 32 dimensions R_∞ is exact, and nodes average what is left: a prompt without end is where it leads.
+// Above 32 dimensions R_∞ is exact and nodes average the rest: long prompts approach the infinite one.
 TEST(RegressionRisk, OfManyDimensions) {
   const Eigen::Index d = 34;
   const RegressionProblem problem = test::round_problem(d);
@@ -173,7 +173,7 @@ TEST(RegressionRisk, OfManyDimensions) {
   EXPECT_LE(risk.error, 1e-4 * limit);
   const Estimate other = regression_risk(problem, AttentionKind::softmax, 1e6, given, {4096, 2});
   EXPECT_LE(std::abs(risk.value - other.value), risk.error + other.error);
-  given.U *= 1e3;  // where R_∞ is no help
+  given.U *= 1e3;  // R_∞ does not help here
   const Estimate large = regression_risk(problem, AttentionKind::softmax, 10, given, nodes);
   EXPECT_LE(large.error, 0.1 * large.value);
 }

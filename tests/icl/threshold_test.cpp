@@ -14,7 +14,7 @@ namespace {
 
 double best_risk(int d, double L) { return test::minimise(test::planar_risk(d, 0, L), 0.6, 1.4).risk; }
 
-// The answer of `largo icl threshold --epsilon 0.01 --d 5`, by minimising a planar integral instead.
+// The answer of `largo icl threshold --epsilon 0.01 --d 5`, against the minimum of a planar integral.
 TEST(Threshold, OfTheRoundProblem) {
   const RegressionProblem problem = test::round_problem(5);
   ThresholdPlan plan;
@@ -34,7 +34,7 @@ TEST(Threshold, OfTheRoundProblem) {
   EXPECT_LE(seen.size(), 15U);
 }
 
-// Close to where neighbouring lengths cannot be told apart by much.
+// This epsilon is close to where neighbouring lengths can hardly be told apart.
 TEST(Threshold, OfASmallEpsilon) {
   const RegressionProblem problem = test::round_problem(3);
   const Threshold found = threshold(problem, 1e-6, paper_start(problem, 0.5));
@@ -47,7 +47,7 @@ TEST(Threshold, OfLinearAttention) {
   const RegressionProblem problem = test::round_problem(5);
   ThresholdPlan plan;
   plan.attention = AttentionKind::linear;
-  const double epsilon = 0.0101;  // which no whole length meets exactly
+  const double epsilon = 0.0101;  // no whole length meets it exactly
   const Threshold found = threshold(problem, epsilon, paper_start(problem, 0.5), plan);
   // ½ d (d + 1)/(L + d + 1), from b²a² ((1 + 1/L) d + d²/L) - 2abd + d
   EXPECT_EQ(found.L, std::ceil(0.5 * 30 / epsilon - 6));

@@ -1,4 +1,4 @@
-// One run of a training plan fails: the others end with it, and save what they have.
+// When one run of a training plan fails, the others end with it and save what they have.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -29,7 +29,7 @@ TEST(FailedTraining, EndsTheOtherThreadsWhichSaveTheirRuns) {
   const auto folder =
       std::filesystem::path(::testing::TempDir()) / ("largo-failure-" + std::to_string(::getpid()));
   TrainingPlan plan = endless_plan();
-  plan.attention = {AttentionKind::softmax, AttentionKind::linear};  // that of linear attention diverges
+  plan.attention = {AttentionKind::softmax, AttentionKind::linear};  // linear attention diverges
   plan.checkpoints = folder;
   try {
     train(plan, {.threads = 2});

@@ -1,4 +1,4 @@
-// Training shared among processes: each makes its runs, all have the results, with the bits of one process.
+// Training shared among processes: each makes some runs, and all get the results, with one process's bits.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -51,7 +51,7 @@ TEST(TrainingRanks, HaveTheBitsOfOneProcess) {
   for (const auto parameters : {Parametrisation::invariant, Parametrisation::factored}) {
     const TrainingPlan plan = plan_of(parameters);
     const std::vector<TrainingRun> alone = train(plan);
-    for (const int size : {1, 2, 3, 30}) {  // the last: more than there are runs
+    for (const int size : {1, 2, 3, 30}) {  // 30 is more than there are runs
       if (size == 30 && parameters == Parametrisation::factored) continue;
       expect_no_error(test::run_on(size, [&](const Ranks& ranks) {
         test::expect_same(alone, train(plan, {.threads = 1, .ranks = &ranks}));
@@ -60,7 +60,7 @@ TEST(TrainingRanks, HaveTheBitsOfOneProcess) {
   }
 }
 
-// Notes which runs it was given.
+// Counts its calls and the runs that it was given.
 class NotedDescents final : public icl::DescentEngine {
  public:
   void descend(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
@@ -79,7 +79,7 @@ class NotedDescents final : public icl::DescentEngine {
 };
 
 TEST(TrainingRanks, EachHasADeviceOfItsOwn) {
-  const TrainingPlan plan = plan_of(Parametrisation::invariant);  // of eight descents
+  const TrainingPlan plan = plan_of(Parametrisation::invariant);  // with eight descents
   const std::vector<TrainingRun> alone = train(plan);
   expect_no_error(test::run_on(3, [&](const Ranks& ranks) {
     NotedDescents engine;
@@ -113,7 +113,7 @@ TEST(TrainingRanks, HaveEvenShares) {
 }
 
 TEST(TrainingRanks, OneThatDivergesEndsAll) {
-  // One seed of many steps each; the softmax run of the first process leaves all bounds.
+  // Each process has one seed of many steps, and the softmax run of one process leaves all bounds.
   TrainingPlan plan = plan_of(Parametrisation::invariant);
   plan.lengths = {5};
   plan.methods = {TrainingMethod::descent};
@@ -123,7 +123,7 @@ TEST(TrainingRanks, OneThatDivergesEndsAll) {
   std::atomic<int> own = 0, echoes = 0;
   const auto thrown = test::run_on(2, [&](const Ranks& ranks) {
     TrainingPlan mine = plan;
-    // The same sizes where plans are compared, and not at step 40 of one process.
+    // The step sizes agree where plans are compared, but not at step 40 of one process.
     const bool diverges = ranks.rank() == 1;
     mine.descent.step_size = [diverges](std::int64_t k) { return diverges && k == 40 ? 1e9 : 0.01; };
     train(mine, {.threads = 1, .ranks = &ranks});
@@ -165,7 +165,7 @@ TEST(TrainingRanks, AStopOfOneEndsAllAndSavesWhatEachHas) {
   int ended = 0;
   for (const std::exception_ptr& error : thrown) ended += error != nullptr ? 1 : 0;
   EXPECT_EQ(ended, 2);
-  // Each saved its run; another number of processes goes on.
+  // Each process saved its run, and another number of processes resumes them.
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 2);
   expect_no_error(test::run_on(3, [&](const Ranks& ranks) {
     test::expect_same(whole, train(plan, {.threads = 1, .ranks = &ranks}));
@@ -206,7 +206,7 @@ TEST(TrainingRanks, MustHaveTheSamePlan) {
       [](TrainingPlan& plan) { plan.batches.seed = 6; },
       [](TrainingPlan& plan) { plan.seeds = 3; },
       [&](TrainingPlan& plan) { plan.random_start = random_start(0.1); },
-      // Of descents alone.
+      // Changes that concern descents alone.
       [](TrainingPlan& plan) { plan.descent.steps = 21; },
       [](TrainingPlan& plan) { plan.descent.step_size = constant_steps(0.04); },
       [](TrainingPlan& plan) { plan.descent.divergence_factor = 1e5; },

@@ -1,4 +1,4 @@
-// Several seeds in one call of train(): the runs that each seed has alone, and their checkpoints.
+// Several seeds in one call of train(): each has the runs and the checkpoints that it has alone.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -39,7 +39,7 @@ TrainingPlan plan_of(Parametrisation parameters) {
   return plan;
 }
 
-// Those of one seed; flows that no seed decides are every seed's.
+// The runs of one seed; flows that do not depend on the seed belong to every seed.
 std::vector<TrainingRun> of_seed(const TrainingPlan& plan, const std::vector<TrainingRun>& runs,
                                  std::uint64_t seed) {
   std::vector<TrainingRun> some;
@@ -68,7 +68,7 @@ TEST(TrainingSeeds, EachHasTheRunsItHasAlone) {
     }
     EXPECT_EQ(risks.size(), 3U);
   }
-  // A start that is random is that of the seed.
+  // A random start is that of its seed.
   const TrainingPlan plan = plan_of(Parametrisation::factored);
   EXPECT_EQ(plan_of_seed(plan, 2).start, random_factored_start(2, 7));
   EXPECT_EQ(plan_of_seed(plan, 0).start, plan.start);

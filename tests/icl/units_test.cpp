@@ -58,7 +58,7 @@ RegressionFlow flow_of(const Setting& setting, const Units& units, const FlowPla
   return regression_flow(in_units(setting.problem, units), setting.attention, setting.L, start, plan);
 }
 
-// Powers of two from 2^-60 to 2^60, or anything in between.
+// Powers of two from 2^-60 to 2^60, or any numbers in between.
 Units random_units(std::uint64_t id, bool powers) {
   const Matrix normal = random_matrix(7000 + id, 3, 1);
   const auto unit = [&](Eigen::Index i) {
@@ -78,7 +78,7 @@ void expect_same_trajectories(std::uint64_t settings) {
     const Setting setting = random_setting(id);
     const RegressionFlow given = flow_of(setting, {1, 1, 1}, plan);
     const auto& points = given.flow.trajectory.points();
-    // Powers of two: the same steps, to the bit.
+    // With powers of two the steps are the same, to the bit.
     const Units two = random_units(id, true);
     const RegressionFlow same = flow_of(setting, two, plan);
     ASSERT_EQ(points.size(), same.flow.trajectory.points().size());
@@ -89,7 +89,7 @@ void expect_same_trajectories(std::uint64_t settings) {
       ASSERT_EQ(points[i].risk * two.risk(), point.risk) << i;
     }
     EXPECT_EQ(given.flow.last.gradient * (two.risk() / two.parameters()), same.flow.last.gradient);
-    // Any units: the same path.
+    // With any units the path is the same.
     const Units any = random_units(id, false);
     const RegressionFlow other = flow_of(setting, any, plan);
     EXPECT_TRUE(other.flow.stationary);
@@ -98,7 +98,7 @@ void expect_same_trajectories(std::uint64_t settings) {
       const Vector there = other.flow.trajectory.at(point.time * any.time()) / any.parameters();
       const double gap = (other.map->map(there) - given.map->map(point.parameters)).norm() / size;
       largest = std::max(largest, gap);
-      // Tolerances of a step add up on the way, and flat valleys have an end only to rounding over flatness.
+      // Tolerances of the steps add up, and the end of a flat valley is known only to rounding over flatness.
       ASSERT_LE(gap, 2e-5) << "t = " << point.time;
     }
     EXPECT_NEAR(other.flow.last.value / any.risk(), given.flow.last.value,
@@ -125,7 +125,7 @@ TEST(RegressionUnits, SameThreshold) {
   }
 }
 
-// Flows, not only their ends: from a start where the risk is far above, or next to the saddle.
+// Whole flows, not only their ends, from starts far above the minimum in risk, or next to the saddle.
 TEST(RegressionUnits, FlowsEndAtTheMinimum) {
   for (const double c : {1e-30, 1e-7, 1e-3, 1e3}) {
     const RegressionProblem problem = paper_problem(c * Matrix::Identity(2, 2));

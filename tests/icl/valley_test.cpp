@@ -1,4 +1,4 @@
-// Long prompts, in closed form: on the valley ba = 1 of R_∞ only E[P_2] ≈ e^{s²}/L is left of the prompt, and
+// Long prompts in closed form: on the valley ba = 1 of R_∞, only E[P_2] ≈ e^{s²}/L is left of the prompt, and
 // Gaussian integrals give L R_L -> d/2 (1 - 2t)^{-d/2-1} (1 - t)/t with t = a², for Σ = Σ_q = Ω = I.
 #include <cmath>
 
@@ -18,7 +18,7 @@ double lowest(int d) {
   return (n - std::sqrt(n * n - 4 * (d + 2))) / (2 * (d + 2));
 }
 
-// What is left out is smaller by E[P_2]/L or so: 1e-4 at these lengths, with margin for the tails of e^{s²}.
+// The neglected terms are smaller by E[P_2]/L or so: 1e-4 here, with a margin for the tails of e^{s²}.
 constexpr double kRelative = 1e-3;
 
 TEST(Valley, RisksOfLongPrompts) {

@@ -10,7 +10,7 @@
 namespace largo::test {
 namespace {
 
-// While it lives, no file of this process can grow beyond `limit` bytes: the disk is full, in effect.
+// While it lives, no file of this process can grow beyond `limit` bytes, as if the disk were full.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t limit) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
@@ -100,7 +100,7 @@ TEST(AtomicFile, WritesThroughASymbolicLink) {
 TEST(AtomicFile, MakesTheTargetOfALinkThatLeadsNowhere) {
   const TemporaryDirectory directory;
   std::filesystem::create_directory(directory / "sub");
-  std::filesystem::create_symlink("sub/second", directory / "first");  // relative, to another one
+  std::filesystem::create_symlink("sub/second", directory / "first");  // relative, to another link
   std::filesystem::create_symlink("target", directory / "sub/second");
   io::AtomicFile file("test", directory / "first");
   EXPECT_EQ(file.target().filename(), "target");
@@ -139,7 +139,7 @@ TEST(AtomicFile, RefusesAReadOnlyFile) {
   put(directory / "a", "old");
   std::filesystem::permissions(directory / "a", std::filesystem::perms{0444});
   std::filesystem::create_symlink("a", directory / "link");
-  for (const char* name : {"a", "link"}) {  // for root, too
+  for (const char* name : {"a", "link"}) {  // refused for root, too
     expect_contains(message_of([&] { io::AtomicFile("test", directory / name); }),
                     {"test: ", "/a: cannot be written: is read-only", "chmod"});
   }

@@ -1,4 +1,4 @@
-// Every 16-bit pattern against the definition of the format, (-1)^s * (implicit bit . fraction) * 2^e.
+// Checks every 16-bit pattern against the definition of the format, (-1)^s * (implicit bit . fraction) * 2^e.
 #include "io/bytes.hpp"
 
 #include <cmath>

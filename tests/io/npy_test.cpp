@@ -98,7 +98,7 @@ TEST(Npy, AcceptsEveryWayToWriteTheDictionary) {
 
 TEST(Npy, MapsAlignedDataInPlaceAndCopiesOther) {
   const TemporaryDirectory directory;
-  // 10 bytes before the dictionary: pad it to make the data begin at 128, then at 129 to 135.
+  // The dictionary starts at byte 10: padding makes the data begin at 128, then at 129 to 135.
   for (std::size_t extra = 0; extra < 8; ++extra) {
     std::string text = dictionary("(2, 3)");
     text.resize(118 + extra, ' ');

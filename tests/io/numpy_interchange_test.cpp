@@ -1,4 +1,4 @@
-// Files exchanged with the NumPy on this machine. Skipped, visibly, where there is none.
+// Exchanges files with the NumPy on this machine, and is skipped, visibly, where there is none.
 #include "largo/io/npy.hpp"
 #include "support/fixtures.hpp"
 

@@ -1,4 +1,4 @@
-// The bound on nesting: what is deeper is refused before the parser recurses, and nothing else is.
+// The bound on nesting: deeper values are refused before the parser recurses, and nothing else is.
 #include "io/parse_toml.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ std::string repeated(const std::string& text, int times) {
   return all;
 }
 
-// The line of the error, or 0; every error must be about the nesting.
+// The line of the error, or 0 without one; every error must be about the nesting.
 std::size_t refused_at(const std::string& text) {
   try {
     io::parse_toml(text, "test.toml");

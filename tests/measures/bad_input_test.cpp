@@ -1,4 +1,4 @@
-// Mistakes of the caller: one exception type, one line, which names the function and the argument.
+// A mistake of the caller gives one type of exception and one line, with the function and the argument.
 #include <functional>
 #include <limits>
 #include <string>
@@ -75,7 +75,7 @@ TEST(BadInput, Gaussian) {
       {"dimension 0", [] { GaussianMeasure(Vector(), Matrix()); }, {"dimension is 0, must be at least 1"}},
       {"standard, dimension 0", [] { GaussianMeasure::standard(0); }, {"dimension is 0"}},
   });
-  // Rounding is not a mistake.
+  // Matrices that are right up to rounding are accepted.
   EXPECT_NO_THROW(GaussianMeasure(zeros(2), Matrix{{1, 0.5}, {0.5 + 1e-16, 1}}));
   EXPECT_NO_THROW(GaussianMeasure(zeros(2), Matrix{{1, 1}, {1, 1 - 1e-15}}));
 }
@@ -102,7 +102,7 @@ TEST(BadInput, Mixture) {
   });
 }
 
-// What is nested is asked and destroyed by recursion: the depth is bounded, and so is the number of laws.
+// Calls and destructors recurse through nested laws, so the depth and the number of laws are bounded.
 TEST(BadInput, NestedLaws) {
   const auto nested = [](int depth, const std::function<MeasurePtr(MeasurePtr)>& around) {
     MeasurePtr law = standard(1);

@@ -33,7 +33,7 @@ struct NamedLine {
 
 NamedLine rademacher_line() { return {rademacher(1.5), {{{-1.5, 0.5}, {1.5, 0.5}}, {}}}; }
 NamedLine uniform_line() { return {uniform(2.0), {{}, {{-2, 2, 0}}}}; }
-// Mass below 1/3: the kurtosis exceeds 3 and the sub-Gaussian constant is attained away from zero.
+// With a mass below 1/3 the kurtosis exceeds 3, and the sub-Gaussian constant is attained away from zero.
 NamedLine three_point_line() {
   return {three_point(2.0, 0.125), {{{-2, 0.0625}, {0, 0.875}, {2, 0.0625}}, {}}};
 }
@@ -87,7 +87,7 @@ void add_elliptical_cases(std::vector<Case>& cases) {
 }
 
 void add_empirical_cases(std::vector<Case>& cases) {
-  // Off the origin, so that a covariance computed about the wrong point would lose its digits.
+  // The tokens are off the origin, so that a covariance about the wrong point would lose its digits.
   const RowMatrix tokens = random_matrix(30, 37, 3).array() + 10;
   Vector weights = random_matrix(31, 37, 1).cwiseAbs();
   weights[5] = 0;
@@ -117,7 +117,7 @@ void add_composite_cases(std::vector<Case>& cases) {
                    mixture(gate, {first.oracle, second.oracle}), Constant::upper_bound});
   const Case image = cases[cases.size() - 2];
   const Case sphere = sphere_case(3, 2);
-  const Vector parts{{1, 0, 2, 1}};  // a component without weight takes no part
+  const Vector parts{{1, 0, 2, 1}};  // the component without weight plays no role
   const Case walk = power_case("", 3, rademacher_line());
   cases.push_back({"MixtureOfDifferentLaws",
                    std::make_shared<MixtureMeasure>(
@@ -136,7 +136,7 @@ void add_pair_cases(std::vector<Case>& cases) {
                        std::make_shared<GaussianMeasure>(mean.head(3), covariance.topLeftCorner(3, 3)),
                        std::make_shared<GaussianMeasure>(mean.tail(2), covariance.bottomRightCorner(2, 2))),
                    gaussian(mean, covariance), Constant::smallest});
-  // Rademacher and Gaussian: a mixture of two Gaussians that are flat in the first coordinate.
+  // A Rademacher and a Gaussian part make a mixture of two Gaussians that are flat in the first coordinate.
   Matrix flat = Matrix::Zero(4, 4);
   flat.bottomRightCorner(3, 3) = covariance.topLeftCorner(3, 3);
   std::vector<OraclePtr> halves;
@@ -148,7 +148,7 @@ void add_pair_cases(std::vector<Case>& cases) {
                        power_case("", 1, rademacher_line()).law,
                        std::make_shared<GaussianMeasure>(mean.head(3), flat.bottomRightCorner(3, 3))),
                    mixture(Vector{{1, 1}}, halves), Constant::smallest});
-  // Parts of the same dimension: draws that they shared would show.
+  // The parts have the same dimension, so that shared draws would show.
   cases.push_back({"PairUniformThreePoint",
                    std::make_shared<IndependentPair>(power_case("", 1, uniform_line()).law,
                                                      power_case("", 1, three_point_line()).law),

@@ -12,7 +12,7 @@
 
 namespace largo::test {
 
-/// What the header of the law says of its sub-Gaussian constant.
+/// What the header of the law promises about its sub-Gaussian constant.
 enum class Constant { smallest, upper_bound };
 
 struct Case {
@@ -32,7 +32,7 @@ inline std::string case_name(const ::testing::TestParamInfo<Case>& entry) { retu
 /// Zero, and random directions from small to large.
 std::vector<Vector> directions(const Measure& law);
 
-/// Standard normal numbers, a function of the id.
+/// Standard normal numbers, which depend on the id alone.
 Matrix random_matrix(std::uint64_t id, std::ptrdiff_t rows, std::ptrdiff_t columns);
 
 }  // namespace largo::test

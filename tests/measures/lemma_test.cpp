@@ -1,5 +1,5 @@
-// The Lemma: the tilt of N(m, Γ) along a is N(m + Γa, Γ), so attention over it is affine. A thousand random
-// Gaussians, a third of them singular, against quadrature of the definition in 50 digits.
+// The Lemma: the tilt of N(m, Γ) along a is N(m + Γa, Γ), so attention over it is affine. It is checked on a
+// thousand random Gaussians, a third of them singular, against quadrature of the definition in 50 digits.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +12,7 @@ namespace largo {
 namespace {
 
 constexpr int kLaws = 1000;
-// Relative, norm-wise. Seen: 3e-14 for Λ, where its two terms cancel, and 5e-16 for the mean.
+// Relative, norm-wise. Largest errors seen: 3e-14 for Λ, where its two terms cancel, and 5e-16 for the mean.
 constexpr double kLemma = 1e-12;
 
 struct Draws {
@@ -35,12 +35,12 @@ TEST(Lemma, TheTiltOfAGaussianIsATranslation) {
     SCOPED_TRACE(::testing::Message() << "law " << k);
     Draws draws(static_cast<std::uint64_t>(k));
     const std::ptrdiff_t d = 1 + k % 32;
-    // Every third law lives on a subspace, of dimension zero where d = 1: a point.
+    // Every third law lives on a subspace, which for d = 1 is a point.
     const std::ptrdiff_t rank = k % 3 == 0 ? (k / 3) % d : d;
     const Matrix root = draws.matrix(d, rank) / std::sqrt(static_cast<double>(d));
     const Matrix covariance = root * root.transpose();
     const Vector mean = draws.matrix(d, 1);
-    const Vector direction = draws.matrix(d, 1);  // a score of standard deviation about √rank
+    const Vector direction = draws.matrix(d, 1);  // scores have a standard deviation of about √rank
 
     const Tilt tilt = GaussianMeasure(mean, covariance).tilt(direction, TiltOrder::covariance);
     const test::Expected exact = expected_tilt(*test::gaussian(mean, covariance), direction);

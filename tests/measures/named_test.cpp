@@ -68,7 +68,7 @@ TEST_F(MixtureFiles, NestingIsBounded) {
   EXPECT_NE(refusal_of(write("self.toml", component("mixture:" + self))).find("16 deep"), std::string::npos);
 }
 
-// Each file names the next: what is looked through for their names is no deeper than what is made of them.
+// Each file names the next. The search for file names goes no deeper than the construction of the laws.
 TEST_F(MixtureFiles, LongChainsEndSoon) {
   std::string next = "gaussian";
   for (int i = 0; i < 40; ++i) {
@@ -102,7 +102,7 @@ TEST_F(MixtureFiles, FilesAreNamedAtAnyDepth) {
   EXPECT_EQ(measures::files_of_law("mixture:" + outer), (Files{outer, inner, matrix, tensor, weights}));
   EXPECT_EQ(measures::files_of_law("gaussian:cov=toeplitz:0.5,mean=1,2"), Files());
   EXPECT_EQ(measures::files_of_law("rademacher:scale=2"), Files());
-  // What is wrong is said elsewhere; what comes before it counts.
+  // Mistakes are reported elsewhere; files that are named before a mistake count.
   const std::string wrong =
       write("wrong.toml", component("gausian") + component("tokens:" + weights) + "x = 1\n");
   EXPECT_EQ(measures::files_of_law("mixture:" + wrong), Files{wrong});

@@ -18,8 +18,8 @@ using Square = Eigen::Matrix<Wide, Eigen::Dynamic, Eigen::Dynamic>;
 // Legendre nodes integrate e^{kx} on an interval of length w to 50 digits when k w < 100 or so: every
 // integrand below is entire, and directions are chosen within that.
 constexpr int kNodes = 90;
-// The trapezoidal rule for a Gaussian integrand errs by e^{-2π²/h²} = 1e-54 at h = 0.4, its range by
-// e^{-16²/2}.
+// The trapezoidal rule for a Gaussian integrand has an error of e^{-2π²/h²} = 1e-54 at h = 0.4, and its
+// finite range one of e^{-16²/2}.
 constexpr double kGaussianStep = 0.4;
 constexpr double kGaussianRange = 16;
 
@@ -57,7 +57,7 @@ std::vector<Node> nodes_on(const Wide& low, const Wide& high) {
   return nodes;
 }
 
-/// A law of one real variable as nodes; the weights sum to one.
+/// The nodes of a law of one real variable; the weights sum to one.
 std::vector<Node> nodes_of(const Line& line) {
   std::vector<Node> nodes;
   for (const LineAtom& atom : line.atoms) nodes.push_back({atom.at, atom.mass});
@@ -78,7 +78,7 @@ struct WideVector {
   Column entries;
 };
 
-/// ∫ (1, z, zzᵀ) e^{<a,z>} dμ; MPFR's exponents do not overflow.
+/// ∫ (1, z, zzᵀ) e^{<a,z>} dμ. MPFR's exponents do not overflow.
 struct Moments {
   Wide mass;
   Column first;
@@ -87,7 +87,7 @@ struct Moments {
 
 namespace {
 
-/// An oracle from a function.
+/// An oracle made from a function.
 template <class F>
 class Defined final : public Oracle {
  public:

@@ -1,6 +1,6 @@
 // Tilts from their definition, in 50 digits: ∫ (1, z, zzᵀ) e^{<a,z>} dμ(z) as a sum over atoms or a
-// quadrature in one or two real variables. Nothing is shared with the library, neither code nor closed forms.
-// MPFR stays inside oracle.cpp: results come out rounded to double.
+// quadrature in one or two real variables. The oracle shares neither code nor closed forms with the library.
+// MPFR stays inside oracle.cpp: results are rounded to double.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace largo::test {
 
-/// What a tilt must be.
+/// The tilt that a law must have.
 struct Expected {
   double log_partition;
   Vector mean;
@@ -46,7 +46,7 @@ struct LinePiece {
 struct Line {
   std::vector<LineAtom> atoms;
   std::vector<LinePiece> pieces;
-  double offset = 0;  ///< added to the variable: what centres it
+  double offset = 0;  ///< added to the variable, to centre it
 };
 OraclePtr independent(const std::vector<Line>& coordinates);
 
@@ -54,8 +54,8 @@ OraclePtr gaussian(const Vector& mean, const Matrix& covariance);
 OraclePtr sphere(std::ptrdiff_t dimension, double radius);
 OraclePtr ball(std::ptrdiff_t dimension, double radius);
 
-/// √W Γ^{1/2} x: W has atoms or is uniform (one piece of rate 0), x is Gaussian or on the sphere of radius
-/// √d.
+/// √W Γ^{1/2} x, where W has atoms or is uniform (one piece of rate 0), and x is Gaussian or on the sphere of
+/// radius √d.
 OraclePtr elliptical_gaussian(const Matrix& shape, const Line& radial);
 OraclePtr elliptical_sphere(const Matrix& shape, const Line& radial);
 

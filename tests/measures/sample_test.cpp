@@ -1,6 +1,6 @@
-// Samplers: a million tokens of every law against its exact moments, plain and tilted, and the promise that
-// a token depends on its number alone. Seeds are fixed, so a run either always passes or always fails; with a
-// fresh seed one of the about 300 comparisons below would exceed the threshold in 2 % of the runs.
+// Samplers: a million tokens of every law against its exact moments, plain and tilted, and the promise that a
+// token depends on its number alone. Seeds are fixed, so a run either always passes or always fails; with a
+// fresh seed, one of the about 300 comparisons below would exceed the threshold in 2 % of the runs.
 #include <atomic>
 #include <cmath>
 
@@ -17,8 +17,7 @@ using test::Case;
 constexpr std::int64_t kTokens = 1000000;
 constexpr std::int64_t kBlock = 10000;
 constexpr double kMaxZ = 4;  // two-sided false-alarm rate 6.3e-5 per comparison
-// Where a statistic has no variance (x² of a Rademacher variable, a flat direction), rounding is all there
-// is.
+// Where a statistic has no variance (x² of a Rademacher variable, a flat direction), only rounding is left.
 constexpr double kRounding = 1e-10;
 
 class Samples : public ::testing::TestWithParam<Case> {};
@@ -32,7 +31,7 @@ struct Average {
     sum += values.sum();
     square += values.square().sum();
   }
-  /// |average - 0| within kMaxZ standard errors, or within rounding.
+  /// Expects that the average is within kMaxZ standard errors of zero, or within rounding.
   void expect_zero() const {
     const double n = static_cast<double>(kTokens);
     const double mean = sum / n;
@@ -45,7 +44,7 @@ TEST_P(Samples, MomentsOfAMillionTokens) {
   const Case& entry = GetParam();
   const std::ptrdiff_t d = entry.law->dimension();
   const test::Expected plain = expected_tilt(*entry.oracle, Vector::Zero(d));
-  // A score of standard deviation 1/2: weights of bounded size, so that the delta method holds.
+  // Scores have the standard deviation 1/2: weights are of bounded size, so that the delta method holds.
   Vector a = test::random_matrix(60, d, 1);
   a *= 0.5 / std::sqrt(std::max(1e-6, a.dot(plain.covariance * a)));
   const test::Expected tilted = expected_tilt(*entry.oracle, a);
@@ -93,7 +92,7 @@ TEST_P(Samples, PiecesAreTheWhole) {
   ASSERT_EQ(begin, whole.rows());
   EXPECT_EQ(pieces, whole);
 
-  // Rows of a wider matrix: an outer stride.
+  // The rows belong to a wider matrix, with an outer stride.
   RowMatrix wide = RowMatrix::Zero(7, law.dimension() + 2);
   law.sample(stream, 100, wide.middleCols(1, law.dimension()));
   EXPECT_EQ(wide.middleCols(1, law.dimension()), whole.middleRows(100, 7));
@@ -102,7 +101,7 @@ TEST_P(Samples, PiecesAreTheWhole) {
 
 TEST_P(Samples, PromptsDoNotDependOnThreads) {
   const Measure& law = *GetParam().law;
-  const std::int64_t length = 40000;  // a few pieces
+  const std::int64_t length = 40000;  // several pieces
   RowMatrix whole(length, law.dimension());
   law.sample(Stream(11, 5), 0, whole);
   for (const int threads : {1, 3}) {

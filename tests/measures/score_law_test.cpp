@@ -1,5 +1,5 @@
-// Score laws against the tilts of the same law, by a quadrature of the test's own (composite Gauss-Legendre,
-// in the angle for bounded shapes), and against samples of its tokens.
+// Score laws against the tilts of the same law, by a quadrature written for this test (composite
+// Gauss-Legendre, in the angle for bounded shapes), and against samples of its tokens.
 #include <cmath>
 #include <functional>
 #include <numbers>
@@ -21,14 +21,14 @@ namespace {
 
 using test::Case;
 
-constexpr double kWeights = 1e-13;     // rounding, of up to some hundred weights
-constexpr double kClosedForm = 1e-12;  // what sphere_functions.hpp promises
+constexpr double kWeights = 1e-13;     // rounding of up to some hundred weights
+constexpr double kClosedForm = 1e-12;  // promised by sphere_functions.hpp
 constexpr double kTilt = 1e-10;        // the project's bar
-constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 per comparison, of about 200
+constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 for each of about 200 comparisons
 constexpr std::int64_t kTokens = 200000;
-constexpr double kRounding = 1e-11;  // of an average of kTokens equal numbers
+constexpr double kRounding = 1e-11;  // error of an average of kTokens equal numbers
 
-// Two continuous coordinates or more: a convolution, unless the direction ignores all but one.
+// With two or more continuous coordinates scores are convolutions, unless the direction ignores all but one.
 bool is_convolution(const Case& law) {
   return std::set<std::string>{"Uniform", "TruncatedLaplace", "MixedProduct"}.contains(law.name);
 }
@@ -48,7 +48,7 @@ double panels(double low, double high, int count, const std::function<double(dou
   return sum;
 }
 
-// E[f(v)] for the standard variable of the component.
+// E[f(v)], where v is the standard variable of the component.
 double expectation(const ScoreComponent& law, const std::function<double(double)>& f) {
   if (law.shape == ScoreShape::atom) return f(0);
   if (law.shape == ScoreShape::gaussian) {
@@ -110,7 +110,7 @@ TEST_P(ScoreLaws, TiltsAreThoseOfTheLaw) {
     EXPECT_NEAR(sums.mass, 1, kTilt);
     const Vector mean = sums.mean / sums.mass;
     EXPECT_LE((mean - tilt.mean).norm(), kTilt * std::max(spread, tilt.mean.norm()));
-    // Around the origin: the tokens of the empirical cases are far from it.
+    // Moments are about the origin, from which the tokens of the empirical cases are far.
     const Matrix second = tilt.covariance + tilt.mean * tilt.mean.transpose();
     EXPECT_LE((sums.second / sums.mass - second).norm(), kTilt * second.norm());
   }
@@ -187,7 +187,7 @@ TEST(ScoreLaw, WhatHasNoneSaysSo) {
   expect_no_score_law(SphereMeasure(2, 1), Vector{{1}}, "direction");
   expect_no_score_law(SphereMeasure(2, 1), Vector{{1, NAN}}, "direction");
   expect_no_score_law(GaussianMeasure::standard(2), Vector{{1e200, 1e200}}, "overflow");
-  // A component of weight zero is not asked.
+  // A component of weight zero is not asked for its score law.
   const MixtureMeasure mixture(Vector{{1, 0}},
                                {std::make_shared<SphereMeasure>(1, 1), std::make_shared<OwnLaw>()});
   EXPECT_EQ(mixture.score_law(Vector{{1}}).components.size(), 2U);

@@ -12,12 +12,12 @@
 namespace largo {
 namespace {
 
-constexpr double kCard = 1e-12;  // what the card of sphere_tilt promises, relative, for each field
+constexpr double kCard = 1e-12;  // promised by the card of sphere_tilt: relative, for each field
 
 constexpr double kOrders[] = {1, 2, 3, 4, 5, 7.5, 10, 33, 100, 1000, 1e4};
 constexpr double kArguments[] = {0, 1e-8, 1e-3, 0.1, 0.5, 1, 2, 5, 10, 30, 100, 300, 1e3, 1e4};
 
-/// Equal where the reference is zero (at x = 0, or where it underflows), relative otherwise.
+/// The absolute error where the reference is zero (at x = 0, or where it underflows), else the relative one.
 double relative_error(double value, double reference) {
   return reference == 0 ? std::abs(value) : std::abs(value - reference) / std::abs(reference);
 }
@@ -53,7 +53,7 @@ TEST(SphereFunctions, BothSidesOfEachChangeOfMethod) {
 TEST(SphereFunctions, TanhAndLangevin) {
   for (const double x : {0.3, 1.0, 3.0, 12.0}) {
     EXPECT_LE(relative_error(numerics::sphere_tilt(1, x).derivative, std::tanh(x)), kCard);
-    // coth x - 1/x cancels one digit at x = 0.3, no more.
+    // coth x - 1/x loses only one digit to cancellation at x = 0.3.
     EXPECT_LE(relative_error(numerics::sphere_tilt(3, x).derivative, 1 / std::tanh(x) - 1 / x), kCard);
   }
 }

@@ -1,4 +1,4 @@
-// The sphere and the ball where a Bessel function would overflow.
+// The sphere and the ball in cases where a Bessel function would overflow.
 #include "largo/measures/sphere.hpp"
 
 #include <cmath>
@@ -49,7 +49,7 @@ TEST(Sphere, OnTheLine) {
   EXPECT_NEAR(product / (2 * variance), 1, kRatio);
 }
 
-// sphere.hpp: nothing overflows, whatever ‖a‖. The square of 1e200 would.
+// As sphere.hpp promises, nothing overflows, whatever ‖a‖ is; the square of 1e200 would.
 TEST(Sphere, DirectionsWhoseSquareOverflowsOrUnderflows) {
   const Vector huge = Vector::Constant(3, 1e200);
   const Tilt far = SphereMeasure(3, 1).tilt(huge, TiltOrder::covariance);
@@ -66,7 +66,7 @@ TEST(Sphere, TokensHaveTheRadius) {
   EXPECT_LE((on.rowwise().norm().array() - 2.5).abs().maxCoeff(), 1e-14);
   const RowMatrix in = sample_prompt(BallMeasure(4, 2.5), Stream(3, 3), 1000);
   EXPECT_LE(in.rowwise().norm().maxCoeff(), 2.5 * (1 + 1e-15));
-  EXPECT_LT(in.rowwise().norm().minCoeff(), 1.0);  // a radius of 2.5 u^{1/4}: below 1 with probability 1/39
+  EXPECT_LT(in.rowwise().norm().minCoeff(), 1.0);  // the radius 2.5 u^{1/4} is below 1 with probability 1/39
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Sub-Gaussian constants: Λ(a) - <a,m> ≤ σ²‖a‖²/2 everywhere, with near equality somewhere for the laws whose
+// Sub-Gaussian constants: Λ(a) - <a,m> ≤ σ²‖a‖²/2 everywhere, and nearly equal somewhere for the laws whose
 // header says that σ is the smallest possible.
 #include <algorithm>
 #include <cmath>
@@ -17,8 +17,7 @@ using test::Case;
 constexpr double kSlack = 1e-12;     // relative: rounding of Λ where equality holds for every a (Gaussian)
 constexpr double kRounding = 4e-15;  // Λ and <a,m> are rounded relative to their own sizes
 constexpr double kAttained = 0.99;   // share of σ² reached on a grid whose sizes grow by a tenth
-// The grid: 1/300 to 300 standard directions; small ones for the limit at zero, large ones for elliptical
-// laws.
+// The grid has 1/300 to 300 standard directions: small for the limit at zero, large for elliptical laws.
 constexpr double kSmallest = 1.0 / 300;
 constexpr double kLargest = 300;
 constexpr double kGrowth = 1.1;
@@ -26,7 +25,7 @@ constexpr double kGrowth = 1.1;
 class SubGaussian : public ::testing::TestWithParam<Case> {};
 INSTANTIATE_TEST_SUITE_P(Laws, SubGaussian, ::testing::ValuesIn(test::catalogue()), test::case_name);
 
-/// Random directions, the axes and the principal axes, with both signs; unit length.
+/// Random directions, the axes and the principal axes, with both signs and unit length.
 std::vector<Vector> unit_directions(const Measure& law) {
   const std::ptrdiff_t d = law.dimension();
   std::vector<Vector> all;
@@ -69,16 +68,16 @@ TEST(SubGaussianConstant, ClosedForms) {
   // Kearns and Saul's formula and its series meet at |p - 1/2| = 1e-4.
   EXPECT_NEAR(centred_bernoulli(0.5 + 0.99e-4)->sub_gaussian_constant(),
               centred_bernoulli(0.5 + 1.01e-4)->sub_gaussian_constant(), 1e-9);
-  // Mass at least 1/3: the kurtosis is at most 3 and σ² is the variance.
+  // With a mass of at least 1/3 the kurtosis is at most 3, and σ² is the variance.
   EXPECT_NEAR(three_point(2, 0.5)->sub_gaussian_constant(), std::sqrt(2.0), 1e-12);
-  // A truncated Laplace law without truncation in sight is still bounded, hence sub-Gaussian, and more than
-  // its variance asks for.
+  // A Laplace law that is truncated far out is still bounded, hence sub-Gaussian, with a σ² that is larger
+  // than its variance.
   const CoordinateLawPtr laplace = truncated_laplace(1, 50);
   EXPECT_GT(laplace->sub_gaussian_constant(), 1.1 * std::sqrt(laplace->cumulants(0).curvature));
   EXPECT_LE(laplace->sub_gaussian_constant(), 50);
 }
 
-// The supremum inside: a fine scan of 2λ/a² finds no more than the constant says, and finds it.
+// A fine scan of 2λ/a² finds the supremum that the constant claims, and nothing above it.
 TEST(SubGaussianConstant, IsTheSupremumOnTheLine) {
   for (const CoordinateLawPtr& law :
        {three_point(1, 0.3), three_point(3, 0.01), three_point(1, 1e-6), truncated_laplace(1, 2),
@@ -95,7 +94,7 @@ TEST(SubGaussianConstant, IsTheSupremumOnTheLine) {
   }
 }
 
-// It has the unit of the tokens, whatever that is.
+// The constant has the unit of the tokens, whatever that is.
 TEST(SubGaussianConstant, ScalesWithTheLaw) {
   for (const double unit : {1e-300, 1e-200, 1e-5, 1e5, 1e200, 1e300}) {
     EXPECT_NEAR(three_point(unit, 0.01)->sub_gaussian_constant() / unit,
@@ -108,8 +107,8 @@ TEST(SubGaussianConstant, ScalesWithTheLaw) {
   EXPECT_GT(three_point(1e-308, 0.5)->sub_gaussian_constant(), 0);
 }
 
-// Far beyond its length the cut decides: λ(a) ≈ (a - 1/scale) bound for a > 1/scale, so that 2λ(a)/a² is at
-// most bound scale/2, near a = 2/scale, up to a logarithm.
+// If the law is cut off far beyond its scale, the cut decides: λ(a) ≈ (a - 1/scale) bound for a > 1/scale, so
+// that 2λ(a)/a² is at most bound scale/2, near a = 2/scale, up to a logarithm.
 TEST(SubGaussianConstant, OfALaplaceLawCutFarOut) {
   for (const double ratio : {1e6, 1e10, 1e100}) {
     const double sigma = truncated_laplace(1e-5, ratio * 1e-5)->sub_gaussian_constant();

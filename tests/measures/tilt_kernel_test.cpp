@@ -1,4 +1,4 @@
-// The pass over a prompt: against a plain loop, at every SIMD level, remainder, memory layout and arithmetic.
+// The pass over a prompt against a plain loop, at every SIMD level, remainder, memory layout and arithmetic.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 // Relative to the spread, for scores up to about 10: scores and weights are rounded to 24 bits.
 constexpr double kFloat32 = 4e-6;
 constexpr double kFloat64 = 1e-13;  // the rounding of scores up to about 10
-// Tokens 1000 away from the origin: second moments about the origin would lose 1e6 of their digits.
+// Tokens are 1000 away from the origin: second moments about it would lose a factor of 1e6 in accuracy.
 constexpr double kOffsetFloat32 = 1e-3;
 constexpr double kOffsetFloat64 = 1e-10;
 
@@ -35,12 +35,12 @@ class LevelGuard {
 
 constexpr test::RandomMatrices normals(5);
 
-// Representable in float32, so that both types of memory hold the same tokens.
+// The tokens are representable in float32, so that both types of memory hold the same tokens.
 RowMatrix some_tokens(std::int64_t length, std::int64_t d, std::uint64_t stream) {
   return normals(length, d, stream).cast<float>().cast<double>();
 }
 
-// Scores whose terms add up to 10 in absolute value, at most.
+// The terms of each score add up to at most 10 in absolute value.
 Matrix some_directions(const RowMatrix& tokens, std::int64_t count, std::uint64_t stream) {
   Matrix directions = normals(tokens.cols(), count, stream);
   for (auto direction : directions.colwise()) {
@@ -49,7 +49,7 @@ Matrix some_directions(const RowMatrix& tokens, std::int64_t count, std::uint64_
   return directions.cast<float>().cast<double>();
 }
 
-/// Tilts by definition: scores, their maximum, weights, weighted mean, weighted covariance about it.
+/// Tilts by definition: scores, their maximum, weights, weighted mean, and weighted covariance about it.
 std::vector<Tilt> naive_tilts(const RowMatrix& tokens, const Vector& weights, const Matrix& directions) {
   std::vector<Tilt> tilts;
   for (std::ptrdiff_t q = 0; q < directions.cols(); ++q) {
@@ -98,8 +98,7 @@ struct Shape {
   std::int64_t directions;
 };
 
-// Each length, each dimension and each number of directions, around the sizes of vectors, blocks and
-// segments.
+// Lengths, dimensions and numbers of directions lie around the sizes of vectors, blocks and segments.
 std::vector<Shape> shapes() {
   std::vector<std::int64_t> lengths = {127, 128, 129, 255, 256, 257, 511, 513, 8191, 8192, 8193};
   for (std::int64_t length = 1; length <= 20; ++length) lengths.push_back(length);
@@ -157,7 +156,7 @@ struct Laid {
   Laid(const RowMatrix& tokens, std::int64_t offset, std::int64_t row_stride, std::int64_t column_stride)
       : memory(static_cast<std::size_t>(offset + (tokens.rows() - 1) * row_stride +
                                         (tokens.cols() - 1) * column_stride + 1),
-               std::numeric_limits<T>::quiet_NaN()) {  // what lies between tokens must not be read into a sum
+               std::numeric_limits<T>::quiet_NaN()) {  // memory between tokens must not get into a sum
     for (std::ptrdiff_t i = 0; i < tokens.rows(); ++i) {
       for (std::ptrdiff_t j = 0; j < tokens.cols(); ++j) {
         memory[static_cast<std::size_t>(offset + i * row_stride + j * column_stride)] =
@@ -269,7 +268,7 @@ TEST(TiltKernel, SameBitsAtEveryLevel) {
 }
 
 TEST(TiltKernel, TokensOfWeightZeroMightAsWellBeAbsent) {
-  // More of them than a block and than a segment holds, first, last and in between.
+  // More of them than a block or a segment holds lie at the start, at the end and in between.
   const LevelGuard guard;
   constexpr std::ptrdiff_t kLength = 30000;
   const RowMatrix tokens = some_tokens(kLength, 3, 11);

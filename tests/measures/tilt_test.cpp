@@ -15,9 +15,9 @@ namespace {
 using test::Case;
 using test::directions;
 
-// Λ is log of a sum near one for small directions: absolute there, relative where it is large.
+// For small directions Λ is the log of a sum near one: absolute error there, relative where Λ is large.
 constexpr double kLogPartition = 1e-13;
-constexpr double kMoments = 1e-12;   // norm-wise; the project asks for 1e-10, the laws give 1e-13
+constexpr double kMoments = 1e-12;   // norm-wise; the project asks for 1e-10, and the laws reach 1e-13
 constexpr double kSymmetry = 1e-15;  // rounding; far below what check_symmetric tolerates
 constexpr double kProducts = 1e-12;  // one product of a d x d matrix with a vector, in another order
 
@@ -32,7 +32,7 @@ Matrix columns(const std::vector<Vector>& vectors) {
 
 TEST_P(Tilts, MatchTheDefinition) {
   const Case& entry = GetParam();
-  // The spread of the law: what an error of the mean is measured in where the mean vanishes.
+  // The spread of the law is the unit of errors of the mean where the mean vanishes.
   const double spread =
       std::sqrt(expected_tilt(*entry.oracle, Vector::Zero(entry.law->dimension())).covariance.trace());
   for (const Vector& a : directions(*entry.law)) {
@@ -43,14 +43,14 @@ TEST_P(Tilts, MatchTheDefinition) {
               kLogPartition * std::max(1.0, std::abs(exact.log_partition)));
     const double mean_size = a.norm() > 0 ? exact.mean.norm() : std::max(exact.mean.norm(), spread);
     EXPECT_LE((tilt.mean - exact.mean).norm(), kMoments * mean_size);
-    // The covariance of a point mass is zero, in 50 digits.
+    // The covariance of a point mass is zero only to 50 digits.
     EXPECT_LE((tilt.covariance - exact.covariance).norm(),
               std::max(1e-40, kMoments * exact.covariance.norm()));
     EXPECT_LE((tilt.covariance - tilt.covariance.transpose()).norm(), kSymmetry * tilt.covariance.norm());
   }
 }
 
-// Cut off far out, a Laplace law is the whole one up to e^{-bound/scale}: λ(a) = -log(1 - x²), x = a scale.
+// Cut off far out, a Laplace law is whole up to e^{-bound/scale}: λ(a) = -log(1 - x²) with x = a scale.
 TEST(TruncatedLaplace, CutOffFarOutIsTheWholeLaw) {
   for (const double scale : {1e-100, 1e-5, 1.0, 1e100}) {
     for (const double ratio : {200.0, 1e5, 1e10, 1e100}) {
@@ -117,8 +117,7 @@ TEST_P(Tilts, CovarianceProducts) {
   }
 }
 
-// A radius with a density is replaced by nodes on the part of its range that the tilt leaves, a few per cent
-// here.
+// A radius with a density is replaced by nodes on what the tilt leaves of its range, here a few per cent.
 TEST(Elliptical, LargeDirections) {
   const Matrix shape = Matrix::Identity(3, 3);
   const test::Line range{{}, {{0, 1, 0}, {1, 1.5, 0}, {1.5, 1.75, 0}, {1.75, 2, 0}}};
@@ -139,7 +138,7 @@ TEST(Elliptical, LargeDirections) {
   }
 }
 
-// Prompts longer than the pieces that threads are given.
+// The prompt is longer than the pieces that threads are given.
 TEST(LongPrompt, SameBitsForEveryExecution) {
   const EmpiricalMeasure prompt(RowMatrix(test::random_matrix(80, 50001, 3)));
   const Matrix batch = columns(directions(prompt));

@@ -1,5 +1,4 @@
-// Laws that define log_partition() and nothing else: the defaults of Measure, at the accuracy measure.hpp
-// states.
+// Laws that define log_partition() alone: the defaults of Measure, at the accuracy stated in measure.hpp.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -19,11 +18,11 @@
 namespace largo {
 namespace {
 
-// Documented in measure.hpp, relative to the spread of the law.
+// As documented in measure.hpp, relative to the spread of the law.
 constexpr double kDefaultMean = 1e-12;
 constexpr double kDefaultCovariance = 1e-9;
 
-/// Another law's Λ and nothing more.
+/// A law that has only the Λ of another law.
 class OnlyLogPartition final : public Measure {
  public:
   explicit OnlyLogPartition(MeasurePtr law) : Measure(law->dimension()), law_(std::move(law)) {}
@@ -35,7 +34,7 @@ class OnlyLogPartition final : public Measure {
   MeasurePtr law_;
 };
 
-/// ±scale, in every coordinate, by the formula a user would write.
+/// ±scale in every coordinate, by the formula that a user would write.
 class LogCosh final : public Measure {
  public:
   LogCosh(std::ptrdiff_t dimension, double scale) : Measure(dimension), scale_(scale) {}
@@ -121,8 +120,8 @@ TEST(UserLaw, DefaultMeanCovarianceAndConstant) {
   EXPECT_NEAR(standard.sub_gaussian_constant(), 1, 1e-9);
 }
 
-// g + x v with x three-valued and v oblique: along v the constant is attained away from zero, found here by a
-// grid on the line. Axes and diagonals see 0.6 of it at most.
+// g + x v with x three-valued and v oblique: along v the constant is attained away from zero, where a grid on
+// the line finds it. Axes and diagonals see at most 0.6 of it.
 TEST(UserLaw, ConstantIsSearchedInEveryDirection) {
   for (const std::ptrdiff_t d : {2, 3, 6, 12}) {
     for (const double mass : {0.5, 0.05, 1e-3}) {
@@ -206,7 +205,7 @@ TEST(UserLaw, NaNIsAnErrorNotAnAnswer) {
   EXPECT_THROW(always.mean(), InputError);
   EXPECT_THROW(always.covariance(), InputError);
   EXPECT_THROW(always.sub_gaussian_constant(), InputError);
-  // Finite where it is asked, NaN where the differences reach.
+  // Λ is finite at the given direction, but NaN where the differences reach.
   const Broken nearby(0.01);
   EXPECT_THROW(nearby.tilt(zero), InputError);
   EXPECT_THROW(nearby.tilt(zero, TiltOrder::mean), InputError);

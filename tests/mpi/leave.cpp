@@ -11,13 +11,13 @@
 
 namespace {
 
-// Prints one line, also where the processes print at once.
+// Prints a line in one piece, even if several processes print at once.
 void say(int rank, const char* what) {
   std::printf("%d %s\n", rank, what);
   std::fflush(stdout);
 }
 
-// The program's own MPI, which the session must leave running.
+// The program starts MPI itself, and the session must leave it running.
 int own_mpi() {
   MPI_Init(nullptr, nullptr);
   int rank = -1;
@@ -40,8 +40,7 @@ int own_mpi() {
   return 0;
 }
 
-// An exception leaves the session on process `bad`, or on all (-1). Those that do not fail wait for the
-// others.
+// An exception leaves the session on process `bad`, or on all processes (-1). The others wait for them.
 int throw_on(int bad) {
   int rank = -1;
   try {

@@ -59,7 +59,7 @@ class CommandLine(Program):
         self.assert_same(2, "attention", "--law", "rademacher", "--d", "4", "--query", "random:7", "--L", "1000",
                          "--out", "outputs.npy", "--gradients", "--json")
         some = ["--only", "lemma,exact-error,other-laws"] if PATIENCE > 1 else []  # all take a quarter of an hour there
-        with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="0"):  # nothing of the processes or the time
+        with unittest.mock.patch.dict(os.environ, SOURCE_DATE_EPOCH="0"):  # no facts of processes or time
             self.assert_same(2, "reproduce", "--quick", *some, "--out", "report", "--threads", "1")
         self.assert_same(3, "concentration", "--law", "gaussian", "--d", "3", "--query-law", "gaussian", "--L", "2,50,1e4",
                          "--sigma", "0.5,1.5", "--method", "exact,sampled", "--prompts", "300", "--csv", "rows.csv",
@@ -91,7 +91,7 @@ class CommandLine(Program):
         with open(os.path.join(self.folder, "file"), "w", encoding="ascii"):
             pass
         result = self.mpirun(1, *long, "--checkpoints", "folder", ":", "-n", "1", *long, "--checkpoints", "file")
-        self.assert_one_line(result, "file")  # that one cannot save its states; the other would take hours
+        self.assert_one_line(result, "file")  # it cannot save its states; the other would take hours
         if PATIENCE == 1:  # a sanitized process may still be at its start, and a run that has not begun leaves nothing
             self.assertEqual(len(self.files_below("folder")), 1)
         result = self.mpirun(1, *long, ":", "-n", "1", *long, "--batch", "64")

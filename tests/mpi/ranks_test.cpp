@@ -1,5 +1,5 @@
-// Run by mpirun with one to four processes: the same bits as one process without MPI, and no process left
-// waiting when another fails.
+// Run by mpirun with one to four processes: the results have the bits of one process without MPI, and no
+// process is left waiting when another fails.
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -40,7 +40,7 @@ TEST(RegressionGradient, HasTheBitsOfOneProcess) {
                               0.6 * normals(d, d, id + 2), 0.4, 0.5};
     const RegressionParameters parameters{normals(d + 1, d + 1, id + 3), normals(d + 1, 1, id + 4)};
     for (const PromptKernel kernel : {PromptKernel::full, PromptKernel::collapsed}) {
-      // Blocks of 16 prompts: fewer than processes, one more than they share evenly, many.
+      // Blocks of 16 prompts: fewer than there are processes, one more than they share evenly, and many.
       for (const std::int64_t prompts : {1, 33, 500}) {
         const RegressionBatch batch{
             .first = 1000, .prompts = prompts, .length = 77, .seed = 5, .kernel = kernel};
@@ -55,7 +55,7 @@ TEST(RegressionGradient, HasTheBitsOfOneProcess) {
   }
 }
 
-// Rank r brings sizes(r) numbers that say where they are from.
+// Rank r brings sizes(r) numbers that show where they come from.
 template <typename Sizes>
 void check_gather(const Ranks& over, const Sizes& sizes) {
   const auto part_of = [&](int rank) {
@@ -82,7 +82,7 @@ void check_gathers(const Ranks& over) {
 
 TEST(Gather, PartsOfAnySize) { check_gathers(*ranks); }
 
-// What happens beyond 2^31 - 1 numbers, made to happen beyond 3 and 40,000.
+// More than 2^31 - 1 numbers are gathered in pieces; here, more than 3 and more than 40,000 are.
 TEST(Gather, InPieces) {
   const mpi::MpiRanks few(MPI_COMM_WORLD, 3);
   check_gather(few, [](int) { return 0; });
@@ -140,7 +140,7 @@ TEST(Failure, StopOfOneProcessReachesAll) {
 }
 
 TEST(Failure, OutsideAComputationEndsInOrder) {
-  // The last process is at its end while the others begin another computation.
+  // The last process has reached its end while the others begin another computation.
   const bool early = ranks->rank() == ranks->size() - 1;
   int code = early ? 3 : 0;
   try {
@@ -180,7 +180,7 @@ int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
   const largo::MpiSession session;
   largo::ranks = &session.ranks();
-  // The first process tells how it goes, the others only what fails.
+  // The first process reports everything, and the others only failures.
   if (session.ranks().rank() != 0) ::testing::GTEST_FLAG(brief) = true;
   return RUN_ALL_TESTS();
 }

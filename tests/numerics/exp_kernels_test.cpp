@@ -1,5 +1,5 @@
-// The two exponentials that only kernels can call: Exp2<FusedExact>, and ExpSum, whose second
-// argument must act as an exact correction of the first. Run at every level.
+// The two exponentials that only kernels can call: Exp2<FusedExact>, and ExpSum, whose second argument must
+// act as an exact correction of the first. They are tested at every level.
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -15,7 +15,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "exp_kernels_test.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway requires.
+// This include comes after foreach_target.h, as Highway requires.
 #include "hwy/highway.h"
 #include "numerics/simd_math-inl.hpp"
 

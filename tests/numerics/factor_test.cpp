@@ -10,7 +10,7 @@
 namespace largo {
 namespace {
 
-// Entries of a product of roots, relative to what their variances allow.
+// Errors of the entries of root rootᵀ, relative to the product of their standard deviations.
 constexpr double kRounding = 1e-13;
 
 void expect_root_of(const Matrix& covariance, Eigen::Index rank) {
@@ -28,7 +28,7 @@ void expect_root_of(const Matrix& covariance, Eigen::Index rank) {
 TEST(CovarianceRoot, KeepsSmallCoordinates) {
   for (const double small : {1e-6, 1e-13, 1e-20, 1e-150, 1e-300}) {
     expect_root_of(Matrix(Vector{{1, small, 2}}.asDiagonal()), 3);
-    // Correlated ones, too.
+    // The same with correlations.
     const Vector sizes{{1, std::sqrt(small), 3}};
     Matrix correlations(3, 3);
     correlations << 1, 0.5, 0.25, 0.5, 1, 0.5, 0.25, 0.5, 1;
@@ -61,7 +61,7 @@ TEST(CovarianceRoot, HasTheRankOfSingularMatrices) {
     }
   }
   EXPECT_EQ(numerics::covariance_root("test", "covariance", Matrix::Zero(3, 3)).root.cols(), 0);
-  // A coordinate that rounding has left: as if it were none.
+  // A coordinate that is left over from rounding counts as none.
   Matrix rounded(2, 2);
   rounded << 1, 1e-17, 1e-17, 1e-40;
   EXPECT_EQ(numerics::covariance_root("test", "covariance", rounded).root.cols(), 1);
@@ -71,7 +71,7 @@ TEST(CovarianceRoot, RefusesWhatIsNoCovariance) {
   Matrix indefinite(2, 2);
   indefinite << 1, 2, 2, 1;
   EXPECT_THROW(numerics::covariance_root("test", "covariance", indefinite), InputError);
-  // Small in its units, and no covariance in them.
+  // The same matrix with one coordinate in small units is no covariance either.
   const Vector sizes{{1, 1e-8}};
   EXPECT_THROW(
       numerics::covariance_root("test", "covariance", sizes.asDiagonal() * indefinite * sizes.asDiagonal()),

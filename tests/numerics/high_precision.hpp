@@ -1,4 +1,4 @@
-// References far wider than double for the tests of this folder, and the error of a double in ulp.
+// References far wider than double for the tests of this folder, and errors in ulp.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace largo::test {
 
 using Wide = boost::multiprecision::mpfr_float_50;
 
-/// |value - exact| in units in the last place of `exact` as a T (of the smallest normal number below it).
+/// |value - exact| in units in the last place of `exact` as a T (of the smallest normal number, if below it).
 template <class T>
 double ulp_error(T value, const Wide& exact) {
   if (exact == 0) return value == 0 ? 0 : std::numeric_limits<double>::infinity();
@@ -23,7 +23,7 @@ double ulp_error(T value, const Wide& exact) {
   return static_cast<double>(abs(Wide(value) - exact) / ulp);
 }
 
-/// The normal quantile, by a Halley step from a value that is already right to double precision.
+/// The normal quantile, by two Halley steps from a value that is already right to double precision.
 inline Wide normal_quantile(double p, double start) {
   const Wide root_two = sqrt(Wide(2));
   const Wide sign = p < 0.5 ? -1 : 1;

@@ -91,7 +91,7 @@ TEST(LogSumExp, ExtremeScores) {
 }
 
 TEST(LogSumExp, AMaximumAndManyTermsBelowHalfAnUlp) {
-  // 10^6 terms of exp(-38) = 3e-17 each, a quarter of an ulp of 1: dropped one by one they would vanish.
+  // 10^6 terms of exp(-38) = 3e-17 each, a quarter of an ulp of 1: added one by one, they would vanish.
   std::vector<double> scores(1000001, -38.0);
   scores[0] = 0;
   const Wide exact = log(1 + 1000000 * exp(Wide(-38)));
@@ -182,7 +182,7 @@ TEST(Softmax, WeightsAreAccurateAndSumToOne) {
     const Wide total = exact_log_sum_exp(scores);
     for (std::size_t i = 0; i < scores.size(); ++i) {
       const Wide exact = exp(Wide(scores[i]) - total);
-      if (exact < 1e-300) continue;  // below, an ulp is of the subnormal numerator, not of the quotient
+      if (exact < 1e-300) continue;  // there an ulp is one of the subnormal numerator, not of the quotient
       worst = std::max(worst, ulp_error(weights[static_cast<Eigen::Index>(i)], exact));
     }
     Wide sum = 0;

@@ -1,4 +1,4 @@
-// FusedExact::MulAdd rounds once at every SIMD level, also where it is emulated: compared with std::fma.
+// FusedExact::MulAdd rounds once at every SIMD level, even where it is emulated. The reference is std::fma.
 #include <cmath>
 #include <cstddef>
 #include <limits>
@@ -13,7 +13,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "multiply_add_test.cpp"
 #include "hwy/foreach_target.h"
-// After foreach_target.h, as Highway requires.
+// This include comes after foreach_target.h, as Highway requires.
 #include "hwy/highway.h"
 #include "numerics/simd-inl.hpp"
 
@@ -54,7 +54,7 @@ void mul_adds(const double* a, const double* b, const double* c, std::size_t cou
   HWY_DYNAMIC_DISPATCH(DoubleMulAdds)(a, b, c, count, y);
 }
 
-// Few digits other than zero, so that sums are often halfway between two numbers but for a last digit.
+// Few binary digits are not zero, so that sums are often halfway between two numbers except for a last digit.
 template <typename T>
 T sparse(std::mt19937_64& engine, int lowest, int highest) {
   constexpr int kDigits = std::numeric_limits<T>::digits;
@@ -86,8 +86,8 @@ class MultiplyAdd : public ::testing::TestWithParam<std::string> {
   void SetUp() override { force_simd_level(GetParam()); }
   void TearDown() override { force_simd_level(simd_levels().front()); }
 
-  // exponent: of the factors; apart: how far the term's may be from that of the product. Returns how many
-  // floats a sum in double, rounded twice, gets wrong.
+  // `exponent` is that of the factors, and `apart` is how far the exponent of the term may be from that of
+  // the product. Returns how many floats come out wrong from a sum in double, which is rounded twice.
   template <typename T>
   std::size_t random(int exponent, int apart, std::size_t count) {
     std::mt19937_64 engine(7);

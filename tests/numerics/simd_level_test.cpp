@@ -14,7 +14,7 @@
 namespace largo {
 namespace {
 
-// Runs in a process of its own: the variable is read at the first use only.
+// Runs in a process of its own, because the variable is read only at the first use.
 [[noreturn]] void use_with_environment(const std::string& value) {
   setenv("LARGO_SIMD", value.c_str(), 1);
   try {

@@ -1,5 +1,5 @@
-// Accuracy against 50 digits, edge values, equality of the bits at every SIMD level, every remainder and
-// every misalignment. Because all levels give the same bits, the accuracy is measured once.
+// Accuracy against 50 digits, edge values, and equal bits at every SIMD level, every remainder and every
+// misalignment. Since all levels give the same bits, the accuracy is measured once.
 #include "numerics/simd_math.hpp"
 
 #include <bit>
@@ -194,7 +194,7 @@ TEST(SimdMath, SinCosPiIsAccurate) {
 TEST(SimdMath, NormalInverseIsAccurate) {
   const auto p = probability_points();
   const auto x = map<double>(numerics::normal_inverse, p);
-  // By the three ranges of the approximation: the middle, the tails, the far tails (p < exp(-25)).
+  // The approximation has three ranges: the middle, the tails, and the far tails (p < exp(-25)).
   double worst[3] = {};
   for (std::size_t i = 0; i < p.size(); ++i) {
     const double distance = std::abs(p[i] - 0.5);
@@ -217,7 +217,7 @@ void expect_edges(const std::string& name,
   for (const std::string& level : simd_levels()) {
     force_simd_level(level);
     for (std::size_t i = 0; i < edges.size(); ++i) {
-      // Alone, and in every lane among ordinary neighbours: a special lane must not disturb the others.
+      // Each edge value is put into every lane among ordinary neighbours, which it must not disturb.
       for (std::size_t lane = 0; lane < 16; ++lane) {
         std::vector<double> x(16, 0.25);
         const double ordinary = f({0.25})[0];
@@ -366,7 +366,7 @@ TEST(SimdMath, SameBitsAtEveryLevel) {
       "exp (float)", [](auto& v) { return map<float>(numerics::exp, v); }, floats);
 }
 
-// Every length from 0 to 40 at every offset in a vector, in place and not; nothing outside is written.
+// Tests every length from 0 to 40 at every offset in a vector, in place and not. Nothing outside is written.
 template <class T>
 void expect_every_remainder(void (*function)(std::span<const T>, std::span<T>)) {
   constexpr std::size_t kLengths = 40, kOffsets = 16;

@@ -1,4 +1,4 @@
-// The directions that scores and values see, against Eigen, and what is spread across them.
+// The directions that scores and values depend on, against Eigen, and the draws across them.
 #include "prompts/collapsed_kernel.hpp"
 
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@
 namespace largo {
 namespace {
 
-// Some 250 z-scores: the largest is beyond 4.5 with probability 0.002 for a new seed, were they normal.
+// There are some 250 z-scores: if normal, the largest is beyond 4.5 with probability 0.002 for a new seed.
 constexpr double kLargestZ = 4.5;
 
 constexpr test::RandomMatrices normals(19);
@@ -32,8 +32,8 @@ Setting random_setting(std::uint64_t id) {
           {normals(d + 1, d + 1, 10 * id + 3), normals(d + 1, 1, 10 * id + 4)}};
 }
 
-// Loss, gradient in v and in U given the task and the query of one prompt, averaged over its tokens: E o² =
-// (1 + 1/L)c² + κs²/L and E o = c with c = <v, Γu>, κ = <v, Γv>, s² = <u, Γu>.
+// Loss, gradient in v and gradient in U given the task and the query of one prompt, averaged over its tokens:
+// E o² = (1 + 1/L)c² + κs²/L and E o = c with c = <v, Γu>, κ = <v, Γv>, s² = <u, Γu>.
 Vector conditional(const Setting& setting, std::int64_t L, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
@@ -91,7 +91,7 @@ TEST_P(LinearBatchOf, AgreesWithWishartMoments) {
   }
 }
 
-// FNV-1a over the bits.
+// The FNV-1a hash of the bits.
 std::uint64_t fingerprint(const RegressionGradient& gradient) {
   std::uint64_t hash = 0xcbf29ce484222325;
   Vector all(1 + gradient.v.size() + gradient.U.size());
@@ -104,7 +104,7 @@ std::uint64_t fingerprint(const RegressionGradient& gradient) {
   return hash;
 }
 
-// For every way to run it, and those written here, whichever compiler built this.
+// The bits are the same however it is run, and are those given here, whichever compiler built this test.
 TEST_P(LinearBatchOf, SameBitsForThreadsAndLevels) {
   const bool full = GetParam() == PromptKernel::full;
   const Setting setting = random_setting(23);
@@ -124,7 +124,7 @@ TEST_P(LinearBatchOf, SameBitsForThreadsAndLevels) {
 INSTANTIATE_TEST_SUITE_P(Kernels, LinearBatchOf,
                          ::testing::Values(PromptKernel::full, PromptKernel::collapsed), test::kernel_name);
 
-// The limit: o = c exactly, so that the loss is (c - y)². Deviations are of the order 1/√L.
+// In the limit o = c exactly, so that the loss is (c - y)². Deviations are of the order 1/√L.
 TEST(LinearBatch, LongPromptsAreTheirLimit) {
   const Setting setting = random_setting(7);
   constexpr std::int64_t kLength = (std::int64_t{1} << 53) - 1;
@@ -146,7 +146,7 @@ TEST(LinearBatch, RefusesLengthsItCannotDraw) {
   EXPECT_NO_THROW(run(std::int64_t{1} << 41, PromptKernel::collapsed));
 }
 
-// Without scores (U = 0) nothing is predicted, but the gradient in U is there.
+// Without scores (U = 0) nothing is predicted, but there is a gradient in U.
 TEST(LinearBatch, StartsFromZeroScores) {
   Setting setting = random_setting(3);
   setting.parameters.U.setZero();

@@ -1,4 +1,4 @@
-// Chi-squared draws, and the Wishart matrix that stands for a prompt under linear attention.
+// Chi-squared draws, and the Wishart matrix that replaces a prompt under linear attention.
 #include "prompts/linear_prompt.hpp"
 
 #include <gtest/gtest.h>
@@ -19,14 +19,14 @@
 namespace largo {
 namespace {
 
-// Kolmogorov's statistic beyond 2.2 has probability 1.2e-4; some 60 of them are looked at here.
+// Kolmogorov's statistic is beyond 2.2 with probability 1.2e-4, and there are some 60 of them here.
 constexpr double kLargestDistance = 2.2;
-// Some 4000 z-scores: the largest is beyond 5 with probability 0.003 for a new seed, were they normal.
+// There are some 4000 z-scores: if normal, the largest is beyond 5 with probability 0.003 for a new seed.
 constexpr double kLargestZ = 5;
 
 constexpr test::RandomMatrices normals(19);
 
-// √n sup |F_n - F| of values that F was applied to.
+// √n sup |F_n - F|, from the values F(x_i).
 double distance_to_uniform(std::vector<double> u) {
   std::sort(u.begin(), u.end());
   const auto n = static_cast<double>(u.size());
@@ -65,7 +65,7 @@ TEST(ChiSquared, HasItsLawForEveryNumberOfDegrees) {
     for (int i = 0; i < kDraws; ++i) {
       const double x = draws.chi_squared(n);
       const auto k = static_cast<double>(n);
-      // Beyond a million the normal law is nearer than the incomplete gamma function is easy.
+      // Beyond a million degrees the normal law is close enough, and the incomplete gamma function is hard.
       u.push_back(n > 1000000 ? std::erfc(-(x - k) / std::sqrt(2 * k) / std::sqrt(2.0)) / 2
                               : boost::math::gamma_p(k / 2, x / 2));
     }
@@ -106,7 +106,7 @@ class LinearPrompt {
     return got;
   }
 
-  // By the definition, from tokens.
+  // The same by definition, from tokens.
   Attended define(std::int64_t L, std::mt19937_64& random) const {
     std::normal_distribution<double> normal;
     Attended got{Vector::Zero(a_.size()), Vector::Zero(a_.size()), 0};
@@ -154,7 +154,7 @@ TEST(LinearPrompts, HaveTheMomentsOfWishart) {
       covariance << a.dot(a) * one + a * a.transpose(), a.dot(b) * one + b * a.transpose(),
           a.dot(b) * one + a * b.transpose(), b.dot(b) * one + b * b.transpose();
       covariance /= length;
-      // Quantities of known mean: the entries, their products in pairs, o and o².
+      // Quantities whose mean is known: the entries, their products in pairs, o and o².
       const double c = a.dot(b);
       const auto count = 2 * n + 4 * n * n + 2;
       Vector sum = Vector::Zero(count), squares = sum, q(count);
@@ -179,7 +179,7 @@ TEST(LinearPrompts, HaveTheMomentsOfWishart) {
   }
 }
 
-// What moments do not see, against tokens that were drawn here.
+// Compares whole distributions, which moments do not see, with tokens drawn in this test.
 TEST(LinearPrompts, HaveTheLawOfTokens) {
   constexpr std::uint64_t kDraws = 30000;
   std::mt19937_64 random(5);

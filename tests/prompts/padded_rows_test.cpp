@@ -11,7 +11,7 @@
 namespace largo {
 namespace {
 
-// Sums of at most 60 terms, none beyond 20 in size, each rounded twice: 60 20 2 2^-53.
+// Sums have at most 60 terms, none beyond 20 in size, each rounded twice: 60 · 20 · 2 · 2^-53.
 constexpr double kTolerance = 3e-13;
 
 Matrix normals(std::size_t rows, std::size_t columns, std::uint64_t stream) {

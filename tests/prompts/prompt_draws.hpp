@@ -1,5 +1,4 @@
-// What the tests of the kernels share: the draws of a prompt as a kernel addresses them, and the kernels'
-// names.
+// Shared by the tests of the kernels: a prompt's draws as a kernel addresses them, and the kernels' names.
 #pragma once
 
 #include <string>

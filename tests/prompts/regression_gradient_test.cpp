@@ -41,8 +41,8 @@ Setting random_setting(std::uint64_t id) {
   return setting;
 }
 
-// Loss and gradient given the task and the query of one prompt, averaged over its tokens: section 7 of the
-// theory, for the loss without its factor ½.
+// Loss and gradient given the task and the query of one prompt, averaged over its tokens, as derived in
+// docs/icl.md, but for the loss without its factor ½.
 struct Conditional {
   double loss;
   Matrix U;
@@ -83,8 +83,8 @@ Conditional conditional(const Setting& setting, std::uint64_t seed, std::uint64_
 
 class RegressionBatchOf : public ::testing::TestWithParam<PromptKernel> {};
 
-// Batches against what the exact engine says of the same tasks and queries: some 500 z-scores over 20
-// settings, of which the largest is beyond 4 with probability 0.03 for a new seed.
+// Batches against the exact engine on the same tasks and queries: some 500 z-scores over 20 settings, of
+// which the largest is beyond 4 with probability 0.03 for a new seed.
 TEST_P(RegressionBatchOf, AgreesWithTheExactEngine) {
   constexpr int kBatches = 150;
   constexpr int kPrompts = 24;
@@ -166,7 +166,7 @@ TEST(RegressionBatch, FactoredGradientByFiniteDifferences) {
   }
 }
 
-// A prompt that would take half an hour.
+// This prompt would take half an hour.
 TEST(RegressionBatch, LongPromptsNoticeAStop) {
   const Setting setting = random_setting(2);
   std::atomic<bool> stop = false;
@@ -181,7 +181,7 @@ TEST(RegressionBatch, LongPromptsNoticeAStop) {
   later.join();
 }
 
-// More blocks than are held at a time: the mean over the batch is that of its parts.
+// There are more blocks than are held at a time, and the mean over the batch is that of its parts.
 TEST(RegressionBatch, RoundsOfBlocksAddUp) {
   constexpr std::ptrdiff_t kD = 100;  // 2^22 / 10201 blocks of 16 prompts in a round: 6576 prompts
   constexpr std::int64_t kHalf = 7000;
@@ -193,7 +193,7 @@ TEST(RegressionBatch, RoundsOfBlocksAddUp) {
                                {.threads = 2});
   };
   const RegressionGradient all = batch(0, 2 * kHalf), lower = batch(0, kHalf), upper = batch(kHalf, kHalf);
-  EXPECT_NEAR(all.loss, (lower.loss + upper.loss) / 2, 1e-12 * all.loss);  // rounding, of 875 sums of blocks
+  EXPECT_NEAR(all.loss, (lower.loss + upper.loss) / 2, 1e-12 * all.loss);  // rounding of 875 sums of blocks
   EXPECT_LT((all.U - (lower.U + upper.U) / 2).norm(), 1e-12 * all.U.norm());
 }
 
@@ -216,7 +216,7 @@ TEST(RegressionBatch, RefusesBadInput) {
   refused([](Setting&, RegressionBatch& b) { b.first = -1; });
 }
 
-// One token has no spread: the gradient in U vanishes, in both kernels.
+// One token has no spread, so the gradient in U vanishes, in both kernels.
 TEST(RegressionBatch, OneTokenHasNoGradientInU) {
   for (const PromptKernel kernel : {PromptKernel::full, PromptKernel::collapsed}) {
     Setting setting = random_setting(3);

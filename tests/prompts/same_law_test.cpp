@@ -1,6 +1,6 @@
-// The full and the collapsed kernel draw from the same law: output and gradients of single prompts of
-// in-context regression, means, covariances, and two-sample Kolmogorov-Smirnov tests. A million draws of each
-// with LARGO_LONG_TESTS=1, else 60,000.
+// The full and the collapsed kernel draw from the same law. The test compares output and gradients of single
+// prompts of in-context regression: means, covariances, and two-sample Kolmogorov-Smirnov tests, with a
+// million draws of each kernel if LARGO_LONG_TESTS=1, else 60,000.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,9 +20,9 @@ using test::normals;
 constexpr std::ptrdiff_t kD = 2;
 constexpr Eigen::Index kObserved = 1 + (kD + 1) * kD + (kD + 1);  // output, gradient in U and in v
 constexpr std::int64_t kLength = 12;
-// 10 means and 55 covariances: some one of them is beyond 4.5 standard errors in 1 of 2,000 cases.
+// Of 10 means and 55 covariances, at least one is beyond 4.5 standard errors in 1 of 2,000 cases.
 constexpr double kLargestZScore = 4.5;
-// Of each of 10 Kolmogorov-Smirnov tests: a false alarm in 1 of 10,000 cases for all of them.
+// For each of 10 Kolmogorov-Smirnov tests: all together give a false alarm in 1 of 10,000 cases.
 constexpr double kSignificance = 1e-5;
 
 std::ptrdiff_t draws() { return std::getenv("LARGO_LONG_TESTS") != nullptr ? 1000000 : 60000; }
@@ -36,7 +36,7 @@ RegressionTask task() {
   return task;
 }
 
-// One row a prompt. The output o follows from loss = (o - y)² and <v, ∂loss/∂v> = 2 (o - y) o.
+// One row per prompt. The output o follows from loss = (o - y)² and <v, ∂loss/∂v> = 2 (o - y) o.
 Matrix observe(PromptKernel kernel, std::uint64_t seed) {
   const RegressionTask setting = task();
   const RegressionParameters parameters{normals(kD + 1, kD + 1, 301), normals(kD + 1, 1, 302)};

@@ -17,7 +17,7 @@ ROOT = HERE.parents[1]
 def sanitizer(compiler):
     """What a Python without the sanitizer has to load before an extension with it."""
     library = subprocess.run([compiler, "-print-file-name=libasan.so"], check=True, capture_output=True, text=True)
-    # Python itself leaks at exit, and its signal handlers are its own; C++ exceptions have to be found early.
+    # Python itself leaks at exit and has its own signal handlers; C++ exceptions have to be found early.
     runtime = subprocess.run([compiler, "-print-file-name=libstdc++.so.6"], check=True, capture_output=True, text=True)
     return {"LD_PRELOAD": f"{library.stdout.strip()} {runtime.stdout.strip()}",
             "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1", "PYTHONMALLOC": "malloc"}

@@ -20,7 +20,7 @@ def test_tokens_are_not_copied(dtype, order):
     assert np.shares_memory(prompt.tokens, tokens) and prompt.tokens.dtype == dtype
     assert prompt.tokens.__array_interface__["data"][0] == tokens.__array_interface__["data"][0]
     before = largo.attention(prompt, QUERY)
-    tokens[:, 0] += 1  # the same memory: what is changed is seen
+    tokens[:, 0] += 1  # the memory is shared, so that the change is seen
     np.testing.assert_allclose(largo.attention(prompt, QUERY) - before, [1, 0], atol=1e-5)
     with pytest.raises(ValueError):
         prompt.tokens[0, 0] = 1

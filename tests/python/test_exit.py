@@ -21,7 +21,7 @@ CALLS = {
     "tokens of Python": "Mine(3).sample(10**5)",
     "training": "largo.training.descend(lambda x, step: (float(x @ x), 2 * x), [1.0], steps=10**6, step_size=1e-3)",
 }
-# Functions that are not done when patience is: their threads are left standing.
+# Functions that outlast the patience at exit: their threads are abandoned.
 SLOW = {
     "a sleeping law": "time.sleep(100)",
     "a law that never ends": "while True: pass",
@@ -86,8 +86,8 @@ def test_calls_at_exit():
     assert (ended.returncode, ended.stdout) == (0, "[1.] [1.]\n"), ended.stderr
 
 
-# One interpreter forks before any call, and each of its children ends as one of its own would: to load NumPy anew for
-# every run would take most of the time. What hangs for a minute is ended by its alarm, -14.
+# One interpreter forks before any call, and each child ends as an interpreter of its own would: loading NumPy
+# for every run would take most of the time. A child that hangs for a minute is ended by its alarm, code -14.
 def repeat(name, times, beside=3, at_once=2):
     """How often the call ended with which code, beside so many processes that keep the cores busy; and what was said."""
     program = f"""

@@ -35,7 +35,7 @@ def test_columns_have_names(result):
     assert np.isfinite(result.column("output")).all() and np.array_equal(result.column("L", sigma=1.0), [10, 100])
     np.testing.assert_array_equal(result.column("output", part="exponent"),
                                   [row["exponent"]["output"]["value"] for row in result.rows])
-    assert np.isnan(result.column("linear", part="error")).all()  # known without an error
+    assert np.isnan(result.column("linear", part="error")).all()  # exact, so that it has no error
 
 
 def test_submodules_are_there():
@@ -177,7 +177,7 @@ def test_flows_do_not_ignore_options_of_descents(tmp_path):
     for options in ({"steps": 7}, {"step_size": 0.1}, {"schedule": "cosine"}, {"batch": 7}, {"optimizer": "adam"},
                     {"kernel": "full"}, {"checkpoints": tmp_path}):
         refused(lambda: largo.icl.train(problem, 10, **options), f"icl.train: {next(iter(options))} is for sgd")
-    # The published flows go on as long as its descents would.
+    # The published flows run as long as the published descents would.
     published = largo.icl.Problem(2, preset="published")
     assert largo.icl.train(published, 10, attention="linear", steps=10)[0].times[-1] == pytest.approx(0.02)
 

@@ -71,7 +71,7 @@ def test_sampling():
     exact = largo.concentration(largo.rademacher(3), query=[0.5, 0, 0], L=[64], method="exact")
     row = sampled.rows[0]["output"]
     z = (row["value"] - exact.rows[0]["output"]["value"]) / row["error"]
-    assert abs(z) < 4.5  # false alarm: 7e-6, and the seed is fixed
+    assert abs(z) < 4.5  # a false alarm has probability 7e-6, and the seed is fixed
     with pytest.raises(ValueError, match="tokens"):
         Coin(2).sample(3)
 
@@ -167,4 +167,4 @@ def test_a_constant_is_at_least_the_standard_deviation():
         def log_partition(self, a):
             return float(np.logaddexp(a[0], -a[0]) - np.log(2))
 
-    assert Signs(1).sub_gaussian_constant() >= 1 - 1e-6  # what a search away from zero finds is 0.99967
+    assert Signs(1).sub_gaussian_constant() >= 1 - 1e-6  # a search away from zero finds 0.99967

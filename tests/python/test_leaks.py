@@ -51,8 +51,8 @@ PROBLEM = largo.icl.Problem(2)
 POINT = largo.icl.limit(PROBLEM)
 REPEATS = 10_000
 COUNTED = REPEATS if os.environ.get("LARGO_LONG_TESTS") == "1" else 2_000
-# The smallest object of Python has 28 bytes, the smallest block of C++ 32: one a call is 280 kB for 10,000.
-# Caches and arenas settle within the first thousand calls, but for the odd page.
+# The smallest object of Python has 28 bytes and the smallest block of C++ 32: one per call makes 280 kB in
+# 10,000 calls. Caches and arenas settle within the first thousand calls, except for a page now and then.
 ALLOWED_PYTHON, ALLOWED_MEMORY = 16 * COUNTED, 3_000_000
 
 
@@ -76,7 +76,7 @@ def test_leaks(name):
     for _ in range(1000):
         call()
     gc.collect()
-    grown = []  # in two rounds: a table that has become too small grows in one of them, a leak in both
+    grown = []  # two rounds: a table that became too small grows in one of them, and a leak in both
     for _ in range(2):
         before = tracemalloc.get_traced_memory()[0]
         for _ in range(COUNTED):

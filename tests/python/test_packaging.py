@@ -24,7 +24,7 @@ def test_pyproject():
         assert f"COMPONENT {component} " in module
     version = build["metadata"]["version"]
     assert re.search(version["regex"], (ROOT / version["input"]).read_text())["value"] == largo.__version__
-    for name in ("Interpreter Development.Module NumPy", "pybind11"):  # what CMake looks for, pip has to bring
+    for name in ("Interpreter Development.Module NumPy", "pybind11"):  # pip has to bring what CMake looks for
         assert name in module
     assert {re.split("[>=]", one)[0] for one in project["build-system"]["requires"]} == {"scikit-build-core", "pybind11", "numpy"}
 

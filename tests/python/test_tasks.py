@@ -155,7 +155,7 @@ def test_the_algebra():
 def test_the_lemma():
     report = largo.check_lemma(60, [100, 1000, 10000], prompts=32, seed=3)
     assert report.singular_cases == 20 and report.worst_error < 1e-13
-    assert abs(report.slope + 1) < 4.5 * report.slope_error < 1  # false alarm: 7e-6, and the seed is fixed
+    assert abs(report.slope + 1) < 4.5 * report.slope_error < 1  # false alarms: 7e-6; the seed is fixed
     for bad in ({"cases": 0}, {"cases": 10**12}, {"prompts": 1}, {"lengths": [0]}, {"seed": -1}):
         with pytest.raises(ValueError):
             largo.check_lemma(**{"cases": 3, "lengths": [10], "prompts": 2, **bad})

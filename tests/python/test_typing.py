@@ -22,7 +22,7 @@ def test_mypy(tmp_path):
     examples = sorted((ROOT / "examples/python").glob("*.py"))
     assert len(examples) >= 5
     configuration = tmp_path / "mypy.ini"
-    # PyTorch's own files take minutes, and where it is not installed the example is checked without it.
+    # PyTorch's own files take minutes; where PyTorch is not installed, the example is checked without it.
     configuration.write_text("[mypy]\n[mypy-torch.*]\nfollow_imports = skip\nignore_missing_imports = True\n")
     run("mypy", "--strict", "--config-file", configuration, "--cache-dir", tmp_path, *examples, cwd=tmp_path)
 

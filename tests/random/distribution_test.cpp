@@ -1,5 +1,5 @@
-// Do the draws behave as independent uniform and normal numbers? Fixed seeds, so a run either always passes
-// or always fails; the threshold is the one a random seed would exceed once in 16,000 per statistic.
+// Do the draws behave like independent uniform and normal numbers? Seeds are fixed, so a run either always
+// passes or always fails; a random seed would exceed the threshold once in 16,000 times per statistic.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,7 +30,7 @@ std::vector<double> normals(const Stream& stream, std::size_t count = kDraws) {
   return draws;
 }
 
-/// (mean of f(draw) - expected) in standard errors, `deviation` being the exact standard deviation of f.
+/// (mean of f(draw) - expected) in standard errors, where `deviation` is the exact standard deviation of f.
 template <class F>
 double z_score(const std::vector<double>& draws, double expected, double deviation, F f) {
   double sum = 0;
@@ -111,7 +111,7 @@ TEST(Normals, TailsAndWholeLaw) {
 TEST(Independence, WithinAStream) {
   const auto u = standardised(uniforms(Stream(2024, 5)));
   const auto z = normals(Stream(2024, 5));
-  auto squares = z;  // Box and Muller's pairs share a radius: their squares must not be correlated either
+  auto squares = z;  // Box and Muller's pairs share a radius, so squares must be uncorrelated too
   for (double& x : squares) x = (x * x - 1) / std::sqrt(2.0);
   for (const std::size_t lag : {1, 2, 3, 4, 8, 16}) {
     EXPECT_LT(std::abs(correlation_z(u, u, lag)), kMaxZ) << lag;

@@ -1,5 +1,5 @@
-// The words and normals of the prompt kernels, against Random123 and against Box and Muller in float64, at
-// every SIMD level.
+// The words and normals of the prompt kernels, against Random123 and against Box and Muller's method in
+// float64, at every SIMD level.
 #include "random/float_draws.hpp"
 
 #include <algorithm>
@@ -31,13 +31,13 @@ std::uint32_t reference_word(const random::DrawAddress& address, std::uint64_t c
   return philox4x32(in, key).v[word];
 }
 
-/// Of token t, as float_draws.hpp says.
+/// The words of token t, as described in float_draws.hpp.
 Pair reference_words(const random::DrawAddress& address, std::uint64_t t) {
   const std::uint64_t word = t % 2 == 0 ? 0 : 2;
   return {reference_word(address, t / 2, word), reference_word(address, t / 2, word + 1)};
 }
 
-/// Radius and angle of the normals of token t, as float_draws.hpp says; the angle in 16 bits.
+/// Radius and angle of the normals of token t, as described in float_draws.hpp; the angle has 16 bits.
 Pair reference_polar(const random::DrawAddress& address, std::uint64_t t) {
   const std::uint64_t n = t / 32, v = t / 8 % 4, j = t / 2 % 4, k = t % 2;
   const std::uint32_t angles = reference_word(address, 16 * n + 8 + j, v / 2 + 2 * k);
@@ -54,7 +54,7 @@ class FloatDraws : public ::testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(EveryLevel, FloatDraws, ::testing::ValuesIn(simd_levels()),
                          [](const auto& level) { return level.param; });
 
-constexpr std::size_t kGroups = 23;  // of two pairs of blocks, a block and a part of one
+constexpr std::size_t kGroups = 23;  // two pairs of blocks, a block and a part of one
 constexpr std::size_t kMost = kGroups * random::kTokensAtOnce;
 constexpr random::DrawAddress kAddresses[] = {
     {0, 0, 0},
@@ -76,8 +76,8 @@ TEST_P(FloatDraws, WordsAreRandom123s) {
   }
 }
 
-// Within the errors that float_normals-inl.hpp states: of the radius 2^-22, of the circle 2^-23 for a radius
-// of at most 6.66, and a rounding of the product.
+// The normals are within the errors that float_normals-inl.hpp states: 2^-22 of the radius, 2^-23 of the
+// circle for a radius of at most 6.66, and a rounding of the product.
 TEST_P(FloatDraws, NormalsAreBoxMullerOfTheWords) {
   constexpr double kRelative = 0x1p-22 + 0x1p-24;
   constexpr double kOfTheCircle = 0x1p-23;
@@ -92,7 +92,7 @@ TEST_P(FloatDraws, NormalsAreBoxMullerOfTheWords) {
         const float m = static_cast<float>(static_cast<std::int32_t>(words.first >> 1));
         const double u = double{m + 0.5F} * 0x1p-31;
         const double r = std::sqrt(-2 * std::log(u)) * (words.first % 2 == 1 ? -1 : 1);
-        // Half a step from the edge, within ±1.
+        // The angle is half a step from the edge, within ±1.
         const auto angle = (static_cast<double>(words.second % 0x8000) + 0.5) * 0x1p-14;
         const double wrapped = angle < 1 ? angle : angle - 2;
         double x = r * std::cos(std::numbers::pi / 4 * wrapped),
@@ -122,10 +122,10 @@ TEST_P(FloatDraws, SameBitsAsTheBestLevel) {
   }
 }
 
-// The directions are those of a regular polygon, each as likely as the other: with the angle 0x8000 j + i
-// and either sign, two to the 17 of them.
+// The directions are those of a regular polygon, and all are equally likely: the angle 0x8000 j + i with
+// either sign gives 2^17 of them.
 TEST(FloatDirections, AreEquallySpaced) {
-  // Every angle with every sign once, from the formula that NormalsAreBoxMullerOfTheWords tests.
+  // Takes every angle with every sign once, by the formula that NormalsAreBoxMullerOfTheWords tests.
   std::vector<double> turns;
   for (int sign = 0; sign < 2; ++sign) {
     for (std::uint32_t bits = 0; bits < 0x10000; ++bits) {

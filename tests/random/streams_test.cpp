@@ -1,5 +1,5 @@
 // Addressing: known answers, agreement with Random123, carries, wrap-around, every start and length, at every
-// SIMD level. What the draws look like as random numbers is in distribution_test.cpp.
+// SIMD level. distribution_test.cpp tests the draws as random numbers.
 #include "largo/random/streams.hpp"
 
 #include <array>
@@ -25,7 +25,7 @@ constexpr std::uint64_t join(std::uint32_t low, std::uint32_t high) {
   return std::uint64_t{high} << 32 | low;
 }
 
-/// Random123's own function, on the layout of streams.hpp.
+/// Random123's own function, with the layout of streams.hpp.
 std::array<std::uint64_t, 2> reference(std::uint64_t key, std::uint64_t high, std::uint64_t counter) {
   const philox4x32_ctr_t c = {{static_cast<std::uint32_t>(counter), static_cast<std::uint32_t>(counter >> 32),
                                static_cast<std::uint32_t>(high), static_cast<std::uint32_t>(high >> 32)}};
@@ -65,7 +65,7 @@ TEST_P(Streams, KnownAnswers) {
        {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
   };
   for (const Known& k : known) {
-    // In every lane of a block: started up to 16 counters before.
+    // The answer appears in every lane of a block, from starts up to 16 counters before.
     for (std::uint64_t before = 0; before < 16; ++before) {
       std::vector<std::uint64_t> blocks(2 * 17);
       philox_blocks(join(k.key0, k.key1), join(k.counter[2], k.counter[3]),
@@ -89,7 +89,7 @@ TEST_P(Streams, AgreesWithRandom123) {
 
 TEST_P(Streams, CountersCarryAndWrap) {
   const Stream stream(12, 34);
-  // The low word of the counter overflows at draw 2^33, the index itself at 2^64; and around 2^32, 2^63.
+  // The low word of the counter overflows at draw 2^33, the index itself at 2^64; also around 2^32 and 2^63.
   for (const std::uint64_t at :
        {std::uint64_t{1} << 32, std::uint64_t{1} << 33, std::uint64_t{1} << 63, std::uint64_t{0}}) {
     for (std::uint64_t before = 1; before < 40; ++before) {

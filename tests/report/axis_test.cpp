@@ -1,5 +1,4 @@
-// Ticks over many ranges: there are enough of them, they are in order, and what is written at each is its
-// value.
+// Ticks over many ranges: there are enough of them, they are in order, and each is labelled with its value.
 #include "report/axis.hpp"
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 namespace largo::report {
 namespace {
 
-// The labels have 6 digits at most; a wrong one would be off by a thousandth of the axis at least.
+// Labels have at most 6 digits; a wrong one would be off by at least a thousandth of the axis.
 constexpr double kPlaceTolerance = 1e-6;
 
 double parsed(std::string text) {
@@ -27,7 +26,7 @@ double parsed(std::string text) {
   return value;
 }
 
-// The value that is written at the tick, in the axis's own coordinate.
+// The value in the label of the tick, in the coordinate of the axis.
 double written(const Axis& axis, const Tick& tick) {
   if (!tick.label.power.empty()) {
     EXPECT_EQ(tick.label.text, "10");
@@ -152,7 +151,7 @@ TEST(FigureAxis, PlacesOnlyWhatHasOne) {
   EXPECT_EQ(linear.clamped_place(-infinity), 0);
 }
 
-// An error bar that reaches almost to zero must not press the curves into the top of the panel.
+// An error bar that reaches almost to zero must not squeeze the curves into the top of the panel.
 TEST(FigureAxis, BandsStretchALogAxisALittle) {
   const Axis axis = make_axis(true, {100, true}, {1e-2, 1}, {1e-90, 1.5});
   EXPECT_GT(axis.first, -3.5);

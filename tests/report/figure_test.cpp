@@ -38,7 +38,7 @@ Curve named(std::vector<double> x, std::vector<double> y) {
   return curve;
 }
 
-// The d attribute of the first stroked line: round joins are given to nothing else.
+// The d attribute of the first stroked line: only lines have round joins.
 std::string line_path(const std::string& svg) {
   const std::size_t start = svg.find("stroke-linejoin=\"round\" d=\"");
   if (start == std::string::npos) return {};
@@ -92,8 +92,8 @@ TEST(Figure, BreaksACurveWhereItHasNoPlace) {
   EXPECT_EQ(count(line_path(to_svg(linear)), "L"), 2U);
 }
 
-// Places known without the code: a line of slope one on square logarithms is straight, its middle in the
-// middle.
+// Some places are known without the code: on square logarithmic axes a line of slope one is straight, with
+// its middle in the middle.
 TEST(Figure, PutsValuesWhereTheyBelong) {
   const std::string path = line_path(to_svg(figure_of(named({1, 10, 100}, {1, 10, 100}))));
   double x[3], y[3];
@@ -182,7 +182,7 @@ TEST(Figure, NamesEachCurveOnce) {
 
 double distance(report::Point a, report::Point b) { return std::hypot(a.x - b.x, a.y - b.y); }
 
-// One look with two labels: the legend says which panel each belongs to.
+// If one look has two labels, the legend says which panel each belongs to.
 TEST(Figure, LegendsOfPanelsThatDiffer) {
   Figure figure = figure_of(named({1, 10}, {1, 10}));
   figure.panels.push_back(figure.panels[0]);
@@ -197,7 +197,7 @@ TEST(Figure, LegendsOfPanelsThatDiffer) {
   EXPECT_LT(second, svg.find(">distance<"));
 }
 
-// The middles of the circles, the markers of colour 0, that have this fill.
+// The centres of the circles (the markers of colour 0) that have this fill.
 std::vector<report::Point> circles(const std::string& svg, const std::string& fill) {
   std::vector<report::Point> found;
   const std::string start = "<path fill=\"" + fill + "\" stroke=\"#0072B2\" stroke-width=\"0.8\" d=\"";
@@ -223,9 +223,9 @@ std::vector<report::Point> vertices(const std::string& path) {
   return found;
 }
 
-// A marker says that something was computed there.
+// A marker means that a value was computed there.
 TEST(Figure, MarkersStandOnThePointsOfALine) {
-  // Uneven, as the lengths of a training are: places between the points would be far from all of them.
+  // Points are uneven, like the lengths of a training: places between them would be far from all of them.
   Figure sparse = figure_of(named({10, 100, 1e4, 1e6}, {1.5, 0.4, 5e-3, 5e-5}));
   std::string svg = to_svg(sparse);
   const std::vector<report::Point> points = vertices(line_path(svg));
@@ -234,7 +234,7 @@ TEST(Figure, MarkersStandOnThePointsOfALine) {
   ASSERT_EQ(marks.size(), 5U) << "each point, and the legend";
   for (std::size_t i = 0; i < points.size(); ++i) EXPECT_LT(distance(points[i], marks[i]), 0.02) << i;
 
-  // Too many for a marker each: some have one, and none is elsewhere.
+  // There are too many points for a marker each: some have one, and no marker is elsewhere.
   Figure dense = figure_of(curve_of(
       "", log_spaced(1, 1e6, 60), [](double x) { return 1 / (1 + x); }, 0));
   dense.panels[0].curves.push_back(curve_of(
@@ -257,8 +257,8 @@ TEST(Figure, TheLegendShowsTheMarksThatAreDrawn) {
   figure.panels[0].curves.push_back(curve_of(
       "other", {1, 100}, [](double) { return 2.5; }, 1));
   EXPECT_EQ(circles(to_svg(figure), "#fff").size(), 4U) << "three points and the legend";
-  // Points of the colour have its marker, the line has none; so in the legend, under whichever name they
-  // have.
+  // Points of a colour have its marker, and then the line has none. The same holds in the legend, whatever
+  // the label of the points.
   Curve points = named({1, 10, 100}, {3, 2, 1});
   points.style = Curve::Style::points;
   points.label.clear();

@@ -6,8 +6,8 @@
 namespace largo::test {
 namespace {
 
-// Well-formed; only finite numbers with two decimals at most, all of them on the page; the texts as they were
-// given.
+// Files are well-formed, have only finite numbers with at most two decimals, all of them on the page, and
+// show the texts as given.
 constexpr const char* kChecker = R"PY(
 import glob, re, xml.etree.ElementTree as tree
 SVG = '{http://www.w3.org/2000/svg}'
@@ -45,7 +45,7 @@ Figure hostile_figure() {
   return figure;
 }
 
-// Bands and bars that leave the panel, in all directions.
+// Bands and bars leave the panel in all directions.
 Figure wide_band_figure() {
   Figure figure = single_figure();
   Curve& band = figure.panels[0].curves[0];

@@ -1,4 +1,4 @@
-// Figures of the kinds that papers have, for the tests and for the eye.
+// Figures of the kinds that papers have, for tests and for inspection by eye.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace largo::test {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-/// n values from a to b with equal ratios; logarithms, so that a = 1e-300 and b = 1e300 work.
+/// n values from a to b with equal ratios, by logarithms, so that a = 1e-300 and b = 1e300 work.
 inline std::vector<double> log_spaced(double a, double b, int n) {
   std::vector<double> out;
   out.reserve(static_cast<std::size_t>(n));
@@ -37,7 +37,7 @@ Curve curve_of(std::string label, const std::vector<double>& x, Function f, int 
   return curve;
 }
 
-/// Three errors against L at five sigmas: lines, dashed bounds, bands, points with error bars, slopes.
+/// Three errors against L at five sigmas: lines, dashed bounds, bands, points with error bars, and slopes.
 inline Figure concentration_figure() {
   Figure figure;
   const char* const titles[] = {"Output", "Gradient in V", "Gradient in U"};
@@ -113,7 +113,7 @@ inline Figure extreme_figure() {
   return figure;
 }
 
-/// One panel, one curve, with zeros that break it.
+/// One panel with one curve, broken by zeros.
 inline Figure single_figure() {
   Figure figure;
   Panel panel;
@@ -130,7 +130,7 @@ inline Figure single_figure() {
   return figure;
 }
 
-/// Twelve curves in one panel, linear axes.
+/// Twelve curves in one panel with linear axes.
 inline Figure crowded_figure() {
   Figure figure;
   Panel panel;

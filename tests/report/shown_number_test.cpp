@@ -7,7 +7,7 @@
 namespace largo::test {
 namespace {
 
-TEST(ShownNumber, AsThePageHasThem) {  // web/tests/unit/format.test.ts
+TEST(ShownNumber, AsThePageHasThem) {  // the same as in web/tests/unit/format.test.ts
   EXPECT_EQ(report::shown(0), "0");
   EXPECT_EQ(report::shown(3.1e-9), "3.1×10⁻⁹");
   EXPECT_EQ(report::shown(1e-12), "10⁻¹²");

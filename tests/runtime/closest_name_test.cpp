@@ -1,4 +1,4 @@
-// What was meant by a misspelt name.
+// Finds the name that was meant by a misspelt one.
 #include "runtime/closest_name.hpp"
 
 #include <gtest/gtest.h>

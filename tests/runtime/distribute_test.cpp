@@ -1,5 +1,5 @@
-// Work over processes, which here are threads of one: every unit once, the same rows everywhere, and no
-// process left waiting when another fails. (tests/mpi does it with MPI.)
+// Work over processes, which here are threads of one process: every unit is done once, all have the same
+// rows, and no process is left waiting when another fails. (tests/mpi tests the same with MPI.)
 #include "runtime/distribute.hpp"
 
 #include <atomic>
@@ -75,7 +75,7 @@ TEST(DistributeRows, EveryUnitOnceAndTheSameRowsEverywhere) {
         const auto rows =
             runtime::distribute_rows(count, kWidth, execution, [&](std::ptrdiff_t i, std::span<double> row) {
               ++visits[static_cast<std::size_t>(i)];
-              row[0] += static_cast<double>(i);  // into zeros
+              row[0] += static_cast<double>(i);  // rows start at zero
               row[2] += 1.5;
             });
         ASSERT_EQ(rows.size(), static_cast<std::size_t>(count) * kWidth);
@@ -93,7 +93,7 @@ TEST(DistributeRows, EveryUnitOnceAndTheSameRowsEverywhere) {
 
 TEST(DistributeRows, AnExceptionOnOneProcessEndsTheWorkOnAll) {
   for (const int size : {2, 3, 4}) {
-    // Unit 0 is on the first process, the last unit on the last one.
+    // Unit 0 is on the first process, and the last unit on the last one.
     for (const std::ptrdiff_t bad : {0, 9}) {
       const auto thrown = run_on(size, [&](const Ranks& ranks) {
         runtime::distribute_rows(10, 1, {.threads = 1, .ranks = &ranks},
@@ -153,8 +153,8 @@ TEST(GatherAtEnd, GivesTheCodesOfAll) {
   });
 }
 
-// A process that failed between two computations is at its end while the others are in the middle of one, or
-// of the third: they must all end, each knowing what the others said.
+// A process that failed between two computations is at its end while the others are in the middle of one of
+// up to three: all must end, and each must know what the others said.
 TEST(GatherAtEnd, OneProcessComesEarly) {
   for (int early = 0; early < 3; ++early) {
     for (int computations = 1; computations <= 3; ++computations) {
@@ -187,7 +187,7 @@ TEST(Deal, SpreadsCostsEvenlyAndAlwaysAlike) {
   EXPECT_EQ(runtime::deal({2, 3}, 1), (Owners{0, 0}));
 }
 
-// What ranks that work side by side say to each other.
+// Processes that work at the same time exchange their progress and failures.
 TEST(WatchedWork, IsToldToTheFirstProcess) {
   std::vector<double> shares;
   const auto thrown = test::run_on(3, [&](const Ranks& ranks) {

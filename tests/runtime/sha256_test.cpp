@@ -1,4 +1,4 @@
-// Against the examples of FIPS 180-4 and its neighbours: texts whose padding takes one more block, or none.
+// Against the examples of FIPS 180-4 and similar texts, whose padding takes one more block, or none.
 #include "runtime/sha256.hpp"
 
 #include <gtest/gtest.h>

@@ -15,8 +15,8 @@ import unittest
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 WITH_OPTIONS = ["check_fresh", "check_web", "deps", "python", "reproduce", "test", "test-gpu"]
 
-# Stand-ins for a machine that may do everything. The last words that unshare is given are the line to run and its
-# environment: it runs the line here.
+# Stand-ins for a machine that may do everything. The last words that unshare is given are the line to run and
+# its environment: the stand-in runs the line here.
 ABLE = {
     "id": "echo 0",
     "debootstrap": 'echo made >> "$TMPDIR/bases"; mkdir -p "$3/etc" "$3/root"',
@@ -64,7 +64,7 @@ class Scripts(ScriptTest):
 
     def test_unknown_options_are_refused_in_a_line(self):
         for name in ["check_format", *WITH_OPTIONS]:
-            if name != "reproduce":  # which hands them to largo
+            if name != "reproduce":  # reproduce hands its options to largo
                 with self.subTest(name):
                     self.refuse(name, "--nonsense", code=2, fragment="--nonsense")
 
@@ -124,7 +124,7 @@ class Fresh(ScriptTest):
         for name, text, why in [("git", "echo fatal: dubious ownership >&2; exit 128", "dubious ownership"),
                                 ("unshare", "echo unshare: Operation not permitted >&2; exit 1", "not permitted"),
                                 ("id", "echo 1000", "needs root")]:
-            self.program(name, text)  # the later ones are asked first
+            self.program(name, text)  # the later ones are checked first
             for arguments in [["--possible"], [], ["./scripts/test"]]:
                 self.refuse("check_fresh", *arguments, code=1, fragment=why)
             if name == "git":
@@ -141,7 +141,7 @@ class Fresh(ScriptTest):
             self.assertIn("passed" if code == 0 else "exit code 7", done.stderr)
             self.assertEqual(self.left(), ["base", "lock", "log"])
         with open(os.path.join(self.folder, "bases"), encoding="ascii") as file:
-            self.assertEqual(file.read(), "made\n")  # once
+            self.assertEqual(file.read(), "made\n")  # made once
 
     def test_arguments_stay_what_they_are(self):
         done = self.run_script("check_fresh", "printf", "<%s>", "a b", "$x", "--keep")

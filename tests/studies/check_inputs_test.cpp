@@ -1,4 +1,4 @@
-// Mistakes in texts are found before a store is made, wherever in the study they are.
+// Mistakes in texts are found before a store is made, wherever they are in the study.
 #include "studies/parameter_values.hpp"
 
 #include "largo/runtime/check.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 class CheckInputs : public StudyTest {
  protected:
-  // InputError that says so, of the run and of the estimate, with no store and no lock.
+  // Expects an InputError with these words from the run and the estimate, and neither a store nor a lock.
   void refuse(const std::string& text, const std::string& says) {
     const Study one = study(text);
     const auto expect = [&](auto call) {
@@ -68,7 +68,7 @@ TEST_F(CheckInputs, TextsOfTheGridAndOfPoints) {
          "no unit with law = 'gausian'");
 }
 
-// Not every combination has to fit: those that do not fail by themselves, as numbers outside the domain do.
+// Not every combination has to fit: those that do not fit fail on their own, like numbers outside the domain.
 TEST_F(CheckInputs, OneUnitIsEnough) {
   const Study some =
       study(kConcentration +
@@ -96,7 +96,7 @@ TEST_F(CheckInputs, NumbersThatNoUnitCanHave) {
                InputError);
 }
 
-// A setting that shows only in the work is as good a reason to start over.
+// A setting whose mistake shows only in the work may be corrected like any other.
 TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
   const std::string wrong =
       "quantity = 'moments'\ntolerance = 1e-100\n[settings]\ns = 1\n[grid]\nL = [10, 100]\n";
@@ -109,7 +109,7 @@ TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
   run_study(study(right), path("fresh.sqlite"));
   EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("fresh.sqlite")).content);
   EXPECT_EQ(study_status(path("s.sqlite")).others, 0);
-  // With results it is that study's, as ever; of another quantity, too.
+  // A store with results keeps its study, as ever. One without takes even a study of another quantity.
   EXPECT_THROW(run_study(study(wrong), path("s.sqlite")), InputError);
   EXPECT_EQ(run_study(study(wrong), path("other.sqlite")).failed, 2);
   EXPECT_EQ(

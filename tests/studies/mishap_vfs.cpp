@@ -10,7 +10,7 @@
 namespace largo::test {
 namespace {
 
-// A write that has not been synced, and what was there before.
+// A write that has not been synced, and the content before it.
 struct Unsynced {
   sqlite3_file* file;
   sqlite3_int64 offset, size_before;
@@ -25,7 +25,7 @@ sqlite3_vfs* system_vfs = nullptr;
 sqlite3_vfs mishap_vfs;
 sqlite3_io_methods methods;
 
-// SQLite allocates this and, behind it, the file of the system's.
+// SQLite allocates this and, behind it, the system's own file.
 struct File {
   sqlite3_file base;
   sqlite3_file* system() { return reinterpret_cast<sqlite3_file*>(this + 1); }
@@ -46,7 +46,7 @@ void lose_power(bool all) {
   }
 }
 
-// What SQLite gets instead of the operation.
+// What SQLite gets as the result of the operation.
 int next_operation(bool writes) {
   if (operations++ == when) {
     full = expected == Mishap::disk_full;
@@ -84,7 +84,7 @@ int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   next_operation(false);
   return system_of(file)->pMethods->xTruncate(system_of(file), size);
 }
-// The disk itself is left in peace: what counts is what would be gone.
+// The disk itself is not synced: only what a loss of power would undo counts.
 int sync_file(sqlite3_file* file, int) {
   next_operation(false);
   forget(system_of(file));
@@ -103,7 +103,7 @@ int open_file(sqlite3_vfs*, const char* name, sqlite3_file* file, int flags, int
 }
 
 void fill_methods() {
-  methods.iVersion = 1;  // neither shared memory nor mapped files
+  methods.iVersion = 1;  // without shared memory and mapped files
   methods.xClose = close_file;
   methods.xRead = [](sqlite3_file* f, void* bytes, int count, sqlite3_int64 offset) {
     return system_of(f)->pMethods->xRead(system_of(f), bytes, count, offset);
@@ -124,7 +124,7 @@ void fill_methods() {
   methods.xFileControl = [](sqlite3_file* f, int what, void* value) {
     return system_of(f)->pMethods->xFileControl(system_of(f), what, value);
   };
-  // No promises, so that SQLite takes care of everything.
+  // The file system promises nothing, so that SQLite takes care of everything.
   methods.xSectorSize = [](sqlite3_file*) { return 4096; };
   methods.xDeviceCharacteristics = [](sqlite3_file*) { return 0; };
 }

@@ -1,4 +1,4 @@
-// Mistakes in a study file: one line, with the line of the file and what was meant.
+// A mistake in a study file gives one line, with the line of the file and what was probably meant.
 #include <limits>
 
 #include "largo/runtime/check.hpp"
@@ -89,8 +89,8 @@ TEST_F(StudyTest, FilesThatAreNone) {
 TEST(ClosestName, EditDistance) {
   EXPECT_EQ(runtime::edit_distance("", "abc"), 3U);
   EXPECT_EQ(runtime::edit_distance("sigma", "sigma"), 0U);
-  EXPECT_EQ(runtime::edit_distance("sgima", "sigma"), 1U);     // neighbours swapped
-  EXPECT_EQ(runtime::edit_distance("kitten", "sitting"), 3U);  // the textbook's
+  EXPECT_EQ(runtime::edit_distance("sgima", "sigma"), 1U);     // two neighbours swapped
+  EXPECT_EQ(runtime::edit_distance("kitten", "sitting"), 3U);  // the textbook example
   EXPECT_EQ(runtime::suggestion("L", {"sigma", "query"}), " (known: sigma, query)");
 }
 

@@ -1,5 +1,5 @@
-// Running: what is finished is kept, nothing is run twice, and no number of threads or processes changes a
-// bit.
+// Running a study: finished units are kept, nothing is run twice, and no number of threads or processes
+// changes a bit.
 #include "largo/studies/run_study.hpp"
 
 #include <gmock/gmock.h>
@@ -37,11 +37,11 @@ TEST_F(StudyTest, ResultsAreThoseOfTheLibrary) {
     EXPECT_EQ(row.results[0].value, expected.P2.value);
     EXPECT_EQ(row.results[0].error, expected.P2.error);
     EXPECT_EQ(row.results[5].value, expected.mse.value);
-    EXPECT_EQ(row.results[6].value, 1 / expected.P2.value);  // infinite, for the infinite prompt
+    EXPECT_EQ(row.results[6].value, 1 / expected.P2.value);  // infinite for the infinite prompt
   }
 }
 
-// Units are named after what a file held when the study was read.
+// Units are named after the content that a file had when the study was read.
 TEST_F(StudyTest, AFileThatChangesMeanwhileEndsTheRun) {
   const std::string tokens = write("t.csv", "1\n2\n");
   const Study one = study("quantity = 'concentration'\n[settings]\nlaw = 'tokens:" + tokens +
@@ -68,7 +68,7 @@ TEST_F(StudyTest, ASecondRunHasNothingToDo) {
 
 TEST_F(StudyTest, MorePointsRunOnlyTheNewOnes) {
   run_study(study(kMoments), path("s.sqlite"));
-  // in the middle of both axes, so that all places change
+  // New values lie in the middle of both axes, so that all places change.
   const Study more =
       study("quantity = 'moments'\n[grid]\ns = [0.25, 0.5, 0.75, 1]\nL = [10, 30, 100, inf]\n");
   const StudyRun run = run_study(more, path("s.sqlite"));
@@ -77,7 +77,7 @@ TEST_F(StudyTest, MorePointsRunOnlyTheNewOnes) {
   run_study(more, path("fresh.sqlite"));
   EXPECT_EQ(study_status(path("s.sqlite")).content, study_status(path("fresh.sqlite")).content);
   EXPECT_EQ(csv_of(path("s.sqlite")), csv_of(path("fresh.sqlite")));
-  // and back: what is not in the study any more is kept, but not shown
+  // And back: units that are no longer in the study are kept, but not shown.
   EXPECT_EQ(run_study(study(kMoments), path("s.sqlite")).ran, 0);
   const StudyStatus status = study_status(path("s.sqlite"));
   EXPECT_EQ(status.units, 6);
@@ -101,7 +101,7 @@ TEST_F(StudyTest, ThreadsDoNotMatter) {
 
 TEST_F(StudyTest, ProcessesDoNotMatter) {
   const Study one =
-      study(kManyMoments + "[[points]]\ns = -1\nL = 10\n");  // a failure has a message to be sent
+      study(kManyMoments + "[[points]]\ns = -1\nL = 10\n");  // the failure has a message to send
   run_study(one, path("one.sqlite"), {}, {.threads = 1});
   for (const int size : {2, 3}) {
     const auto store = path(std::to_string(size) + ".sqlite");
@@ -140,7 +140,7 @@ TEST_F(StudyTest, AllProcessesHearOfAFailure) {
 }
 
 TEST_F(StudyTest, DevicesDrawWhatIsSampled) {
-  const FakeDevice device;  // which has no engine
+  const FakeDevice device;  // without an engine
   const Study sampled = study(
       "quantity = 'concentration'\n[settings]\nlaw = 'rademacher'\nd = 2\nquery = '1,0'\nmethod = "
       "'sampled'\nprompts = 10\n[grid]\nL = [5, 10]\n");
@@ -197,7 +197,7 @@ TEST_F(StudyTest, ToleranceBoundsErrors) {
   EXPECT_GT(run_study(study("tolerance = 1e-17\n" + kMoments), path("b.sqlite")).failed, 0);
 }
 
-// method = "auto" is exact here, and a tolerance no less of a bound.
+// method = "auto" is exact here, and the tolerance bounds its error as well.
 TEST_F(StudyTest, ToleranceBoundsErrorsOfWhateverIsExact) {
   const std::string text =
       "quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nd = 2\nquery = '1,0'\n[grid]\nL = "
@@ -207,7 +207,7 @@ TEST_F(StudyTest, ToleranceBoundsErrorsOfWhateverIsExact) {
   EXPECT_EQ(run_study(study("tolerance = 1e-18\n" + text), path("b.sqlite")).failed, 2);
 }
 
-// A sampled number has the tolerance for its goal, and `prompts` for its end: it fails at neither.
+// For a sampled number the tolerance is the goal and `prompts` the limit; reaching either is no failure.
 TEST_F(StudyTest, ToleranceStopsSampling) {
   const std::string text = "quantity = 'icl-risk'\n[settings]\nd = 2\nnoise = 0.1\n[grid]\nL = [10]\n";
   const auto error = [&](const std::string& tolerance, const std::string& store) {
@@ -216,13 +216,13 @@ TEST_F(StudyTest, ToleranceStopsSampling) {
     return ridge.error / ridge.value;
   };
   const double all = error("", "a.sqlite");
-  EXPECT_EQ(error("tolerance = 1e-8\n", "b.sqlite"), all);  // out of reach: all samples
+  EXPECT_EQ(error("tolerance = 1e-8\n", "b.sqlite"), all);  // out of reach, so that all samples are drawn
   const double some = error("tolerance = 0.02\n", "c.sqlite");
   EXPECT_GT(some, all);
   EXPECT_LE(some, 0.02);
 }
 
-// A matrix of 10^24 numbers: no memory for it, and the others go on.
+// There is no memory for a matrix of 10^24 numbers, and the other units still run.
 TEST_F(StudyTest, AUnitThatIsTooLargeFailsAlone) {
   const StudyRun run =
       run_study(study("quantity = 'concentration'\n[settings]\nlaw = 'gaussian'\nquery-law = "
@@ -264,8 +264,8 @@ TEST_F(StudyTest, EveryQuantityRuns) {
   }
 }
 
-// The best linear predictor of in-context regression with isotropic data has the risk d (d + 1) / (2 (L + d +
-// 1)).
+// The best linear predictor of in-context regression with isotropic data has the risk
+// d (d + 1) / (2 (L + d + 1)).
 TEST_F(StudyTest, ThresholdsOfLinearAttention) {
   run_study(study("quantity = 'icl-threshold'\n[settings]\nd = 2\nattention = 'linear'\n[grid]\nepsilon = "
                   "[0.1, 0.02]\n"),

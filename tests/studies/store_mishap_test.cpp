@@ -1,5 +1,5 @@
-// Kills, losses of power and full disks at every operation of the store: what was committed is there, whole
-// batches and nothing else, and the study goes on to the same content.
+// Kills, losses of power and full disks at every operation of the store: what was committed is there, in
+// whole batches and nothing else, and the study continues to the same content.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,7 +19,7 @@ namespace {
 constexpr std::int64_t kBatch = 24, kBatches = 3;
 constexpr int kNever = 1 << 30;
 
-// In a process of its own. Returns what waitpid says.
+// Runs the body in a process of its own, and returns what waitpid says.
 int in_child(const std::function<int()>& body) {
   const pid_t child = ::fork();
   if (child == 0) {
@@ -57,7 +57,7 @@ class StoreMishapTest : public StudyTest {
     StudyTest::TearDown();
   }
 
-  // All that is left of the study, in batches; 1 where the disk is full. committed_ counts the units.
+  // Runs the rest of the study in batches; exits with 1 if the disk is full. committed_ counts the units.
   int run(const std::string& store, Mishap mishap, int at) {
     *committed_ = 0;
     return in_child([&] {
@@ -82,7 +82,7 @@ class StoreMishapTest : public StudyTest {
     });
   }
 
-  // Whether it is what some number of whole transactions leave, at least those that were committed.
+  // Whether the store is that of some number of whole transactions, at least of those that were committed.
   ::testing::AssertionResult whole(const std::string& store) const {
     try {
       studies::Database database(path(store), studies::OpenMode::read, 1000);
@@ -111,7 +111,7 @@ class StoreMishapTest : public StudyTest {
     for (const char* end : {"", "-journal", ".lock"}) std::filesystem::remove(path(store + end));
   }
 
-  // Every operation in turn, until the study gets through before the mishap comes. Returns how many.
+  // Tries every operation in turn, until the study finishes before the mishap. Returns how many there are.
   int everywhere(Mishap mishap) {
     for (int at = 0; at < 2000; ++at) {
       remove_store("s.sqlite");
@@ -133,7 +133,7 @@ class StoreMishapTest : public StudyTest {
     return 0;
   }
 
-  // The same moment, had there been no journal.
+  // Checks the store at the same moment, as if there had been no journal.
   void without_journal() {
     ++journals_;
     copy("s.sqlite", "bare.sqlite");
@@ -147,7 +147,7 @@ class StoreMishapTest : public StudyTest {
   int journals_ = 0, broken_without_ = 0;
 };
 
-// And it is the journal that does it: at some of these moments the file alone is not a store.
+// The journal is what saves the store: at some of these moments the file alone is not a store.
 TEST_F(StoreMishapTest, KillsAtEveryOperation) {
   const int operations = everywhere(Mishap::kill);
   EXPECT_GT(operations, 40);

@@ -1,4 +1,4 @@
-// What the tests of studies share: a folder of their own, and study files in it.
+// Shared by the tests of studies: a folder of their own, and study files in it.
 #pragma once
 
 #include <gtest/gtest.h>

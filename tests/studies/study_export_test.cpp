@@ -1,4 +1,4 @@
-// CSV and JSON of a store: the same numbers as the table, formulas disarmed, damage said in a line.
+// CSV and JSON of a store: the numbers of the table, formulas disarmed, and damage reported in one line.
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
@@ -37,7 +37,7 @@ class StudyExport : public StudyTest {
   }
 };
 
-// A sample that cannot know what it has missed: the store knows, and so does whoever reads it.
+// A sample cannot know what it has missed, but the store keeps the warning, and all its readers see it.
 TEST_F(StudyExport, WarningsAreKept) {
   run_study(study("quantity = 'concentration'\n[settings]\nlaw = 'three-point:mass=1e-7'\nd = 1\nquery = "
                   "'1'\nprompts = 200\n"
@@ -63,7 +63,7 @@ TEST_F(StudyExport, WarningsAreKept) {
   EXPECT_EQ(sections.back().at("tables")[0].at("rows")[0].back(), said);
 }
 
-// More rows than are read at a time, and rows in another order than that of the study.
+// There are more rows than are read at a time, and their order differs from that of the study.
 TEST_F(StudyExport, RowByRowIsTheTable) {
   run_study(study("quantity = 'moments'\n[grid]\ns = [1]\nL = '1e3:1e6:500'\n"), path("s.sqlite"));
   run_study(study("quantity = 'moments'\n[grid]\ns = [-1, 0.5, 1]\nL = '1e3:1e6:999'\n"), path("s.sqlite"));
@@ -101,7 +101,7 @@ TEST_F(StudyExport, WritersAreNotInTheWay) {
     EXPECT_EQ(run.ran, 3);
   });
   EXPECT_EQ(pieces, 7);
-  // The units of another study have other places.
+  // JSON begins with a hash of the content, so that a result that changes meanwhile is an error.
   pieces = 0;
   EXPECT_THROW(write_study_json(path("s.sqlite"),
                                 [&](std::string_view) {
@@ -136,7 +136,7 @@ TEST_F(StudyExport, DamageIsSaidInALine) {
   for (const char* inputs : {"'{'", "'[1]'", "'7'", "''", "x'00ff'", "'{\"s\":1,}'"}) {
     execute(std::string("UPDATE units SET inputs = ") + inputs);
     expect_damaged("the inputs of unit 1 are not an object of JSON");
-    EXPECT_THROW(study_status(path("s.sqlite")), InputError);  // it shows those of the unit that failed
+    EXPECT_THROW(study_status(path("s.sqlite")), InputError);  // it shows the inputs of the failed unit
   }
   execute("UPDATE units SET inputs = '{}'");
   for (const char* change :

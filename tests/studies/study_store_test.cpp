@@ -1,4 +1,4 @@
-// The store: what it refuses, what it survives, and what stands in its reports.
+// The store: what it refuses, what it survives, and what its reports contain.
 #include <sqlite3.h>
 
 #include <fstream>
@@ -29,7 +29,7 @@ void execute(const std::filesystem::path& path, const std::string& sql) {
 
 class StudyStoreTest : public StudyTest {
  protected:
-  // InputError that says so, with nothing changed and nothing left behind.
+  // Expects an InputError with these words, with nothing changed and nothing left behind.
   void refuse(const Study& one, const std::string& says) {
     const std::string before = bytes_of(path("s.sqlite"));
     try {
@@ -79,7 +79,7 @@ TEST_F(StudyStoreTest, OtherStudies) {
   refuse(study("seed = 2\n" + kMoments), "its seed is 1, and here 2");
   refuse(study("tolerance = 0.1\n" + kMoments), "its tolerance is not given, and here 0.1");
   refuse(study("quantity = 'icl-risk'\n[grid]\nL = [10]\n"), "its quantity is \"moments\"");
-  // a parameter that was fixed may vary
+  // A parameter that was fixed may vary.
   EXPECT_EQ(
       run_study(study("quantity = 'moments'\n[grid]\nseed = [1, 2]\ns = [0.5, 1]\nL = [10, 100, inf]\n"),
                 path("s.sqlite"))
@@ -128,17 +128,17 @@ TEST_F(StudyStoreTest, OneProcessAtATime) {
     EXPECT_TRUE(study_status(path("s.sqlite")).running);
   }
   EXPECT_FALSE(study_status(path("s.sqlite")).running);
-  // a lock that was left by a killed process is none
+  // A lock that a killed process has left does not count.
   write("s.sqlite.lock", "12345\n");
   EXPECT_EQ(run_study(one, path("s.sqlite")).ran, 6);
 }
 
-// Two names would be two locks, two processes, and each unit twice.
+// Two names would mean two locks, two processes, and each unit twice.
 TEST_F(StudyStoreTest, LinksAreTheStoreTheyPointTo) {
   const Study one = study(kMoments);
   std::filesystem::create_directory(path("folder"));
   std::filesystem::create_directory_symlink("folder", path("other"));
-  std::filesystem::create_symlink("other/s.sqlite", path("link.sqlite"));  // which is not there yet
+  std::filesystem::create_symlink("other/s.sqlite", path("link.sqlite"));  // the target does not exist yet
   {
     const studies::StudyStore first(path("link.sqlite"), one, 1, 1);
     EXPECT_TRUE(std::filesystem::exists(path("folder/s.sqlite.lock")));
@@ -170,7 +170,7 @@ TEST_F(StudyStoreTest, ALockThatIsALinkIsLeftAlone) {
   EXPECT_EQ(bytes_of(path("precious")), "mine");
 }
 
-// A reader of a large store has it for seconds.
+// A reader holds a large store for seconds.
 TEST_F(StudyStoreTest, AStartWaitsForReaders) {
   run_study(study(kMoments), path("s.sqlite"));
   auto reader = std::make_unique<studies::Database>(path("s.sqlite"), studies::OpenMode::read, 1000);
@@ -230,7 +230,7 @@ TEST_F(StudyStoreTest, ReportsHaveFiguresForTheAxes) {
     const auto& panel = figure.at("panels").at(0);
     EXPECT_EQ(panel.at("x_label"), "L");
     EXPECT_EQ(panel.at("log_x"), true);
-    ASSERT_EQ(panel.at("curves").size(), 2U);  // s; the third one, -1, has no results
+    ASSERT_EQ(panel.at("curves").size(), 2U);  // values of s; the third one, -1, has no results
     EXPECT_EQ(panel.at("curves").at(0).at("x").size(), 6U);
     EXPECT_EQ(panel.at("curves").at(0).at("label"), "s = 1");
     EXPECT_EQ(figure.at("slider").at("label"), "seed");
@@ -257,7 +257,7 @@ TEST_F(StudyStoreTest, ReportsCanHaveAnyNumberOnTheXAxis) {
   const auto over_L = figure_over("L");
   EXPECT_EQ(over_L.at("x"), "L");
   EXPECT_EQ(over_L.at("views").at(0).at("x"), "s");
-  // The values are those of the table, whatever they stand against.
+  // The values are those of the table, whatever the axis.
   const auto& curve = over_L.at("panels").at(0).at("curves").at(1);  // s = 1
   EXPECT_EQ(curve.at("label"), "s = 1");
   EXPECT_EQ(curve.at("x"), (std::vector<double>{100, 1e4, 1e6}));

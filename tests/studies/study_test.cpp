@@ -1,4 +1,4 @@
-// Expansion into units, and their names.
+// Expansion of a study into units, and their names.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -27,7 +27,7 @@ TEST_F(StudyTest, TheLastAxisOfTheFileIsFastest) {
       inputs_of(study(kMoments)),
       (std::vector<std::string>{expected("0.5", "10"), expected("0.5", "100"), expected("0.5", "\"inf\""),
                                 expected("1", "10"), expected("1", "100"), expected("1", "\"inf\"")}));
-  // L before s: the order of the file, not of the alphabet or of the quantity
+  // L comes before s: the order is that of the file, not of the alphabet or of the quantity.
   EXPECT_EQ(inputs_of(study("quantity = 'moments'\n[grid]\nL = [10, 100]\ns = [2, 1]\n")),
             (std::vector<std::string>{expected("2", "10"), expected("1", "10"), expected("2", "100"),
                                       expected("1", "100")}));
@@ -50,7 +50,7 @@ TEST_F(StudyTest, TheNameOfAUnitIsTheHashOfItsText) {
   EXPECT_EQ(hex(one.id(1)), runtime::to_hex(digest.data(), 16));
 }
 
-// A store is of use only as long as names stay what they are.
+// A store is of use only as long as names stay the same.
 TEST_F(StudyTest, NamesDoNotChange) {
   EXPECT_EQ(hex(study(kMoments).id(0)), "bc54c8c0acb87ba47b18f205eacb7578");
   const Study risk = study("quantity = 'icl-risk'\n[settings]\nd = 3\n[grid]\nL = [10]\n");
@@ -132,22 +132,22 @@ TEST_F(StudyTest, ChangesReplaceValues) {
   EXPECT_EQ(study(kMoments, {{"seed", "1,2,3"}}).size(), 18);
   EXPECT_THROW(study(kMoments, {{"sigma", "5"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"L", "many"}}), InputError);
-  EXPECT_THROW(study(kMoments, {{"s", "1"}, {"s", "1"}}), InputError);  // which one was meant?
+  EXPECT_THROW(study(kMoments, {{"s", "1"}, {"s", "1"}}), InputError);  // it is not clear which one is meant
   EXPECT_THROW(study(kMoments, {{"title", "a"}, {"title", "b"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"s", std::string(40'000, '[')}}), InputError);
   EXPECT_THROW(study(kMoments, {{"s", "[1]\nL = 3"}}), InputError);
   EXPECT_THROW(study(kMoments, {{"seed", "9007199254740993"}}),
-               InputError);  // no double, and not another seed
+               InputError);  // not a double, and must not become another seed
 }
 
-// A change that has no effect at some units is none.
+// A change to one value reaches the points too, or it would have no effect on some units.
 TEST_F(StudyTest, ChangesReachThePoints) {
   const std::string points = "quantity = 'moments'\n[[points]]\ns = 1\nL = 10\n[[points]]\ns = 2\nL = 20\n";
   const Study one = study(points, {{"L", "50"}});
   ASSERT_EQ(one.size(), 2);
   EXPECT_EQ(one.inputs(0)[1], StudyValue(50.0));
   EXPECT_EQ(one.inputs(1)[1], StudyValue(50.0));
-  EXPECT_THROW(study(points, {{"L", "50,60"}}), InputError);  // there is no grid for it
+  EXPECT_THROW(study(points, {{"L", "50,60"}}), InputError);  // there is no grid for two values
   const Study both = study(kMoments + "[[points]]\ns = 3\nL = 7\n", {{"L", "50"}});
   ASSERT_EQ(both.size(), 3);
   EXPECT_EQ(both.inputs(2)[1], StudyValue(50.0));

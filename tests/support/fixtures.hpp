@@ -77,7 +77,7 @@ std::string raw(T first, T second, Rest... rest) {
   return raw(first) + raw(second, rest...);
 }
 
-/// The message of the InputError that `action` throws; empty, with a test failure, when it throws none.
+/// The message of the InputError that `action` throws; if it throws none, the test fails and this is empty.
 template <class Action>
 std::string message_of(Action action) {
   try {
@@ -91,7 +91,7 @@ std::string message_of(Action action) {
   return {};
 }
 
-/// EXPECT_THAT-style assertion without gmock: the message contains every part.
+/// Expects that the message contains every part, as gmock's EXPECT_THAT would.
 inline void expect_contains(const std::string& message, std::initializer_list<std::string_view> parts) {
   for (const std::string_view part : parts) {
     EXPECT_NE(message.find(part), std::string::npos) << "no \"" << part << "\" in: " << message;

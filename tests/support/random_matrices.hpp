@@ -1,4 +1,4 @@
-// Random matrices of tests, the same in every run.
+// Random matrices for tests, the same in every run.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace largo::test {
 
-/// Matrices of independent standard normals. A test file has a family of its own, named by its seed:
+/// Matrices of independent standard normals. Each test file has its own family, given by a seed:
 ///
 ///   constexpr RandomMatrices normals(7);
 ///   const Matrix U = normals(3, 3, 1);
@@ -17,7 +17,7 @@ class RandomMatrices {
  public:
   explicit constexpr RandomMatrices(std::uint64_t seed) : seed_(seed) {}
 
-  /// Number `number` of the family, from the draw `first` of its stream on.
+  /// Matrix `number` of the family, from draw `first` of its stream on.
   Matrix operator()(Eigen::Index rows, Eigen::Index columns, std::uint64_t number,
                     std::uint64_t first = 0) const {
     Matrix values(rows, columns);

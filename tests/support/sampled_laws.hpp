@@ -20,7 +20,7 @@ namespace largo::test {
 
 inline constexpr test::RandomMatrices normals(23);
 
-/// N(0, I) that says nothing of itself but its log-partition and samples.
+/// N(0, I) that offers nothing but its log-partition and samples.
 class PlainGaussian final : public Measure {
  public:
   explicit PlainGaussian(std::ptrdiff_t d) : Measure(d) {}
@@ -37,7 +37,7 @@ struct NamedLaw {
   bool has_score_law = true;
 };
 
-/// On R^3.
+/// All of them are on R^3.
 inline std::vector<NamedLaw> sampled_laws() {
   const Matrix root = 0.6 * normals(3, 3, 1);
   const Matrix covariance = root * root.transpose();

@@ -1,4 +1,4 @@
-// Processes that are threads of one, for tests of what is shared among ranks.
+// Processes that are threads of one process, for tests of work shared among ranks.
 #pragma once
 
 #include <condition_variable>
@@ -13,7 +13,7 @@
 
 namespace largo::test {
 
-// Where the threads meet. A call ends when all have brought their part.
+// Where the threads meet. A call ends when every thread has brought its part.
 class Meeting {
  public:
   explicit Meeting(int size) : parts_(static_cast<std::size_t>(size)) {}
@@ -28,7 +28,7 @@ class Meeting {
       ++round_;
       everybody_came_.notify_all();
     } else {
-      // The next exchange cannot end, and all_ not change, before this one has returned here.
+      // The next exchange cannot end, so all_ cannot change, before this call has returned.
       everybody_came_.wait(lock, [this, round = round_] { return round_ != round; });
     }
     return all_;
@@ -58,7 +58,7 @@ class FakeRanks : public Ranks {
   int size_;
 };
 
-// work(ranks) on each process; what each threw.
+// Runs work(ranks) on each process, and returns what each threw.
 inline std::vector<std::exception_ptr> run_on(int size, const std::function<void(const Ranks&)>& work) {
   Meeting meeting(size);
   std::vector<std::exception_ptr> thrown(static_cast<std::size_t>(size));

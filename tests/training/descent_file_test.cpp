@@ -1,4 +1,4 @@
-// Runs that are saved, taken up again, and files that are none.
+// Runs that are saved and resumed, and files that are not checkpoints.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -48,14 +48,14 @@ TEST(DescentFile, TakenUpAgainIsTheSameRun) {
 
     options.checkpoint = path;
     options.checkpoint_every = 30;
-    // Ended by an error at step 75: the checkpoint is that of step 60.
+    // An error ends the run at step 75, and the checkpoint is that of step 60.
     EXPECT_THROW(descend(Quadratic(5, Quadratic::Failure::value, 75), start(5), options), Diverged);
     DescentState saved = load_descent(path);
     EXPECT_EQ(saved.step, 60);
     expect_same(descend(Quadratic(5), saved, options), whole);
     expect_same(load_descent(path), whole);  // saved at the end
 
-    // Stopped within a batch: that of step 42, the same step.
+    // A stop within a batch, at step 42: the checkpoint is that of the same step.
     EXPECT_THROW(descend(Quadratic(5, Quadratic::Failure::stop, 42), start(5), options), Stopped);
     saved = load_descent(path);
     EXPECT_EQ(saved.step, 42);
@@ -119,7 +119,7 @@ std::string refusal_of(const std::filesystem::path& path) {
 
 class DamagedDescent : public ::testing::Test {
  protected:
-  // A file of its own: tests run at the same time.
+  // Each test has a file of its own, because tests run at the same time.
   DamagedDescent() : path(scratch(::testing::UnitTest::GetInstance()->current_test_info()->name())) {
     DescentState state = descend(Quadratic(3), start(3), options_of(Optimizer::adam, 0.01, 5));
     state.run = "mine";
@@ -135,7 +135,7 @@ class DamagedDescent : public ::testing::Test {
 TEST_F(DamagedDescent, EveryByteCounts) {
   EXPECT_EQ(refusal_of(path), "");
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    // The least bit; all of them; and what turns a space into a tab, which JSON does not tell apart.
+    // Changes the lowest bit, all bits, or those that turn a space into a tab, which is the same to JSON.
     for (const int change : {0x01, 0xff, 0x29}) {
       std::string bytes = whole;
       bytes[i] = static_cast<char>(bytes[i] ^ change);

@@ -1,4 +1,4 @@
-// The noise of stochastic descent: against the recursion of its covariance, and against descents.
+// The noise of stochastic descent, against the recursion of its covariance and against descents.
 #include "largo/training/descent_noise.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ Matrix covariance_of_rank(Eigen::Index size, Eigen::Index rank, std::uint64_t se
   return root * root.transpose() / static_cast<double>(size);
 }
 
-// Step by step, as the definition has it.
+// The recursion step by step, by definition.
 DescentNoise recursion(const Vector& g, const Matrix& H, const Matrix& S, double eta, int steps) {
   const Matrix I = Matrix::Identity(H.rows(), H.cols());
   Matrix C = Matrix::Zero(H.rows(), H.cols());
@@ -78,7 +78,7 @@ TEST(DescentNoise, OfStepsThatGoAwayIsInfinite) {
   EXPECT_TRUE(std::isinf(excess(3, 1, 1, 0.67, 10)));
   EXPECT_TRUE(std::isfinite(excess(1, -0.01, 1, 0.1, 30)));
   EXPECT_TRUE(std::isinf(excess(1, -0.01, 1, 0.1, 100)));
-  EXPECT_TRUE(std::isfinite(excess(1, -0.01, 0, 0.1, 1000)));  // without noise nothing goes that way
+  EXPECT_TRUE(std::isfinite(excess(1, -0.01, 0, 0.1, 1000)));  // without noise nothing moves that way
   EXPECT_TRUE(std::isinf(excess(1, -1, 1e-9, 1, 1'000'000)));
 }
 
@@ -94,7 +94,7 @@ TEST(DescentNoise, BadInput) {
   EXPECT_THROW(descent_noise(zero, I, I * std::nan(""), 0.1, 1), InputError);
 }
 
-// ½ (θ - c)ᵀ H (θ - c), with gradients off by normal noise.
+// 1 + ½ θᵀHθ, with normal noise in the gradients.
 class Noisy final : public StochasticRisk {
  public:
   Noisy(Matrix H, Matrix root, std::uint64_t seed) : H_(std::move(H)), root_(std::move(root)), seed_(seed) {}
@@ -112,7 +112,7 @@ class Noisy final : public StochasticRisk {
   std::uint64_t seed_;
 };
 
-// 2000 descents of 40 steps; mean and variance within 4 standard errors of what is predicted.
+// 2000 descents of 40 steps: mean and variance are within 4 standard errors of the prediction.
 TEST(DescentNoise, IsThatOfDescents) {
   const Matrix H = covariance_of_rank(3, 3, 1) + 0.3 * Matrix::Identity(3, 3);
   const Matrix root = normal_matrix(3, 3, 2);
@@ -157,8 +157,8 @@ TEST(Hessian, OfAFunctionThatIsNotQuadratic) {
   EXPECT_THROW(hessian(risk, Vector::Zero(2)), InputError);
 }
 
-// cosh(x/X) + cosh y at (X, 1): differences are taken in each parameter's own size. A step of 1e-3 of it, at
-// most, is off by a sixth of its square.
+// cosh(x/X) + cosh y at (X, 1): differences are taken in units of each parameter's size. A step of at most
+// 1e-3 of it has an error of a sixth of its square.
 TEST(Hessian, OfParametersOfDifferentSizes) {
   for (const double size : {1e-5, 1.0, 1e8}) {
     const FunctionRisk risk(2, [size](const Vector& at) {

@@ -1,4 +1,4 @@
-// Flows do not depend on the units of parameters, risk and time, nor on parameters being of one size.
+// Flows do not depend on the units of parameters, risk and time, nor do parameters have to be of one size.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -14,7 +14,7 @@ namespace {
 
 using test::FunctionRisk;
 
-// a R(kθ): flows through θ/k, in times that are 1/(a k²) as long.
+// a R(kθ): its flow passes through θ/k, in times that are 1/(a k²) as long.
 FunctionRisk in_units(const FunctionRisk& risk, double a, double k) {
   return {risk.size(), [risk, a, k](const Vector& x) {
             const RiskPoint point = risk.at(k * x);
@@ -22,7 +22,7 @@ FunctionRisk in_units(const FunctionRisk& risk, double a, double k) {
           }};
 }
 
-// ½ (xy - 1)² + pull ½ |θ|² + ¼ z⁴ - z x: with a parameter that starts at zero, and crosses it.
+// ½ (xy - 1)² + pull ½ |θ|² + ¼ z⁴ - z x, with a parameter that starts at zero and crosses it.
 FunctionRisk crooked_risk() {
   return {3, [](const Vector& p) {
             const double x = p[0], y = p[1], z = p[2], miss = x * y - 1, pull = 1e-3;
@@ -66,8 +66,8 @@ TEST(FlowUnits, PowersOfTwoGiveTheSameBits) {
   }
 }
 
-// ½ (uv - 1)² + ½ (v - 1)² with u = x/X, v = y/Y: its minimum is (X, Y), the curvatures there are as 1/X² to
-// 1/Y², and the last bits of ∂R/∂y may exceed all of ∂R/∂x.
+// ½ (uv - 1)² + ½ (v - 1)² with u = x/X, v = y/Y. The minimum is (X, Y), the curvatures there are in the
+// ratio of 1/X² to 1/Y², and the last bits of ∂R/∂y may exceed all of ∂R/∂x.
 FunctionRisk sizes_risk(double X, double Y) {
   return {2, [X, Y](const Vector& p) {
             const double u = p[0] / X, v = p[1] / Y, miss = u * v - 1;
@@ -90,7 +90,7 @@ TEST(FlowUnits, ParametersOfDifferentSizesReachTheEnd) {
   }
 }
 
-// From far away, where the risk is 10^(4n) of what matters: with its scale the end is found, too.
+// From far away, where the risk is 10^(4n) times what matters, the end is found too, if its scale is given.
 TEST(FlowUnits, StartsFarAway) {
   for (const double far : {1e3, 1e10, 1e30}) {
     FlowPlan plan;
@@ -100,7 +100,7 @@ TEST(FlowUnits, StartsFarAway) {
   }
 }
 
-// ½ (xy - 1)² from next to its saddle at zero, where the gradient is small but not the end.
+// ½ (xy - 1)², started next to its saddle at zero, where the gradient is small although this is not the end.
 TEST(FlowUnits, StartsNextToASaddle) {
   for (const double near : {1e-3, 1e-20, 1e-100, 1e-200}) {
     FlowPlan plan;
@@ -110,7 +110,7 @@ TEST(FlowUnits, StartsNextToASaddle) {
   }
 }
 
-// ½ (x - 1)² + ½ h (y - 1)²: where h cannot be told from rounding, neither can the way along y.
+// ½ (x - 1)² + ½ h (y - 1)²: where h cannot be told from rounding, neither can the distance left along y.
 TEST(FlowUnits, TheWayAlongAFlatValleyIsNotKnown) {
   const auto valley = [](double h) {
     return FunctionRisk(2, [h](const Vector& p) {
@@ -122,8 +122,8 @@ TEST(FlowUnits, TheWayAlongAFlatValleyIsNotKnown) {
   EXPECT_FALSE(gradient_flow(valley(1e-14), Vector{{3, 0}}).to_go.has_value());
 }
 
-// That is neither an end nor an error, but said. With an end in time the valley is followed as far as that
-// goes.
+// A flat valley is neither an end nor an error, but it is reported. With an end in time the valley is
+// followed up to that time.
 TEST(FlowUnits, FlatValleysAreNotStationary) {
   for (const double h : {1e-13, 1e-14}) {
     const FunctionRisk valley(2, [h](const Vector& p) {
@@ -140,7 +140,7 @@ TEST(FlowUnits, FlatValleysAreNotStationary) {
   }
 }
 
-// The curvature of x⁴ vanishes with its slope: it ends where the risk cannot fall any more, by its rounding.
+// The curvature of x⁴ vanishes with its slope: the flow ends where rounding keeps the risk from falling.
 TEST(FlowUnits, SlowDecayEnds) {
   const FunctionRisk risk(2, [](const Vector& p) {
     const double x = p[0], y = p[1];
@@ -154,7 +154,6 @@ TEST(FlowUnits, SlowDecayEnds) {
   }
 }
 
-// ½ a (x - 1)²: a large risk is no divergence.
 // Along these the gradient falls to nothing, and the risk has no minimum, or one that is far away.
 TEST(FlowUnits, WhatGoesOnIsNotStationary) {
   const auto of_one = [](auto value, auto slope) {
@@ -185,7 +184,7 @@ TEST(FlowUnits, WhatGoesOnIsNotStationary) {
   expect_flat(valley(1, 1e-14, 1), Vector::Zero(2));
 }
 
-// x² - y² + y⁴/2 from next to its saddle: down to y² = 1.
+// x² - y² + y⁴/2, started next to its saddle, flows down to y² = 1.
 TEST(FlowUnits, ASaddleIsNoEnd) {
   const FunctionRisk risk{
       2, [](const Vector& p) {
@@ -199,6 +198,7 @@ TEST(FlowUnits, ASaddleIsNoEnd) {
   }
 }
 
+// ½ a (x - 1)²: a large risk is no divergence.
 TEST(FlowUnits, RisksOfAnySizeEnd) {
   for (const double a : {1e-300, 1e-200, 1e200, 1e300}) {
     const FunctionRisk risk(1, [a](const Vector& p) {
@@ -229,7 +229,7 @@ std::string message(const Risk& risk, const Vector& start, const FlowPlan& plan 
   return "no error";
 }
 
-// A gradient of the wrong sign goes to infinity, and says so.
+// With a gradient of the wrong sign the flow goes to infinity, and an error says so.
 TEST(FlowUnits, DivergenceIsAnError) {
   for (const FlowMethod method : {FlowMethod::dense, FlowMethod::krylov}) {
     for (const double size : {1e-50, 1.0, 1e50}) {
@@ -253,7 +253,7 @@ TEST(FlowUnits, RisksThatAreNotFiniteAreErrors) {
     EXPECT_NE(message(value, Vector::Ones(1)).find("not finite"), std::string::npos);
     const FunctionRisk slope(1, [bad](const Vector&) { return RiskPoint{1, 0, Vector::Constant(1, bad)}; });
     EXPECT_NE(message(slope, Vector::Ones(1)).find("not finite"), std::string::npos);
-    // On the way, at x = ½.
+    // The gradient turns bad on the way, at x = ½.
     const FunctionRisk later(1, [bad](const Vector& x) {
       return RiskPoint{x[0], 0, Vector::Constant(1, x[0] < 0.5 ? bad : 1)};
     });

@@ -20,7 +20,7 @@ using test::product_risk;
 using test::quadratic_risk;
 using test::quartic_risk;
 
-// The card: some ten times the tolerance, in parameters of size one.
+// The card promises some ten times the tolerance, for parameters of size one.
 constexpr double kTimesTolerance = 20;
 
 FlowPlan plan_to(double end, double tolerance, FlowMethod method = FlowMethod::dense) {
@@ -50,7 +50,7 @@ std::vector<KnownFlow> known_flows() {
   };
 }
 
-// At the end and between steps, whichever the method; and ten times smaller tolerances must pay.
+// Errors are checked at the end and between steps, for each method, and smaller tolerances must pay.
 TEST(GradientFlow, ErrorsFollowTheTolerance) {
   for (const KnownFlow& known : known_flows()) {
     for (const FlowMethod method : {FlowMethod::dense, FlowMethod::krylov}) {
@@ -94,13 +94,13 @@ TEST(GradientFlow, StopsWhereTheRiskIsFlat) {
   }
 }
 
-// A valley ten million times flatter than its sides: the end of the sides is not the end of the way.
+// The valley is ten million times flatter than its sides: the end of the sides is not the end of the flow.
 TEST(GradientFlow, FollowsAValleyToItsEnd) {
   const Vector rates{{1, 1e-7}};
   const FlowResult result = gradient_flow(quadratic_risk(rates), Vector::Ones(2));
   EXPECT_TRUE(result.stationary);
   const Vector last = result.trajectory.points().back().parameters;
-  // A gradient of 4e-15 of the steepest is rounding: 4e-8 of the valley.
+  // A gradient of 4e-15 of the steepest is rounding, and is 4e-8 of the valley.
   EXPECT_LE(last.lpNorm<Eigen::Infinity>(), 4e-8);
   ASSERT_TRUE(result.to_go);
   EXPECT_NEAR(*result.to_go, last.norm(), 1e-9);
@@ -111,7 +111,7 @@ TEST(GradientFlow, FollowsAValleyToItsEnd) {
   }
 }
 
-// Not so flat that it counts as a minimum, and curved: ½ (ab - 1)² with a weak pull along ab = 1.
+// A curved valley, not so flat that it counts as a minimum: ½ (ab - 1)² with a weak pull along ab = 1.
 TEST(GradientFlow, FollowsACurvedValley) {
   constexpr double kPull = 1e-6;
   const FunctionRisk risk(2, [](const Vector& x) {
@@ -142,7 +142,7 @@ TEST(GradientFlow, WatchesConservedQuantities) {
     const FlowResult result = gradient_flow(product_risk(), start, plan);
     ASSERT_EQ(result.drift.size(), 2U);
     EXPECT_LE(result.drift[0], 10 * kTimesTolerance * tolerance);
-    // b² = a² + 0.21, ab = 1; a rises all the way.
+    // b² = a² + 0.21, ab = 1, and a rises all the way.
     const double a = std::sqrt((-0.21 + std::sqrt(0.21 * 0.21 + 4)) / 2);
     EXPECT_NEAR(result.drift[1], a - 0.2, 1e-4);
     EXPECT_NEAR(result.trajectory.points().back().parameters[0], a, kTimesTolerance * tolerance);
@@ -199,7 +199,7 @@ TEST(GradientFlow, EscapesAreErrors) {
   expect_one_line(message(quadratic_risk(Vector::Constant(1, -1)), Vector::Ones(1), plan), "flow");
 }
 
-// A risk that has a domain: its own message comes through.
+// If a risk has a domain, its own message comes through.
 TEST(GradientFlow, LeavingTheDomainOfTheRisk) {
   const FunctionRisk risk(1, [](const Vector& x) {
     if (x[0] > 2) fail("gradient_flow test risk", "parameter", x[0], "at most 2");

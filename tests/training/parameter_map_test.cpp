@@ -10,7 +10,7 @@
 namespace largo {
 namespace {
 
-// Polar coordinates.
+// Maps polar coordinates to Cartesian ones.
 class PolarMap final : public ParameterMap {
  public:
   Eigen::Index size() const override { return 2; }

@@ -8,7 +8,7 @@
 
 namespace largo::test {
 
-// ½ Σ h_i (θ_i - t_i)², t_i moved a little by each batch; from `fails_at` on something is wrong.
+// ½ Σ h_i (θ_i - t_i)², where each batch moves the t_i a little; from step `fails_at` on it fails.
 class Quadratic final : public StochasticRisk {
  public:
   enum class Failure : std::uint8_t { none, value, gradient, refusal, stop };

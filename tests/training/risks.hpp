@@ -9,7 +9,7 @@
 
 namespace largo::test {
 
-/// From a function that gives value and gradient.
+/// A risk from a function that gives value and gradient.
 class FunctionRisk final : public Risk {
  public:
   FunctionRisk(Eigen::Index size, std::function<RiskPoint(const Vector&)> function)
@@ -22,7 +22,7 @@ class FunctionRisk final : public Risk {
   std::function<RiskPoint(const Vector&)> function_;
 };
 
-/// ½ Σ rate_j θ_j²: θ_j(t) = e^{-rate_j t} θ_j(0).
+/// ½ Σ rate_j θ_j², with the flow θ_j(t) = e^{-rate_j t} θ_j(0).
 inline FunctionRisk quadratic_risk(const Vector& rates) {
   return {rates.size(), [rates](const Vector& x) {
             const Vector slope = rates.cwiseProduct(x);
@@ -30,7 +30,7 @@ inline FunctionRisk quadratic_risk(const Vector& rates) {
           }};
 }
 
-/// ½ (ab - 1)²: keeps a² - b².
+/// ½ (ab - 1)², whose flow keeps a² - b².
 inline FunctionRisk product_risk() {
   return {2, [](const Vector& x) {
             const double miss = x[0] * x[1] - 1;
@@ -38,7 +38,7 @@ inline FunctionRisk product_risk() {
           }};
 }
 
-/// scale |θ|⁴/4. For scale = 1, θ(t) = θ(0)/√(1 + 2|θ(0)|² t); for -1 it is infinite at t = 1/(2|θ(0)|²).
+/// scale |θ|⁴/4. For scale = 1, θ(t) = θ(0)/√(1 + 2|θ(0)|² t); for -1, θ is infinite at t = 1/(2|θ(0)|²).
 inline FunctionRisk quartic_risk(Eigen::Index size, double scale) {
   return {size, [scale](const Vector& x) {
             const double square = x.squaredNorm();

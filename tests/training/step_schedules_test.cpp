@@ -34,7 +34,7 @@ TEST(StepSchedules, DurationIsTheSumOfTheSizes) {
   double sum = 0;
   for (std::int64_t step = 0; step < 1000; ++step) sum += size(step);
   EXPECT_NEAR(duration_of(size, 1000), sum, 1e-12 * sum);
-  // Sizes that change by 2 over 3e6 steps: the middle of three stands for them to second order.
+  // Sizes change by a factor of 2 over 3e6 steps: the middle of three represents them to second order.
   EXPECT_NEAR(duration_of(inverse_time_steps(1, 3e6), 3'000'000), 3e6 * std::log(2.0), 1);
 }
 

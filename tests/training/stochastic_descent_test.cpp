@@ -16,8 +16,8 @@ using test::options_of;
 using test::Quadratic;
 using test::start;
 
-// The textbook's formulas, one number at a time, in extended precision: 50 steps of a stable recursion lose
-// less than 1e-13.
+// Textbook formulas, one number at a time, in extended precision: 50 steps of a stable recursion lose less
+// than 1e-13.
 TEST(StochasticDescent, FollowsTheFormulas) {
   constexpr Eigen::Index kSize = 3;
   constexpr int kSteps = 50;
@@ -127,8 +127,8 @@ TEST(StochasticDescent, ReportsTheStepOfDivergence) {
     EXPECT_STREQ(error.what(), "Quadratic: something overflows");
   }
 
-  // θ - t grows by |1 - ηh| = 2 a step, its square by 4: beyond 1e6 times that of step 15, the largest
-  // of the first 16, after log_4(1e6) = 9.97 steps more.
+  // θ - t grows by |1 - ηh| = 2 per step, and its square by 4: after log_4(1e6) = 9.97 more steps it is
+  // beyond 1e6 times that of step 15, the largest of the first 16.
   class Bowl final : public StochasticRisk {
    public:
     Eigen::Index size() const override { return 1; }
@@ -164,7 +164,7 @@ TEST(StochasticDescent, RefusesBadOptionsAndStates) {
   refused([](DescentOptions& o, DescentState&) { o.divergence_factor = 0.5; });
   refused([](DescentOptions&, DescentState& s) { s.parameters = Vector::Zero(3); });
   refused([](DescentOptions&, DescentState& s) { s.parameters[0] = std::nan(""); });
-  // Plain descent goes on as it began.
+  // Plain descent cannot continue with another optimiser.
   const DescentState plain = descend(Quadratic(2), start(2), options_of(Optimizer::plain, 0.01, 3));
   EXPECT_THROW(descend(Quadratic(2), plain, good), InputError);
 }

@@ -10,7 +10,7 @@
 namespace largo {
 namespace {
 
-// The polynomial through its values at equal distances on each step; exact but for rounding.
+// The polynomial through its values at equal distances on each step; exact up to rounding.
 template <typename Function>
 Trajectory polynomial(std::initializer_list<double> times, Eigen::Index columns, const Function& f) {
   Trajectory path;
@@ -40,7 +40,7 @@ TEST(Trajectory, BetweenSteps) {
   EXPECT_EQ(path.end(), 2.5);
 }
 
-// Times whose powers, and parameters whose derivatives, leave the range of doubles.
+// Powers of the times, and derivatives of the parameters, leave the range of doubles.
 TEST(Trajectory, AnyUnitOfTime) {
   for (const double unit : {1e-200, 1e-100, 1e100, 1e200}) {
     const auto f = [unit](double t) { return std::pow(t / unit, 5) - t / unit; };
@@ -84,7 +84,7 @@ TEST(LargestDistance, AtStepsOfBothAndAtTheHorizon) {
   largest = largest_distance(fast, slow, 1.3);  // between steps
   EXPECT_DOUBLE_EQ(largest.value, 2.6);
   EXPECT_EQ(largest.time, 1.3);
-  // t³ - t and 0: largest at 1/√3 below 1, a step of the second only
+  // t³ - t and 0: below 1 the distance is largest at 1/√3, a step of the second path only.
   const double peak = 1 / std::sqrt(3.0);
   largest = largest_distance(cubic({0, 1}), line(0, {0, peak, 1}), 1);
   EXPECT_NEAR(largest.value, 2 * peak / 3, 1e-15);

@@ -1,5 +1,5 @@
-// A user of an installed largo: the version it was built with, an error from inside the library, and matrices
-// that cross the interface by value, allocated on one side and freed on the other.
+// A program that uses an installed largo: the version it was built with, an error from inside the library,
+// and matrices that cross the interface by value, allocated on one side and freed on the other.
 #include <cmath>
 #include <iostream>
 #include <largo/attention/attention.hpp>

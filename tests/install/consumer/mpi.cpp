@@ -1,4 +1,4 @@
-// A user of the component mpi, on its own: one process, without mpirun.
+// A program that uses the component mpi on its own: one process, without mpirun.
 #include <iostream>
 #include <largo/mpi/mpi_session.hpp>
 #include <vector>

@@ -1,4 +1,4 @@
-// The battery can fail: each bad generator is caught, by the tests named. 6 MiB each.
+// The battery can fail: each bad generator is caught by the named tests, from 6 MiB of words.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -34,7 +34,7 @@ std::vector<std::string> failures(const WordSource& source, std::size_t stride =
   return failures(results);
 }
 
-/// Whether one of the failures begins with the name; the others are printed if not.
+/// Whether one of the failures begins with the name; if not, all failures are printed.
 ::testing::AssertionResult caught(const std::vector<std::string>& names, const std::string& by) {
   for (const std::string& name : names) {
     if (name.starts_with(by)) return ::testing::AssertionSuccess();
@@ -50,7 +50,7 @@ WordSource source(Next next) {
   };
 }
 
-// Words of 8 tokens of consecutive prompts by Philox with few rounds.
+// The words of 8 tokens of consecutive prompts, by Philox with few rounds.
 WordSource weak_philox(unsigned rounds) {
   return [rounds, n = std::uint32_t{0}](std::span<std::uint64_t> words) mutable {
     for (std::size_t i = 0; i + 8 <= words.size(); i += 8, ++n) {
@@ -121,7 +121,7 @@ TEST(BadGenerators, PhiloxOfFewRounds) {
   EXPECT_TRUE(caught(failures(weak_philox(3)), "bits (xor, lag"));
   EXPECT_TRUE(caught(failures(weak_philox(4)), "bits (xor, lag"));
   EXPECT_TRUE(
-      caught(failures(weak_philox(5)), "bits (xor, lag"));  // 6 rounds pass, at ten times the size too
+      caught(failures(weak_philox(5)), "bits (xor, lag"));  // 6 rounds pass, even at ten times the size
 }
 
 TEST(BadGenerators, EveryStreamTwice) {
@@ -149,7 +149,7 @@ TEST(BadGenerators, SlightlyUnfairBit) {  // bit 5 is one with probability 0.5 +
   EXPECT_TRUE(caught(names, "bits (words)"));
 }
 
-TEST(BadGenerators, HeavyNextToHeavy) {  // a word is the one before with probability 1/32
+TEST(BadGenerators, HeavyNextToHeavy) {  // a word repeats the one before with probability 1/32
   auto chacha = ChaCha(10);
   const auto names = failures([chacha](std::span<std::uint64_t> words) mutable {
     chacha(words);
@@ -162,7 +162,7 @@ TEST(BadGenerators, HeavyNextToHeavy) {  // a word is the one before with probab
   EXPECT_TRUE(caught(names, "collisions"));
 }
 
-// The library's normals with one thing wrong.
+// The library's normals, with one thing wrong.
 template <class Spoil>
 std::vector<std::string> normal_failures(const Spoil& spoil) {
   alignas(64) static std::array<float, 1024> x, y;
@@ -188,7 +188,7 @@ TEST(BadNormals, AreCaught) {
   float last = 0;
   const auto follow = [&last](float& x, float&, std::size_t i) { last = i % 8 == 7 ? x = last : x; };
   EXPECT_TRUE(caught(normal_failures(follow), "correlation of tokens 1 apart"));
-  // Coarse: 10 bits.
+  // Coarse normals, with 10 bits.
   const auto coarse = [](float& x, float&, std::size_t) { x = std::round(x * 64) / 64; };
   EXPECT_TRUE(caught(normal_failures(coarse), "density of the first normal"));
 }

@@ -1,4 +1,4 @@
-// ChaCha20 (Bernstein 2008) as an independent good generator: a cipher shares nothing with Philox.
+// ChaCha20 (Bernstein 2008), a good generator that is independent: a cipher shares nothing with Philox.
 #pragma once
 
 #include <array>
@@ -28,7 +28,7 @@ class ChaCha {
     return x;
   }
 
-  /// The size is a multiple of 8.
+  /// The size must be a multiple of 8.
   void operator()(std::span<std::uint64_t> words) {
     for (std::size_t i = 0; i < words.size(); i += 8) {
       const std::array<std::uint32_t, 16> x = block();

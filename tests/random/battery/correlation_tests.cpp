@@ -1,4 +1,4 @@
-// Numbers of ones, and equal bits, of words near each other and at the distances of a layout.
+// Numbers of ones, and equal bits, in words that are close to each other or at the distances of a layout.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +14,9 @@ constexpr std::size_t kClasses = 4;
 constexpr std::size_t kLetters = 6;
 constexpr std::size_t kWords = 4096;  // kClasses^kLetters
 
-// Words become letters by their number of ones, and overlapping six-letter words are counted: chi-square of
-// six letters minus chi-square of five, 4^6 - 4^5 degrees (Good 1953; Marsaglia's count the ones).
+// Words become letters by their number of ones, and overlapping six-letter words are counted. The statistic
+// is the chi-square of six letters minus that of five, with 4^6 - 4^5 degrees (Good 1953; Marsaglia's count
+// the ones).
 class Letters {
  public:
   Letters(int bits, std::array<int, kClasses - 1> last_of_class) : counts_(kWords), class_(bits + 1) {
@@ -84,7 +85,7 @@ class WeightClasses : public WordTest {
   Letters pieces_{16, {6, 8, 9}};
 };
 
-// Lags 1 to 64, 256 and the layout's own, the largest last.
+// Lags 1 to 64, 256 and that of the layout, with the largest last.
 std::vector<std::ptrdiff_t> lags_for(std::size_t stride) {
   std::vector<std::ptrdiff_t> lags;
   for (std::ptrdiff_t lag = 1; lag <= 64; ++lag) lags.push_back(lag);
@@ -135,7 +136,8 @@ class WeightCorrelation : public WordTest {
   double n_ = 0;
 };
 
-// Ones in a xor b; the count is a multiple of 128. Sums of bytes, so that compilers vectorise it.
+// The number of ones in a xor b; the count is a multiple of 128. Bytes are summed, so that compilers
+// vectorise it.
 std::uint64_t different_bits(const std::uint64_t* a, const std::uint64_t* b, std::size_t count) {
   std::uint64_t total = 0;
   for (std::size_t i = 0; i < count; i += 128) {

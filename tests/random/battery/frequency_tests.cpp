@@ -1,4 +1,4 @@
-// Frequencies of pieces of words, of pairs, of gaps and of orders: chi-square against equal chances.
+// Frequencies of parts of words, of pairs, of gaps and of orders: chi-square tests against equal chances.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -114,7 +114,7 @@ class Combined : public WordTest {
   double n_ = 0;
 };
 
-// Overlapping pairs are not independent; but the difference of the chi-squares of pairs and of single bytes
+// Overlapping pairs are not independent, but the difference of the chi-squares of pairs and of single bytes
 // is chi-square with 2^16 - 2^8 degrees (Good 1953), whatever the lag.
 class Serial : public WordTest {
  public:
@@ -184,7 +184,7 @@ class Runs : public WordTest {
   struct Gaps {
     void end() {
       ++counts[std::min(gap / kWidth, kClasses - 1)];
-      gap = static_cast<std::size_t>(-1);  // the word itself is no part of the next gap
+      gap = static_cast<std::size_t>(-1);  // the word itself does not count for the next gap
     }
     std::size_t gap = 0;
     std::array<std::uint64_t, kClasses> counts{};

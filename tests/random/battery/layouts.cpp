@@ -11,16 +11,16 @@
 namespace largo::battery {
 namespace {
 
-constexpr std::size_t kPairs = 8;                                // of coordinates, in full prompts
+constexpr std::size_t kPairs = 8;                                // pairs of coordinates in full prompts
 constexpr std::uint64_t kPairCounters = std::uint64_t{1} << 40;  // from one pair to the next
 constexpr std::uint64_t kPromptDraws = std::uint64_t{1} << 63;   // where a prompt's own draws begin
-constexpr std::size_t kPromptWords = 22;                         // 4 d + 2 of them at d = 5
-constexpr std::size_t kLength = 1000;                            // tokens of a long prompt
-constexpr std::size_t kTogether = 2048;                          // streams read side by side
+constexpr std::size_t kPromptWords = 22;                         // 4 d + 2 words at d = 5
+constexpr std::size_t kLength = 1000;                            // tokens in a long prompt
+constexpr std::size_t kTogether = 2048;                          // streams that are interleaved
 constexpr std::uint64_t kOtherSeeds = std::uint64_t{0x5eed}
-                                      << 20;  // far from the seeds above, as are those from here on
+                                      << 20;  // far from the seeds above, and so are those that follow it
 
-/// Words in units of a fixed size, unit u made by `make(u, words)`.
+/// Words in units of a fixed size, where `make(u, words)` makes unit u.
 template <class Make>
 WordSource in_units(std::size_t size, Make make) {
   return [make, unit = std::uint64_t{0}, buffer = std::vector<std::uint64_t>(size),
@@ -38,7 +38,7 @@ WordSource in_units(std::size_t size, Make make) {
   };
 }
 
-/// The first 8 words of 2048 consecutive objects side by side: word 0 of all, word 1 of all, ...
+/// The first 8 words of 2048 consecutive objects, interleaved: word 0 of all, word 1 of all, ...
 template <class Eight>
 WordSource side_by_side(Eight eight) {
   return in_units(8 * kTogether, [eight](std::uint64_t unit, std::span<std::uint64_t> words) {
@@ -54,7 +54,7 @@ WordSource side_by_side(Eight eight) {
 
 void token_words(std::uint64_t seed, std::uint64_t stream, std::uint64_t first, std::uint64_t group,
                  std::span<std::uint64_t> words) {
-  // Token t reads counter first + ⌊t/2⌋, words 0 and 1 if t is even, else 2 and 3: the order of
+  // Token t reads counter first + ⌊t/2⌋: words 0 and 1 if t is even, else 2 and 3. This is the order of
   // philox_blocks.
   philox_blocks(seed, stream, first + 4 * group, words);
 }

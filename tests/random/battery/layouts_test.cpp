@@ -1,5 +1,5 @@
-// The layouts of the battery are those of the program: words against Random123 and against the kernels' own,
-// normals against the words.
+// The layouts of the battery are those of the program: words are compared with Random123 and with the
+// kernels' own, and normals with the words.
 #include "random/battery/layouts.hpp"
 
 #include <algorithm>
@@ -19,7 +19,7 @@
 namespace largo::battery {
 namespace {
 
-// Word k of 4 at counter (counter, stream).
+// Word k (of 4) at counter (counter, stream).
 std::uint32_t philox(std::uint64_t seed, std::uint64_t stream, std::uint64_t counter, std::size_t k) {
   const auto low = [](std::uint64_t x) { return static_cast<std::uint32_t>(x); };
   const philox4x32_ctr_t c = {{low(counter), low(counter >> 32), low(stream), low(stream >> 32)}};
@@ -59,9 +59,9 @@ struct Pair {
   double x, y;
 };
 
-// Box and Muller's method in double as float_normals-inl.hpp reads the bits: u is (m + 1/2) 2^-31 with m the
-// upper 31 bits of the radius, whose last bit is the sign; the upper bit of the angle's 16 exchanges cos and
-// sin of an angle within ±π/4, which its other bits give.
+// Box and Muller's method in double, with the bits read as in float_normals-inl.hpp: u is (m + 1/2) 2^-31,
+// where m is the upper 31 bits of the radius, whose last bit is the sign. The top bit of the angle's 16
+// exchanges the cos and sin of an angle within ±π/4, which the other bits give.
 Pair reference_normals(std::uint32_t radius_bits, std::uint32_t angle_bits) {
   const double u = (static_cast<double>(radius_bits >> 1) + 0.5) * 0x1p-31;
   const double r = (radius_bits % 2 == 1 ? -1 : 1) * std::sqrt(-2 * std::log(u));
@@ -72,8 +72,8 @@ Pair reference_normals(std::uint32_t radius_bits, std::uint32_t angle_bits) {
 }
 
 TEST(Layouts, TokenNormalsAreMadeOfTheseWords) {
-  // Relative error 2^-22 of the radius r <= 6.7, absolute 2^-23 of the circle; and u is rounded to 24 bits,
-  // so that r² is wrong by 2^-23 and r by 2^-24 / r.
+  // The relative error is 2^-22 of the radius r <= 6.7, and the absolute one 2^-23 of the circle. Also, u is
+  // rounded to 24 bits, so that r² is wrong by 2^-23 and r by 2^-24 / r.
   constexpr double kRounding = 6.7 * (0x1p-22 + 0x1p-23);
   const auto seed = std::uint64_t{0x123456789abcdef};
   for (const std::uint64_t stream : {std::uint64_t{0}, std::uint64_t{1}, ~std::uint64_t{0}}) {

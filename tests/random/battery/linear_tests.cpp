@@ -1,4 +1,4 @@
-// Whether bits obey linear relations over GF(2), as those of shift registers and Mersenne twisters do.
+// Tests whether bits obey linear relations over GF(2), as those of shift registers and Mersenne twisters do.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -11,7 +11,7 @@
 namespace largo::battery {
 namespace {
 
-// Rank of `rows` rows of `width` words, which it destroys.
+// The rank of `rows` rows of `width` words, which are destroyed.
 std::size_t rank_of(std::uint64_t* matrix, std::size_t rows, std::size_t width) {
   std::size_t rank = 0;
   for (std::size_t r = 0; r < rows; ++r) {
@@ -96,8 +96,8 @@ class Rank : public WordTest {
   std::size_t worst_ = 0, n_ = 0;
 };
 
-// Berlekamp and Massey's algorithm on bits in words: the length of the shortest shift register that gives
-// the sequence. `recent` holds the sequence backwards from the present, `old` the older polynomial moved up.
+// Berlekamp and Massey's algorithm on bits in words: the length of the shortest shift register that gives the
+// sequence. `recent` holds the sequence backwards from the present, `old` the older polynomial shifted up.
 class Register {
  public:
   std::size_t length(const std::vector<std::uint8_t>& bits) {
@@ -136,8 +136,8 @@ class Register {
   std::vector<std::uint64_t> recent_, current_, old_;
 };
 
-// Of the 2^n sequences, 2^min(2n - 2L, 2L - 1) have linear complexity L > 0. With n even and L = n/2 + k:
-// probability 2^{-2k} for k > 0, 1/2 for k = 0, 2^{2k - 1} for k < 0; |k| >= d > 0 has 2 4^-d.
+// Of the 2^n sequences, 2^min(2n - 2L, 2L - 1) have linear complexity L > 0. For n even and L = n/2 + k that
+// is a probability of 2^{-2k} for k > 0, 1/2 for k = 0, and 2^{2k - 1} for k < 0; |k| >= d > 0 has 2 · 4^-d.
 class Complexity : public WordTest {
  public:
   void add(const Block& block) override {

@@ -1,6 +1,6 @@
 // stream_battery: statistical tests of largo's random streams as the program lays them out.
-//   stream_battery --gigabytes 32          all layouts, all tests, a table; exit status 1 if one fails
-//   stream_battery --pipe LAYOUT           its words to standard output, for other batteries
+//   stream_battery --gigabytes 32          all layouts and tests, in a table; exit status 1 if one fails
+//   stream_battery --pipe LAYOUT           writes its words to standard output, for other batteries
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -29,7 +29,7 @@ struct Options {
 
 int pipe_words(const Options& options) {
   Layout layout = find_layout(options.pipe, options.seed);
-  std::signal(SIGPIPE, SIG_IGN);  // the reader has had enough: say how much it was
+  std::signal(SIGPIPE, SIG_IGN);  // when the reader has had enough, say how much it was
   std::vector<std::uint64_t> words(kBlock);
   double bytes = 0;
   for (;;) {
@@ -41,7 +41,7 @@ int pipe_words(const Options& options) {
   return 0;
 }
 
-/// Prompts of `tokens` tokens, or chunks of coordinate pairs 0 to 7 of a prompt, drawn by the library.
+/// Tests normals drawn by the library, those of prompts or of coordinate pairs 0 to 7 of each prompt.
 std::vector<Result> test_normals(std::uint64_t seed, bool coordinates, double tokens) {
   constexpr std::size_t kTokens = 1024;
   alignas(64) static float first[kTokens], second[kTokens];
@@ -122,7 +122,7 @@ int run(const Options& options) {
     runner.report(results);
     table.add(layout.name, results, static_cast<double>(blocks) * block_bytes / kGigabyte);
   }
-  // The normals of as many tokens as a layout has words, from the same addresses: not counted again.
+  // Normals of as many tokens as a layout has words, from the same addresses: bytes are not counted twice.
   const double tokens = static_cast<double>(blocks) * kBlock;
   table.add("normals, prompts", test_normals(options.seed, false, tokens), 0);
   table.add("normals, pairs", test_normals(options.seed, true, tokens), 0);

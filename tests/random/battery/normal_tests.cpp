@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kLanes = 8;  // partial sums, so that compilers vectorise without reordering
 
-// Σ f(i) over i in [first, last), last - first any size.
+// Σ f(i) over i in [first, last), for any last - first.
 template <class F>
 double sum_over(std::size_t first, std::size_t last, const F& f) {
   std::array<double, kLanes> partial{};
@@ -28,7 +28,7 @@ double product(float x, float y) { return double{x} * double{y}; }
 // (x² - 1)(y² - 1)/2: mean 0 and variance 1 for independent standard normals.
 double squares(float x, float y) { return (double{x} * double{x} - 1) * (double{y} * double{y} - 1) / 2; }
 
-// E x^k.
+// E x^k for a standard normal x.
 double moment(int k) {
   if (k % 2 == 1) return 0;
   double m = 1;
@@ -103,7 +103,7 @@ void NormalTests::report_one(const char* which, const One& one, std::vector<Resu
   double distance = 0, seen = 0;
   for (std::size_t bin = 0; bin < kBins; ++bin) {
     const auto edge = [](std::size_t b) { return static_cast<double>(b) / kBinsPerUnit - kRange; };
-    // From the nearer tail, for the sake of relative precision.
+    // Computed from the nearer tail, for the sake of relative precision.
     probabilities[bin] =
         bin < kBins / 2 ? below(edge(bin + 1)) - below(edge(bin)) : below(-edge(bin)) - below(-edge(bin + 1));
     seen += static_cast<double>(one.bins[bin]);

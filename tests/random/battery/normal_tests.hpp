@@ -11,12 +11,12 @@
 
 namespace largo::battery {
 
-/// Moments to the eighth, the distribution, the tails, and correlations within pairs, between tokens and
-/// between prompts; all in standard errors or chi-squares of exactly normal and independent draws.
+/// Moments up to the eighth, the distribution, the tails, and correlations within pairs, between tokens and
+/// between prompts, all in standard errors or chi-squares of exactly normal and independent draws.
 class NormalTests {
  public:
-  /// The tokens of a prompt: both normals of each. The number of tokens is a multiple of 16, the same in
-  /// every call.
+  /// Adds the tokens of a prompt, by both normals of each. The number of tokens is a multiple of 16, and the
+  /// same in every call.
   void add(std::span<const float> first, std::span<const float> second);
   void report(std::vector<Result>& results) const;
   double tokens() const { return tokens_; }

@@ -26,8 +26,8 @@ TEST(ChaChaItself, KnownAnswer) {
   EXPECT_EQ(x[15], 0x4e3c50a2U);
 }
 
-// Ten runs of 6 MiB: every test's p-values together. Kolmogorov-Smirnov on ten p-values of each test and on
-// all; the smallest of some 130 such p-values is below 1e-5 for one key in 700.
+// Ten runs of 6 MiB. Kolmogorov-Smirnov tests are made on the ten p-values of each test and on all p-values
+// together; the smallest of some 130 such p-values is below 1e-5 for one key in 700.
 TEST(Null, PValuesOfAGoodGeneratorAreUniform) {
   std::map<std::string, std::vector<Result>> by_test;
   std::vector<Result> all;
@@ -71,7 +71,8 @@ TEST(Null, NormalTestsAcceptNormals) {
 }
 
 TEST(Result, TailsOfKnownLaws) {
-  // Tables: chi-square 5 % point at 10 degrees, normal 2.5 %, Kolmogorov 5 %, Poisson by hand.
+  // From tables: the 5 % point of chi-square at 10 degrees, 2.5 % of the normal law, 5 % of Kolmogorov's;
+  // Poisson by hand.
   EXPECT_NEAR(chi_square_result("", 18.307, 10).above, 0.05, 1e-5);
   EXPECT_NEAR(normal_result("", 1.959964).above, 0.025, 1e-8);
   EXPECT_NEAR(kolmogorov_result("", 1.3581 / 1e6, 1e12).above, 0.05, 1e-4);

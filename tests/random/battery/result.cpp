@@ -17,7 +17,7 @@ using boost::math::complement;
 // P(K > x) for the limiting law of √n D.
 double kolmogorov_above(double x) {
   if (x < 0.3) return 1;
-  if (x < 1.18) {  // by the theta function's other series, where the usual one converges slowly
+  if (x < 1.18) {  // the other series of the theta function, as the usual one converges slowly here
     const double pi = 3.14159265358979323846;
     double sum = 0;
     for (int k = 1; k < 20; k += 2) sum += std::exp(-k * k * pi * pi / (8 * x * x));
@@ -69,7 +69,7 @@ Result worst_result(std::string name, std::span<const double> z) {
 }
 
 Result rarest_result(std::string name, double statistic, double p, double trials) {
-  const double none = p < 1 ? trials * std::log1p(-p) : -INFINITY;  // log of P(no trial so rare)
+  const double none = p < 1 ? trials * std::log1p(-p) : -INFINITY;  // log of P(no trial is this rare)
   return {std::move(name), statistic, 1, -std::expm1(none), false};
 }
 

@@ -1,4 +1,4 @@
-// A generator with weak low bits hides them among the good ones; alone they show.
+// A generator may hide weak low bits among good ones; on their own they show.
 #include <fmt/format.h>
 
 #include "random/battery/word_test.hpp"

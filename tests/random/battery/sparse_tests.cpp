@@ -25,8 +25,8 @@ void radix_sort(std::vector<std::uint64_t>& values, std::vector<std::uint64_t>& 
   }
 }
 
-// m uniform points in n days leave m - 1 spacings. Two given ones are equal with probability m/(2n), three
-// with m(m - 1)/(3n²), so that the expected number of repeated values is
+// m uniform points in n days leave m - 1 spacings. Two given spacings are equal with probability m/(2n), and
+// three with m(m - 1)/(3n²), so that the expected number of repeated values is
 //   m(m - 1)(m - 2)/(4n) - C(m - 1, 3) m(m - 1)/(3n²),  up to a relative O((m³/n)²/m²) + O(m/n).
 class Birthday : public WordTest {
  public:
@@ -91,7 +91,7 @@ class Urns {
     std::fill(occupied_.begin(), occupied_.end(), 0);
   }
 
-  // With q = (1 - 1/k)^n, the expected number of occupied urns is k(1 - q), its variance
+  // With q = (1 - 1/k)^n, the expected number of occupied urns is k(1 - q), and its variance is
   // k(k - 1)(1 - 2/k)^n + kq - k²q².
   void report(const char* name, std::vector<Result>& results) const {
     if (rounds_ == 0) return;
