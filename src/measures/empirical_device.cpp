@@ -46,7 +46,7 @@ EmpiricalMeasure EmpiricalMeasure::kept_on(const Device& device) const {
 
 std::shared_ptr<measures::KeptPrompt> EmpiricalMeasure::kept_for(const Execution& execution) const {
   if (arithmetic_ != Arithmetic::float32) {
-    fail(kAttentionOnGpu, "precision", "float64", "float32 on a GPU: round the tokens, or attend on the CPU");
+    fail(kAttentionOnGpu, "precision", "float64", "float32 on a GPU: ask for float32, or attend on the CPU");
   }
   if (log_weights_.size() > 0)
     fail(kAttentionOnGpu, "tokens of unequal weights are not summed on a GPU: attend on the CPU");

@@ -121,7 +121,7 @@ class DeviceTest(CliTest):
         self.need_gpu()
         self.write("wide.npy", npy([[0.1, 0.2], [0.3, 0.4]], "d"))
         wide = ["attention", "--law", "tokens:wide.npy", "--query", "1,0", "--device", "cuda"]
-        self.refuse(*wide, fragment="--precision float32")
+        self.refuse(*wide, fragment="must be float32 on a GPU")
         self.succeed(*wide, "--precision", "float32")
         self.write("long.npy", npy([[0.5] * 161], "f"))
         self.refuse("attention", "--law", "tokens:long.npy", "--query", ",".join(["0"] * 161), "--device", "cuda",
