@@ -69,7 +69,7 @@ def main(figures: Figures) -> None:
             queries = states[torch.randint(len(states), (16,), generator=generator)]
             with torch.no_grad():
                 softmax = module(queries[None], prompt[None], prompt[None])[0][0, :, : module.head_dim].numpy()
-            linear = largo.attention(prompt, queries, U=U, V=V, kind="linear")
+            linear = largo.attention(prompt, queries, U=U, V=V, attention="linear")
             distances.append(np.mean(np.sum((softmax - linear) ** 2, axis=1)))
         measured.append(float(np.mean(distances)))
         errors.append(float(np.std(distances) / math.sqrt(prompts)))

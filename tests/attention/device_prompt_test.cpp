@@ -155,7 +155,8 @@ TEST_F(DevicePrompts, SayWhatIsMissing) {
     }
     return "";
   };
-  EXPECT_NE(message_of(prompt_of(2, Arithmetic::float64)).find("must be float32 on a GPU"), std::string::npos);
+  EXPECT_NE(message_of(prompt_of(2, Arithmetic::float64)).find("must be float32 on a GPU"),
+            std::string::npos);
   EXPECT_NE(
       message_of(EmpiricalMeasure(normals(2, 2, 1), Vector::Ones(2), Arithmetic::float32)).find("on the CPU"),
       std::string::npos);
