@@ -83,6 +83,8 @@ class Descents {
     }
     for (const icl::RegressionDescent& descent : descents_) {
       const RegressionBatches &batches = descent.batches, &first = descents_.front().batches;
+      if (batches.random_length)
+        fail(kName, "prompts of random length are not drawn on a GPU: train on the CPU");
       if (batches.kernel != PromptKernel::collapsed) {
         fail(kName, "kernel on a GPU", "full", "collapsed, which draws the same law; or train on the CPU");
       }

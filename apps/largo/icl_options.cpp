@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "arguments.hpp"
+#include "io/json.hpp"
 #include "largo/icl/named_problem.hpp"
 
 namespace largo {
@@ -37,6 +38,15 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
   command.add_option("--score-scale", options.score_scale, "Factor of the scores (default: 1)")
       ->transform(finite_number());
   add_common_options(command, options, without_effect);
+}
+
+std::string length_text(const LengthLaw& L) {
+  if (!L.is_one_length()) return L.name();
+  return L.is_infinite() ? "inf" : fmt::format("{:.15g}", L.longest());
+}
+
+io::Json length_json(const LengthLaw& L) {
+  return L.is_one_length() ? io::number_json(L.longest()) : io::Json(L.name());
 }
 
 InvariantPoint StartOptions::read(const RegressionProblem& problem) const {

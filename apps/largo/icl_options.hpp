@@ -30,6 +30,10 @@ struct ProblemOptions : CommonOptions {
 void add_problem_options(CLI::App& command, ProblemOptions& options,
                          std::initializer_list<const char*> without_effect = {});
 
+/// A length as a table or CSV file and as JSON show it; a law of lengths by its name.
+std::string length_text(const LengthLaw& L);
+io::Json length_json(const LengthLaw& L);
+
 void add_icl_risk_command(CLI::App& icl);
 void add_icl_train_command(CLI::App& icl);
 void add_icl_threshold_command(CLI::App& icl);

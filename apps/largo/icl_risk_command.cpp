@@ -6,8 +6,8 @@
 #include <fmt/core.h>
 
 #include "arguments.hpp"
+#include "exact/named_lengths.hpp"
 #include "icl_options.hpp"
-#include "io/parse_numbers.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_maps.hpp"
@@ -72,21 +72,36 @@ PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& pro
 
 io::Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
 
+// The Bayes risk, averaged over a law of lengths; none for lengths that are not whole, or for a law of too
+// many.
+std::optional<Estimate> average_floor(const RiskOptions& options, const RegressionProblem& problem,
+                                      const LengthLaw& law) {
+  constexpr std::size_t kMostFloors = 256;
+  Estimate sum;
+  if (law.lengths().size() > kMostFloors) return std::nullopt;
+  for (std::size_t i = 0; i < law.lengths().size(); ++i) {
+    const double L = law.lengths()[i], p = law.probabilities()[i];
+    if (!std::isinf(L) && L != std::floor(L)) return std::nullopt;
+    const RidgeFloor ridge = ridge_floor(problem, L, {.samples = 20000}, options.seed, options.execution());
+    sum.value += p * ridge.value;
+    sum.error +=
+        p * ridge.standard_error;  // all lengths share their draws, so their errors are not independent
+  }
+  return sum;
+}
+
 // The row for Gaussian covariates. The risk is exact, except above 32 dimensions off the invariant set: there
 // it is a quasi-Monte-Carlo average.
 io::Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
-                   const RegressionParameters& parameters, double L) {
+                   const RegressionParameters& parameters, const LengthLaw& L) {
   const TaskNodes nodes{options.nodes, options.seed};
   const auto risk = [&](AttentionKind kind) {
     return regression_risk(problem, kind, L, parameters, nodes, options.execution());
   };
-  io::Json row{{"L", io::number_json(L)}};
+  io::Json row{{"L", length_json(L)}};
   row["softmax"] = to_json(risk(AttentionKind::softmax));
   row["linear"] = {{"value", risk(AttentionKind::linear).value}};
-  if (std::isinf(L) || L == std::floor(L)) {
-    const RidgeFloor ridge = ridge_floor(problem, L, {.samples = 20000}, options.seed, options.execution());
-    row["ridge"] = {{"value", ridge.value}, {"error", ridge.standard_error}};
-  }
+  if (const auto ridge = average_floor(options, problem, L)) row["ridge"] = to_json(*ridge);
   return row;
 }
 
@@ -126,8 +141,8 @@ void run_risk(const RiskOptions& options) {
   std::string note;
   const RegressionParameters parameters = read_parameters(options, problem, note);
   const bool other = !options.covariates.empty();
-  const auto lengths =
-      io::parse_lengths("--L", options.L, other ? io::LengthKind::kWhole : io::LengthKind::kReal);
+  const std::vector<LengthLaw> lengths =
+      exact::parse_length_laws("--L", options.L, other ? io::LengthKind::kWhole : io::LengthKind::kReal);
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   io::Json json;
   json["rows"] = io::Json::array();
@@ -139,7 +154,11 @@ void run_risk(const RiskOptions& options) {
   if (other) {
     const PromptTaskPtr task = task_with(options, problem);
     const Vector values = to_vector(parameters);
-    for (const double L : lengths) add_row(sampled_row(options, task, problem, values, L));
+    for (const LengthLaw& L : lengths) {
+      if (!L.is_one_length())
+        fail(kIclRiskCommand, "--L", L.name(), "one length, or a list, with --covariates");
+      add_row(sampled_row(options, task, problem, values, L.longest()));
+    }
     json["limit"] = sampled_row(options, task, problem, values, kInfinity)["softmax"];
     // ½ E <w, x_q>² with the law's own second moment
     const MeasurePtr law = named_law(options.covariates, problem.dimension(), options.arithmetic());
@@ -148,7 +167,7 @@ void run_risk(const RiskOptions& options) {
     json["covariates"] = options.covariates;
     json["prompts"] = options.prompts;
   } else {
-    for (const double L : lengths) add_row(exact_row(options, problem, parameters, L));
+    for (const LengthLaw& L : lengths) add_row(exact_row(options, problem, parameters, L));
     json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinity, parameters));
     json["null"] = {{"value", problem.null_risk()}};
   }
@@ -166,7 +185,10 @@ void add_icl_risk_command(CLI::App& icl) {
   CLI::App* command = icl.add_subcommand(
       "risk", "Exact risks of softmax and linear attention at every prompt length L, next to the Bayes risk");
   add_problem_options(*command, *options);
-  command->add_option("--L", options->L, "Prompt lengths, 1 to 1e300 or inf; they need not be whole numbers")
+  command
+      ->add_option("--L", options->L,
+                   "Prompt lengths, 1 to 1e300 or inf, which need not be whole; or laws of lengths: "
+                   "uniform:1:100, geometric:50, 10=0.5,100=0.5")
       ->check(check_given, "")
       ->capture_default_str();
   command->add_option("--A", options->A, "Score matrix on the invariant set, d x d; needs --b")

@@ -14,9 +14,9 @@
 #include <fmt/core.h>
 
 #include "arguments.hpp"
+#include "exact/named_lengths.hpp"
 #include "icl_options.hpp"
 #include "icl_train_report.hpp"
-#include "io/parse_numbers.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
@@ -27,7 +27,7 @@ namespace largo {
 namespace {
 
 struct TrainOptions : ProblemOptions {
-  std::string L, method = "flow", attention;
+  std::string L, evaluate, method = "flow", attention;
   StartOptions start;
   std::string parameters;
   std::optional<double> time, tolerance, step_size;
@@ -107,7 +107,10 @@ TrainingRequest request_of(const TrainOptions& options) {
   if (!options.L.empty()) {
     const bool drawn = options.method.find("sgd") != std::string::npos;
     request.lengths =
-        io::parse_lengths("--L", options.L, drawn ? io::LengthKind::kWhole : io::LengthKind::kReal);
+        exact::parse_length_laws("--L", options.L, drawn ? io::LengthKind::kWhole : io::LengthKind::kReal);
+  }
+  if (!options.evaluate.empty()) {
+    request.evaluate = exact::parse_length_laws("--evaluate", options.evaluate, io::LengthKind::kReal);
   }
   request.parameters = chosen<Parametrisation>(options.parameters, {{"invariant", Parametrisation::invariant},
                                                                     {"merged", Parametrisation::merged},
@@ -215,9 +218,14 @@ void add_icl_train_command(CLI::App& icl) {
   command->get_option("--precision")
       ->description("Arithmetic over the tokens: float32 for sgd; flows have no tokens and use float64");
   command
-      ->add_option(
-          "--L", options->L,
-          "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published lengths)")
+      ->add_option("--L", options->L,
+                   "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published "
+                   "lengths), or laws "
+                   "of random lengths: uniform:1:100, geometric:50, 10=0.5,100=0.5")
+      ->check(check_given, "");
+  command
+      ->add_option("--evaluate", options->evaluate,
+                   "Other lengths, or laws of them, at which to compute the risk of what was trained")
       ->check(check_given, "");
   command
       ->add_option("--method", options->method,

@@ -17,13 +17,15 @@ namespace {
 
 constexpr std::size_t kMostLengths = 5;
 
-std::string label_of(double L) { return fmt::format("L = {}", report::shown(L)); }
+std::string shown(const LengthLaw& L) { return L.is_one_length() ? report::shown(L.longest()) : L.name(); }
+
+std::string label_of(const LengthLaw& L) { return fmt::format("L = {}", shown(L)); }
 
 // At most kMostLengths lengths, evenly chosen, with both ends: more curves cannot be told apart.
-std::vector<double> shown_lengths(const TrainReport& report) {
-  const std::vector<double>& all = report.plan.lengths;
+std::vector<LengthLaw> shown_lengths(const TrainReport& report) {
+  const std::vector<LengthLaw>& all = report.plan.lengths;
   if (all.size() <= kMostLengths) return all;
-  std::vector<double> some;
+  std::vector<LengthLaw> some;
   for (std::size_t i = 0; i < kMostLengths; ++i)
     some.push_back(all[i * (all.size() - 1) / (kMostLengths - 1)]);
   return some;
@@ -42,7 +44,7 @@ double least_shown(const TrainReport& report) {
   constexpr double kRoom = 100;  // below the risks of finite prompts
   double least = HUGE_VAL;
   for (const TrainingRun& run : report.runs) {
-    if (!std::isinf(run.L) && run.final_risk.value > 0) least = std::min(least, run.final_risk.value);
+    if (!run.L.is_infinite() && run.final_risk.value > 0) least = std::min(least, run.final_risk.value);
   }
   return std::isinf(least) ? 1e-14 : least / kRoom;
 }
@@ -51,11 +53,11 @@ double least_shown(const TrainReport& report) {
 template <typename Place>
 std::vector<Curve> path_curves(const TrainReport& report, AttentionKind attention, const Place& place) {
   std::vector<Curve> curves;
-  const std::vector<double> lengths = shown_lengths(report);
+  const std::vector<LengthLaw> lengths = shown_lengths(report);
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     bool labelled = false;
     for (const TrainingRun& run : report.runs) {
-      if (run.L != lengths[i] || run.attention != attention || run.seed != report.plan.batches.seed) {
+      if (!(run.L == lengths[i]) || run.attention != attention || run.seed != report.plan.batches.seed) {
         continue;
       }
       Curve curve;
@@ -117,9 +119,10 @@ Panel length_panel(const TrainReport& report) {
       std::map<double, std::vector<double>> risks;  // by length, of all seeds
       std::map<double, double> spreads;             // by length, over time, of the first seed
       for (const TrainingRun& run : report.runs) {
-        if (run.attention != attention || run.method != method || std::isinf(run.L)) continue;
-        risks[run.L].push_back(run.final_risk.value);
-        spreads.try_emplace(run.L, run.noise ? run.noise->spread : 0);
+        if (run.attention != attention || run.method != method) continue;
+        if (!run.L.is_one_length() || run.L.is_infinite()) continue;
+        risks[run.L.longest()].push_back(run.final_risk.value);
+        spreads.try_emplace(run.L.longest(), run.noise ? run.noise->spread : 0);
       }
       Curve curve;
       curve.color = static_cast<int>(kMostLengths) + color;
@@ -141,9 +144,9 @@ Panel length_panel(const TrainReport& report) {
   return panel;
 }
 
-std::vector<std::string> lengths_text(const std::vector<double>& lengths) {
+std::vector<std::string> lengths_text(const std::vector<LengthLaw>& lengths) {
   std::vector<std::string> texts;
-  for (const double L : lengths) texts.push_back(std::isinf(L) ? "∞" : report::shown(L));
+  for (const LengthLaw& L : lengths) texts.push_back(L.is_infinite() ? "∞" : shown(L));
   return texts;
 }
 
@@ -155,18 +158,21 @@ std::string marks_and_omissions(const TrainReport& report, bool lengths_shown) {
                      : flow   ? ", and filled marks are stochastic gradient descent."
                               : ": marks are stochastic gradient descent.";
   if (descent && lengths_shown) text += " Bars are two standard deviations.";
-  const auto finite = [](double L) { return !std::isinf(L); };
+  const auto infinite = [](const LengthLaw& L) { return L.is_infinite(); };
+  const auto random = [](const LengthLaw& L) { return !L.is_one_length(); };
   const auto& all = report.plan.lengths;
   if (all.size() > kMostLengths)
     text += fmt::format(" Against time, {} of {} lengths are shown: {}.", kMostLengths, all.size(),
                         fmt::join(lengths_text(shown_lengths(report)), ", "));
   const auto least = least_shown(report);
   const bool cut = std::any_of(report.runs.begin(), report.runs.end(), [&](const TrainingRun& run) {
-    return std::isinf(run.L) && run.final_risk.value < least;
+    return run.L.is_infinite() && run.final_risk.value < least;
   });
   if (cut) text += fmt::format(" Risks below {} are not shown.", report::shown(least, 1));
-  if (lengths_shown && !std::all_of(all.begin(), all.end(), finite))
+  if (lengths_shown && std::any_of(all.begin(), all.end(), infinite))
     text += " L = ∞ cannot be shown on a logarithmic axis.";
+  if (lengths_shown && std::any_of(all.begin(), all.end(), random))
+    text += " Random lengths are shown against time alone.";
   std::set<std::uint64_t> seeds;
   for (const TrainingRun& run : report.runs) seeds.insert(run.seed);
   if (seeds.size() > 1) {

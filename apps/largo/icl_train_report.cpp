@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "icl_options.hpp"
 #include "largo/icl/training/seed_summary.hpp"
 
 namespace largo {
@@ -22,11 +23,27 @@ io::Json distance_json(const PathDistance& distance) {
           {"predictions", supremum_json(distance.predictions)}};
 }
 
+// The name of a law may contain commas.
+std::string csv_field(const std::string& text) {
+  return text.find(',') == std::string::npos ? text : fmt::format("\"{}\"", text);
+}
+
+io::Json evaluated_json(const TrainReport& report, const TrainingRun& run) {
+  io::Json json = io::Json::array();
+  for (std::size_t i = 0; i < run.evaluated.size(); ++i) {
+    json.push_back({{"L", length_json(report.plan.evaluate[i])},
+                    {"risk", run.evaluated[i].value},
+                    {"error", run.evaluated[i].error}});
+  }
+  return json;
+}
+
 io::Json run_json(const TrainReport& report, const TrainingRun& run) {
-  io::Json json{{"L", io::number_json(run.L)},        {"attention", name_of(run.attention)},
-                {"method", name_of(run.method)},      {"seed", run.seed},
-                {"final_risk", run.final_risk.value}, {"risk_error", run.final_risk.error}};
+  io::Json json{
+      {"L", length_json(run.L)}, {"attention", name_of(run.attention)}, {"method", name_of(run.method)},
+      {"seed", run.seed},        {"final_risk", run.final_risk.value},  {"risk_error", run.final_risk.error}};
   if (run.record_error) json["record_error"] = *run.record_error;
+  if (!run.evaluated.empty()) json["evaluated"] = evaluated_json(report, run);
   const Eigen::Index d = report.plan.problem.dimension();
   if (report.plan.parameters == Parametrisation::invariant) {
     json["b"] = run.last.v[d];
@@ -65,7 +82,7 @@ io::Json over_json(const OverSeeds& over) {
 
 io::Json summary_json(const SeedSummary& summary) {
   io::Json json{
-      {"L", io::number_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
+      {"L", length_json(summary.L)}, {"attention", name_of(summary.attention)}, {"count", summary.count}};
   if (summary.final_risk) json["final_risk"] = over_json(*summary.final_risk);
   if (summary.flow_risk) json["flow_risk"] = *summary.flow_risk;
   if (summary.excess) json["excess"] = over_json(*summary.excess);
@@ -74,8 +91,6 @@ io::Json summary_json(const SeedSummary& summary) {
 }
 
 }  // namespace
-
-std::string length_text(double L) { return std::isinf(L) ? "inf" : fmt::format("{:.15g}", L); }
 
 const char* name_of(TrainingMethod method) { return method == TrainingMethod::flow ? "flow" : "sgd"; }
 
@@ -99,7 +114,7 @@ std::string to_csv(const TrainReport& report) {
   for (const TrainingRun& run : report.runs) {
     for (const TrajectoryPoint& point : run.path.points()) {
       const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
-      text += fmt::format("{},{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", length_text(run.L),
+      text += fmt::format("{},{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", csv_field(length_text(run.L)),
                           name_of(run.attention), name_of(run.method), run.seed, point.time, point.risk,
                           here.U.leftCols(d).norm(), invariant ? here.v[d] : here.v.norm());
     }
@@ -149,6 +164,22 @@ void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
   print_reasons(summaries);
 }
 
+// Prints the risks at other lengths: a row for each run, a column for each length.
+void print_evaluated(const TrainReport& report) {
+  if (report.plan.evaluate.empty()) return;
+  fmt::print("\nrisk at other lengths than that of the training\n{:>14} {:>9} {:>6}", "trained at",
+             "attention", "method");
+  for (const LengthLaw& L : report.plan.evaluate)
+    fmt::print(" {:>14}", fmt::format("L = {}", length_text(L)));
+  fmt::print("\n");
+  for (const TrainingRun& run : report.runs) {
+    fmt::print("{:>14} {:>9} {:>6}", length_text(run.L), name_of(run.attention), name_of(run.method));
+    for (const Estimate& risk : run.evaluated)
+      fmt::print(" {:>14.8g}", shown_risk(risk.value, report.null_risk));
+    fmt::print("\n");
+  }
+}
+
 // Prints a line for each run.
 void print_runs(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
@@ -171,6 +202,7 @@ void print_runs(const TrainReport& report) {
   fmt::print(
       "to limit: largest distance over time from the flow of the infinite prompt; gap: largest difference of "
       "gradients along it\n");
+  print_evaluated(report);
   const auto flat = [](const TrainingRun& run) { return run.flat; };
   if (std::any_of(report.runs.begin(), report.runs.end(), flat)) {
     fmt::print(

@@ -16,7 +16,6 @@ struct TrainReport {
   std::vector<std::string> warnings;
 };
 
-std::string length_text(double L);
 const char* name_of(TrainingMethod method);
 
 io::Json to_json(const TrainReport& report);

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, Iterable, List, Optional, Protocol, Tuple, Union
+from typing import Any, Callable, Iterable, List, Optional, Protocol, Sequence, Tuple, Union
 
 import numpy.typing as npt
 
@@ -22,6 +22,8 @@ ArrayInput = Union[npt.ArrayLike, SupportsDLPack]
 MatrixInput = Union[ArrayInput, str]
 #: A law, or a matrix whose rows are the tokens of a prompt.
 LawInput = Union[_largo.Law, ArrayInput]
+#: Prompt lengths, or the name of a law of lengths, "uniform:1:100", or a list of either.
+LengthInput = Union[ArrayInput, str, Sequence[Union[float, str]]]
 #: Called with the share done, from 0 to 1. True shows a tqdm bar.
 Progress = Union[None, bool, Callable[[float], object]]
 
@@ -40,6 +42,16 @@ def as_lengths(value: ArrayInput) -> Tuple[List[float], Tuple[int, ...]]:
         if not L >= 1:
             raise ValueError(f"L is {L:g}, must be at least 1 (math.inf is the infinite prompt)")
     return lengths, shape
+
+
+def as_length_laws(value: LengthInput) -> Tuple[List[Union[float, str]], Tuple[int, ...]]:
+    """Prompt lengths, or texts that name laws of lengths, such as "uniform:1:100"; one of them, or a list."""
+    if isinstance(value, str):
+        return [value], ()
+    if isinstance(value, (list, tuple)) and any(isinstance(one, str) for one in value):
+        return [one if isinstance(one, str) else as_lengths(one)[0][0] for one in value], (len(value),)
+    lengths, shape = as_lengths(value)
+    return list(lengths), shape
 
 
 def as_whole(name: str, value: Any) -> int:

@@ -238,7 +238,7 @@ class Problem:
     def null_risk(self) -> float: ...
 
 def icl_risk(
-    problem: Problem, lengths: Sequence[float], point: object, U: Optional[MatrixInput], v: Optional[ArrayInput],
+    problem: Problem, lengths: Sequence[Union[float, str]], point: object, U: Optional[MatrixInput], v: Optional[ArrayInput],
     attention: str, nodes: int, seed: int, threads: int, progress: _Report,
 ) -> Tuple[Array, Array]: ...
 def icl_sampled_risk(
@@ -253,7 +253,7 @@ def icl_floor(
     problem: Problem, lengths: Sequence[float], prompts: int, seed: int, threads: int
 ) -> Tuple[Array, Array]: ...
 def icl_gradient(
-    problem: Problem, lengths: Sequence[float], point: object, attention: str
+    problem: Problem, lengths: Sequence[Union[float, str]], point: object, attention: str
 ) -> Tuple[Array, Array, Array, Array]: ...
 def icl_threshold(
     problem: Problem, epsilon: float, point: object, attention: str, threads: int, progress: _Report

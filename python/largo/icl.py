@@ -34,7 +34,7 @@ from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Seq
 import numpy as np
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, MatrixInput, Progress, as_lengths, as_list, as_progress, shaped)
+from ._arguments import (ArrayInput, LawInput, LengthInput, MatrixInput, Progress, as_length_laws, as_lengths, as_list, as_progress, shaped)
 from ._largo import Classification, Task
 from ._results import Array, Estimate, Point
 
@@ -158,7 +158,7 @@ class Run:
     move their ends (docs/icl.md).
     """
 
-    L: float
+    L: Union[float, str]
     attention: str
     method: str
     seed: int
@@ -198,7 +198,7 @@ def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
     return Estimate(shaped(result[0], shape), shaped(result[1], shape))
 
 
-def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
+def risk(problem: Problem, L: LengthInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
          v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
          threads: int = 0, progress: Progress = None) -> Estimate:
     """R_L at (A, b) = `point` or at any (U, v). It is exact: nothing is sampled.
@@ -207,14 +207,15 @@ def risk(problem: Problem, L: ArrayInput, *, point: Optional[PointInput] = None,
     left out. Off the invariant set and above 32 dimensions, the part beyond R_∞ is instead an average over `nodes` tasks,
     and `error` is 5.41 standard errors of it.
 
-    `L` is one length or an array of lengths, finite or ∞; the result has its shape.
+    `L` is one length or an array of lengths, finite or ∞; the result has its shape. A text is a law of random lengths:
+    "uniform:1:100" (the positions of a causal prompt), "geometric:50", "10=0.5,100=0.5".
 
     >>> import largo
     >>> problem = largo.icl.Problem(5, covariance="toeplitz:0.5", noise=0.1)
     >>> round(largo.icl.risk(problem, 100, point=("0.5*identity", 2.0)).value, 7)
     1.9690966
     """
-    lengths, shape = as_lengths(L)
+    lengths, shape = as_length_laws(L)
     return _estimate(_largo.icl_risk(_checked(problem, "icl.risk"), lengths, point, U, v, attention, nodes, seed, threads,
                                      as_progress(progress, "icl.risk")), shape)
 
@@ -246,7 +247,7 @@ def floor(problem: Problem, L: ArrayInput, *, prompts: int = 20000, seed: int = 
     return _estimate(_largo.icl_floor(_checked(problem, "icl.floor"), lengths, prompts, seed, threads), shape)
 
 
-def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
+def gradient(problem: Problem, L: LengthInput, point: PointInput, *, attention: str = "softmax") -> Gradient:
     """R_L at (A, b) and its gradient there, at one length or many.
 
     >>> import math, largo
@@ -254,7 +255,7 @@ def gradient(problem: Problem, L: ArrayInput, point: PointInput, *, attention: s
     >>> largo.icl.gradient(problem, math.inf, largo.icl.limit(problem)).b
     0.0
     """
-    lengths, shape = as_lengths(L)
+    lengths, shape = as_length_laws(L)
     value, error, A, b = _largo.icl_gradient(_checked(problem, "icl.gradient"), lengths, point, attention)
     d = problem.dimension
     return Gradient(shaped(value, shape), shaped(error, shape), A.reshape(*shape, d, d), shaped(b, shape))
@@ -354,7 +355,8 @@ def _run(result: Dict[str, Any], d: int) -> Run:
                details=result)
 
 
-def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str, Sequence[str]] = "flow",
+def train(problem: Problem, L: Optional[LengthInput] = None, *, evaluate: Optional[LengthInput] = None,
+          method: Union[str, Sequence[str]] = "flow",
           attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
           alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
           tolerance: Optional[float] = None, steps: Optional[int] = None, step_size: Optional[float] = None,
@@ -364,7 +366,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
           progress: Progress = None) -> List[Run]:
     """Trains at every length, by gradient flow ("flow"), by stochastic descent ("sgd"), or by both.
 
-    Flows follow the risk without sampled prompts; descents use drawn prompts.
+    Flows follow the risk without sampled prompts; descents use drawn prompts. A length may be a law of random lengths, as
+    in `risk`. `evaluate` are other lengths at which the risk of each end is computed: `details["evaluated"]`.
 
     `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows run to
     `time`, or as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000).
@@ -391,7 +394,8 @@ def train(problem: Problem, L: Optional[ArrayInput] = None, *, method: Union[str
         "published": problem.preset != "paper",
         "method": _names("method", method),
         "attention": [] if attention is None else _names("attention", attention),
-        "L": [] if L is None else as_lengths(L)[0],
+        "L": [] if L is None else as_length_laws(L)[0],
+        "evaluate": [] if evaluate is None else as_length_laws(evaluate)[0],
         "parameters": parameters, "start": start(problem, alpha, theta) if given else None,
         "time": time, "tolerance": tolerance, "nodes": nodes, "seed": seed, "seeds": seeds,
         "steps": steps, "step_size": step_size, "batch": batch, "optimizer": optimizer, "schedule": schedule,

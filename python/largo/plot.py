@@ -73,7 +73,9 @@ def save(ax: Axes, file: Union[str, "os.PathLike[str]"]) -> None:
         ax.figure.savefig(file, dpi=dpi, metadata=metadata)
 
 
-def _length(L: float) -> str:
+def _length(L: Union[float, str]) -> str:
+    if isinstance(L, str):
+        return f"$L$ ~ {L}"
     if math.isinf(L):
         return r"$L=\infty$"
     exponent = round(math.log10(L), 9)
@@ -157,7 +159,7 @@ def concentration(result: Concentration, quantities: Union[str, Sequence[str]] =
 
 def _labelled(runs: Sequence[icl.Run]) -> Any:
     """(run, how to draw it) for each run: a colour for each length, black for ∞; descents thin and dashed."""
-    lengths = [L for L in dict.fromkeys(run.L for run in runs) if math.isfinite(L)]
+    lengths = [L for L in dict.fromkeys(run.L for run in runs) if L != math.inf]
     several = len({run.attention for run in runs}) > 1
     for run in runs:
         descent = run.method == "sgd"
@@ -165,7 +167,7 @@ def _labelled(runs: Sequence[icl.Run]) -> Any:
             "label": _length(run.L) + (f", {run.attention}" if several else "") + (", sgd" if descent else ""),
             "linestyle": "--" if descent else "-" if run.attention == "softmax" else ":",
             "linewidth": 0.7 if descent else 1.2,
-            "color": _COLOURS[lengths.index(run.L) % (len(_COLOURS) - 1)] if math.isfinite(run.L) else _COLOURS[-1],
+            "color": _COLOURS[lengths.index(run.L) % (len(_COLOURS) - 1)] if run.L != math.inf else _COLOURS[-1],
         }
 
 

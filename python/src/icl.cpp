@@ -74,12 +74,12 @@ py::tuple estimates(const std::vector<Estimate>& values) {
 }
 
 // Calls one(L, execution) at every length, watched; returns the values and their errors.
-template <typename One>
-py::tuple at_lengths(const std::vector<double>& lengths, Threads threads, const py::object& progress,
+template <typename Length, typename One>
+py::tuple at_lengths(const std::vector<Length>& lengths, Threads threads, const py::object& progress,
                      const One& one) {
   std::vector<Estimate> values;
   watch(progress, threads.value, [&](Call& call) {
-    for (const double L : lengths) {
+    for (const Length& L : lengths) {
       call.check();
       values.push_back(one(L, call.execution()));
       call.show(static_cast<double>(values.size()) / static_cast<double>(lengths.size()));
@@ -88,14 +88,15 @@ py::tuple at_lengths(const std::vector<double>& lengths, Threads threads, const 
   return estimates(values);
 }
 
-py::tuple risk(const RegressionProblem& problem, const std::vector<double>& lengths, const py::object& point,
+py::tuple risk(const RegressionProblem& problem, const py::sequence& lengths, const py::object& point,
                const py::object& U, const py::object& v, const Text<"attention">& attention,
                Whole<"nodes"> nodes, Seed seed, Threads threads, const py::object& progress) {
   const RegressionParameters parameters = parameters_of(problem.dimension(), point, U, v);
   const AttentionKind kind = kind_of("icl.risk", attention.value);
-  return at_lengths(lengths, threads, progress, [&](double L, const Execution& execution) {
-    return regression_risk(problem, kind, L, parameters, {nodes.value, seed.value}, execution);
-  });
+  return at_lengths(
+      lengths_of(lengths), threads, progress, [&](const LengthLaw& L, const Execution& execution) {
+        return regression_risk(problem, kind, L, parameters, {nodes.value, seed.value}, execution);
+      });
 }
 
 py::tuple sampled_risk(const RegressionProblem& problem, const py::object& covariates,
@@ -120,13 +121,14 @@ py::tuple floor_(const RegressionProblem& problem, const std::vector<double>& le
   });
 }
 
-py::tuple gradient(const RegressionProblem& problem, const std::vector<double>& lengths,
-                   const py::object& point, const Text<"attention">& attention) {
+py::tuple gradient(const RegressionProblem& problem, const py::sequence& given, const py::object& point,
+                   const Text<"attention">& attention) {
   const Eigen::Index d = problem.dimension();
   const InvariantPoint at = point_of(d, point);
   const AttentionKind kind = kind_of("icl.gradient", attention.value);
   Vector parameters(d * d + 1);
   parameters << at.A.reshaped(), at.b;
+  const std::vector<LengthLaw> lengths = lengths_of(given);
   const auto n = std::ssize(lengths);
   Vector values(n), errors(n), slopes(n);
   RowMatrix slopes_A(n * d, d);
@@ -167,6 +169,18 @@ py::dict find_threshold(const RegressionProblem& problem, Real<"epsilon"> epsilo
 }
 
 }  // namespace
+
+std::vector<LengthLaw> lengths_of(const py::sequence& lengths) {
+  std::vector<LengthLaw> laws;
+  for (const py::handle one : lengths) {
+    if (py::isinstance<py::str>(one)) {
+      laws.push_back(named_length_law(py::cast<std::string>(one)));
+    } else {
+      laws.emplace_back(py::cast<double>(one));
+    }
+  }
+  return laws;
+}
 
 InvariantPoint point_of(Eigen::Index d, const py::object& point) {
   if (!py::isinstance<py::sequence>(point) || py::len(point) != 2) {

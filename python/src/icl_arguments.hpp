@@ -1,7 +1,7 @@
 // What the bindings of icl share.
 #pragma once
 
-#include <string>
+#include <vector>
 
 #include <pybind11/pybind11.h>
 
@@ -11,6 +11,9 @@
 #include "largo/prompts/regression_gradient.hpp"
 
 namespace largo::python {
+
+/// Numbers, and texts that name laws of lengths.
+std::vector<LengthLaw> lengths_of(const pybind11::sequence& lengths);
 
 /// A pair (A, b), where A is d x d or a name; both must be finite.
 InvariantPoint point_of(Eigen::Index d, const pybind11::object& point);

@@ -59,13 +59,24 @@ void add_path(py::dict& dict, const TrainingRun& run) {
 }
 
 py::dict to_dict(const TrainingRun& run) {
-  py::dict dict("L"_a = run.L, "attention"_a = name_of(run.attention),
+  const py::object L =
+      run.L.is_one_length() ? py::object(py::float_(run.L.longest())) : py::str(run.L.name());
+  py::dict dict("L"_a = L, "attention"_a = name_of(run.attention),
                 "method"_a = run.method == TrainingMethod::flow ? "flow" : "sgd", "seed"_a = run.seed,
                 "final_risk"_a = run.final_risk.value, "risk_error"_a = run.final_risk.error,
                 "stationary"_a = run.stationary, "flat"_a = run.flat, "steps"_a = run.steps);
   dict["U"] = to_numpy(run.last.U);
   dict["v"] = to_numpy(Vector(run.last.v));
   add_path(dict, run);
+  if (!run.evaluated.empty()) {
+    Vector risks(std::ssize(run.evaluated)), errors(risks.size());
+    for (Eigen::Index i = 0; i < risks.size(); ++i) {
+      risks[i] = run.evaluated[static_cast<std::size_t>(i)].value;
+      errors[i] = run.evaluated[static_cast<std::size_t>(i)].error;
+    }
+    dict["evaluated"] = to_numpy(std::move(risks));
+    dict["evaluated_errors"] = to_numpy(std::move(errors));
+  }
   set(dict, "record_error", run.record_error);
   set(dict, "balance_drift", run.balance_drift);
   set(dict, "distance_to_theorem_limit", run.to_theorem);
@@ -108,7 +119,8 @@ TrainingRequest request_of(const RegressionProblem& problem, const py::dict& opt
   for (const auto& name : py::cast<std::vector<std::string>>(options["attention"])) {
     request.attention.push_back(kind_of(kName, name));
   }
-  request.lengths = py::cast<std::vector<double>>(options["L"]);
+  request.lengths = lengths_of(options["L"]);
+  request.evaluate = lengths_of(options["evaluate"]);
   if (const auto name = given(options, "parameters", text)) {
     request.parameters = choose<Parametrisation>(kName, "parameters", *name,
                                                  {{"invariant", Parametrisation::invariant},

@@ -23,6 +23,7 @@ std::span<const NamedClaim> all_claims() {
       {"transfer", transfer_claim},
       {"threshold", threshold_claim},
       {"risk-ratio", risk_ratio_claim},
+      {"random-lengths", random_lengths_claim},
       {"slow-limit", slow_limit_claim},
       {kPublishedClaim, published_claim},
       {"other-covariates", other_covariates_claim},

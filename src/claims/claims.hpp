@@ -62,6 +62,7 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options);
 report::ReportSection transfer_claim(const ClaimOptions& options);
 report::ReportSection threshold_claim(const ClaimOptions& options);
 report::ReportSection risk_ratio_claim(const ClaimOptions& options);
+report::ReportSection random_lengths_claim(const ClaimOptions& options);
 report::ReportSection slow_limit_claim(const ClaimOptions& options);
 report::ReportSection published_claim(const ClaimOptions& options);
 report::ReportSection other_covariates_claim(const ClaimOptions& options);

@@ -70,7 +70,8 @@ std::vector<const TrainingRun*> sorted_runs(const std::vector<TrainingRun>& runs
   for (const TrainingRun& run : runs) {
     if (run.attention == attention && run.method == method) sorted.push_back(&run);
   }
-  std::sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) { return a->L < b->L; });
+  std::sort(sorted.begin(), sorted.end(),
+            [](const auto* a, const auto* b) { return a->L.longest() < b->L.longest(); });
   return sorted;
 }
 
@@ -83,12 +84,12 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
     Curve flow{.label = fmt::format("{}, flow", name), .color = color},
         descent{.label = fmt::format("{}, descent", name), .style = Curve::Style::points, .color = color};
     for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::flow)) {
-      flow.x.push_back(run->L);
+      flow.x.push_back(run->L.longest());
       flow.y.push_back(run->final_risk.value);
     }
     for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
       const double risk = run->final_risk.value;
-      descent.x.push_back(run->L);
+      descent.x.push_back(run->L.longest());
       descent.y.push_back(risk);
       const double spread = run->predicted_noise ? run->predicted_noise->spread : run->noise->spread;
       descent.low.push_back(risk - 2 * spread);
@@ -166,10 +167,11 @@ report::ReportSection published_claim(const ClaimOptions& options) {
       for (const TrainingRun* flow : sorted_runs(runs, attention, TrainingMethod::flow)) {
         falls = falls && flow->final_risk.value < before;
         before = flow->final_risk.value;
-        std::vector<report::ReportCell> row{name, name_of(attention), flow->L, flow->final_risk.value};
+        std::vector<report::ReportCell> row{name, name_of(attention), flow->L.longest(),
+                                            flow->final_risk.value};
         row.resize(table.columns.size());  // without a descent, the rest is empty
         for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
-          if (run->L != flow->L) continue;
+          if (!(run->L == flow->L)) continue;
           const double excess = run->final_risk.value - flow->final_risk.value;
           row[4] = run->final_risk.value;
           row[5] = excess;

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <optional>
 
+#include "largo/exact/length_law.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "runtime/aligned_vector.hpp"
 
@@ -32,7 +33,7 @@ class SoftmaxPanel {
   static constexpr std::size_t kFields = 16;
   using Fields = std::array<double, kFields>;
 
-  SoftmaxPanel(double L, const PanelRange& range);
+  SoftmaxPanel(const LengthLaw& lengths, const PanelRange& range);
 
   const PanelRange& range() const { return range_; }
   /// The error of interpolation alone, in the sense of SoftmaxStatistics::relative_error, divided by what the

@@ -26,7 +26,9 @@ constexpr std::size_t kShared = 64;
 // One token and infinitely many have closed forms. Close to one token, most statistics vanish like L - 1 and
 // would be lost in the noise of those that do not, so they are computed each time.
 constexpr double kNearOne = 1.001;
-bool is_direct(double L) { return L < kNearOne || L == kInfinitePrompt; }
+bool is_direct(const LengthLaw& lengths) {
+  return lengths.is_one_length() && (lengths.longest() < kNearOne || lengths.longest() == kInfinitePrompt);
+}
 
 }  // namespace
 
@@ -54,9 +56,9 @@ SoftmaxStatistics softmax_statistics(double s, double L) {
 
 class SoftmaxTable::Panels {
  public:
-  explicit Panels(double length) : L(length) {
+  explicit Panels(LengthLaw law) : lengths(std::move(law)) {
     // The statistics vary with s over the condensation line √(2 ln L) or, for short prompts, with s.
-    const double width = std::max(0.85, condensation_line(L) / 3.5);
+    const double width = std::max(0.85, condensation_line(lengths.longest_finite()) / 3.5);
     for (std::size_t i = 0; i < kEdges.size(); ++i) edges[i] = width * kEdges[i];
   }
 
@@ -92,12 +94,12 @@ class SoftmaxTable::Panels {
     });
   }
 
-  double L;
+  LengthLaw lengths;
   std::array<double, kEdges.size()> edges;
 
  private:
   void split(const exact::PanelRange& range, int splits, std::vector<exact::SoftmaxPanel>& panels) const {
-    exact::SoftmaxPanel panel(L, range);
+    exact::SoftmaxPanel panel(lengths, range);
     if (panel.excess() <= 1 || splits == 0) {
       panels.push_back(std::move(panel));
       return;
@@ -111,38 +113,35 @@ class SoftmaxTable::Panels {
   std::array<std::vector<exact::SoftmaxPanel>, kGroups> groups;
 };
 
-SoftmaxTable::SoftmaxTable(double L) {
-  check_prompt_length("SoftmaxTable", L);
-  panels_ = std::make_unique<Panels>(L);
-}
+SoftmaxTable::SoftmaxTable(const LengthLaw& lengths) : panels_(std::make_unique<Panels>(lengths)) {}
 SoftmaxTable::~SoftmaxTable() = default;
 SoftmaxTable::SoftmaxTable(SoftmaxTable&&) noexcept = default;
 SoftmaxTable& SoftmaxTable::operator=(SoftmaxTable&&) noexcept = default;
 
-double SoftmaxTable::L() const { return panels_->L; }
+const LengthLaw& SoftmaxTable::lengths() const { return panels_->lengths; }
 
 SoftmaxStatistics SoftmaxTable::operator()(double s) const {
   check_score_spread("SoftmaxTable", s);
-  if (is_direct(panels_->L)) return softmax_statistics(s, panels_->L);
+  if (is_direct(panels_->lengths)) return softmax_statistics(s, panels_->lengths.longest());
   return panels_->at(s)(s);
 }
 
 void SoftmaxTable::fill(double s_max, const Execution& execution) const {
   check_score_spread("SoftmaxTable", s_max);
-  if (is_direct(panels_->L)) return;
+  if (is_direct(panels_->lengths)) return;
   const auto first = panels_->edges.begin();
   const auto count = std::lower_bound(first + 1, panels_->edges.end(), s_max) - first;
   runtime::parallel_for(count, execution,
                         [&](std::ptrdiff_t group) { panels_->fill(static_cast<std::size_t>(group)); });
 }
 
-std::shared_ptr<const SoftmaxTable> SoftmaxTable::shared(double L) {
+std::shared_ptr<const SoftmaxTable> SoftmaxTable::shared(const LengthLaw& lengths) {
   static std::mutex mutex;
   static std::deque<std::shared_ptr<const SoftmaxTable>> tables;  // most recently used first
   const std::lock_guard lock(mutex);
-  const auto found =
-      std::find_if(tables.begin(), tables.end(), [L](const auto& table) { return table->L() == L; });
-  auto table = found != tables.end() ? *found : std::make_shared<const SoftmaxTable>(L);
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const auto& table) { return table->lengths() == lengths; });
+  auto table = found != tables.end() ? *found : std::make_shared<const SoftmaxTable>(lengths);
   if (found != tables.end()) tables.erase(found);
   tables.push_front(table);
   if (tables.size() > kShared) tables.pop_back();

@@ -115,7 +115,8 @@ class GivenXi {
   // and the statistics rise from 1/L to 1.
   void add_nodes(double first, double spacing, double weight, icl::TaskScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
-    const double last = std::sqrt(2 * (rules_.depth + std::log(std::max(table_.L(), kLeastLength))));
+    const double last =
+        std::sqrt(2 * (rules_.depth + std::log(std::max(table_.lengths().longest_finite(), kLeastLength))));
     struct Node {
       icl::TaskScores::Place place;
       double size;
@@ -166,7 +167,8 @@ enum class Wanted { value, gradient };
 
 class ExactRisk {
  public:
-  ExactRisk(const RegressionProblem& problem, double L, const RegressionParameters& given, const Rules& rules)
+  ExactRisk(const RegressionProblem& problem, const LengthLaw& L, const RegressionParameters& given,
+            const Rules& rules)
       : coordinates_(problem), table_(SoftmaxTable::shared(L)), parameters_(to_vector(given)), rules_(rules) {
     const icl::StandardParameters standard = coordinates_.from(parameters_);
     limit_ = icl::PolynomialRisk(problem, 0).at(parameters_);
@@ -211,7 +213,7 @@ class ExactRisk {
   }
 
   RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
-    const std::vector<XiNode> rule = xi_rule(table_->L(), rules_);
+    const std::vector<XiNode> rule = xi_rule(table_->lengths().longest_finite(), rules_);
     const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
     const std::size_t width = kScalars + 2 * slopes;
     const auto rows = runtime::distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,
@@ -328,11 +330,10 @@ class ExactRisk {
   icl::TurnedHead head_;
 };
 
-ExactRisk make(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
+ExactRisk make(const RegressionProblem& problem, const LengthLaw& L, const RegressionParameters& parameters,
                const Rules& rules = kFine) {
   check(problem);
-  icl::check_length("exact_risk", L);
-  if (std::isinf(L)) fail("exact_risk", "length", L, "finite");
+  if (L.is_infinite()) fail("exact_risk", "length", L.longest(), "finite");
   const Eigen::Index d = problem.dimension();
   check_shape("exact_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
   check_size("exact_risk", "v", parameters.v.size(), d + 1);
@@ -341,17 +342,17 @@ ExactRisk make(const RegressionProblem& problem, double L, const RegressionParam
 
 }  // namespace
 
-Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
-                    const Execution& execution) {
+Estimate exact_risk(const RegressionProblem& problem, const LengthLaw& L,
+                    const RegressionParameters& parameters, const Execution& execution) {
   return make(problem, L, parameters).compute(Wanted::value, execution).risk;
 }
 
-Estimate rough_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
-                    const Execution& execution) {
+Estimate rough_risk(const RegressionProblem& problem, const LengthLaw& L,
+                    const RegressionParameters& parameters, const Execution& execution) {
   return make(problem, L, parameters, kRough).compute(Wanted::value, execution).risk;
 }
 
-RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,
+RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, const LengthLaw& L,
                                         const RegressionParameters& parameters, const Execution& execution) {
   const ExactRisk risk = make(problem, L, parameters);
   RiskAndGradient found = risk.compute(Wanted::gradient, execution);

@@ -26,7 +26,8 @@ double error_of(const Vector& parts, double average) {
 
 class GeneralSoftmaxRisk final : public Risk {
  public:
-  GeneralSoftmaxRisk(const RegressionProblem& problem, double L, const TaskNodes& nodes, Execution execution)
+  GeneralSoftmaxRisk(const RegressionProblem& problem, const LengthLaw& L, const TaskNodes& nodes,
+                     Execution execution)
       : coordinates_(problem), table_(L), execution_(execution) {
     const Matrix &Q = coordinates_.queries(), &P = coordinates_.tasks();
     const auto points = icl::task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
@@ -85,15 +86,16 @@ class GeneralSoftmaxRisk final : public Risk {
 
 }  // namespace
 
-std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
+std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, const LengthLaw& L,
                                                     const TaskNodes& nodes, const Execution& execution) {
   return std::make_shared<GeneralSoftmaxRisk>(problem, L, nodes, execution);
 }
 
-Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
-                               const TaskNodes& nodes, const Execution& execution) {
+Estimate softmax_risk_estimate(const RegressionProblem& problem, const LengthLaw& L,
+                               const RegressionParameters& given, const TaskNodes& nodes,
+                               const Execution& execution) {
   const Vector parameters = to_vector(given);
-  const auto over_nodes = [&](double length) {
+  const auto over_nodes = [&](const LengthLaw& length) {
     return GeneralSoftmaxRisk(problem, length, nodes, execution).point_and_parts(parameters);
   };
   const auto here = over_nodes(L), limit = over_nodes(std::numeric_limits<double>::infinity());
@@ -103,12 +105,13 @@ Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const
   return beside.error < here.point.error ? beside : Estimate{here.point.value, here.point.error};
 }
 
-std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,
-                                         const TaskNodes& nodes, const Execution& execution) {
+std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention,
+                                         const LengthLaw& L, const TaskNodes& nodes,
+                                         const Execution& execution) {
   check(problem);
-  icl::check_length("general_risk", L);
-  if (attention == AttentionKind::linear) return std::make_shared<icl::PolynomialRisk>(problem, 1 / L);
-  if (std::isinf(L)) return std::make_shared<icl::PolynomialRisk>(problem, 0);
+  if (attention == AttentionKind::linear)
+    return std::make_shared<icl::PolynomialRisk>(problem, 1 / L.harmonic_mean());
+  if (L.is_infinite()) return std::make_shared<icl::PolynomialRisk>(problem, 0);
   return softmax_risk_over_nodes(problem, L, nodes, execution);
 }
 

@@ -20,16 +20,15 @@ constexpr double kEqual = 1e-13;
 
 class InvariantRisk final : public Risk {
  public:
-  InvariantRisk(const RegressionProblem& problem, AttentionKind attention, double L)
+  InvariantRisk(const RegressionProblem& problem, AttentionKind attention, const LengthLaw& L)
       : problem_(problem), L_(L), linear_(attention == AttentionKind::linear) {
-    icl::check_length("invariant_risk", L);
     const Matrix& S = problem.covariance;
     token_root_ = numerics::covariance_root("invariant_risk", "covariance", S).root;
     query_root_ =
         numerics::covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
     weighted_ = S * problem.prior_covariance * S;
     label_ = (S * problem.prior_covariance).trace() + problem.noise_variance;
-    if (!linear_ && !std::isinf(L)) table_ = SoftmaxTable::shared(L);
+    if (!linear_ && !L.is_infinite()) table_ = SoftmaxTable::shared(L);
   }
 
   Eigen::Index size() const override { return problem_.dimension() * problem_.dimension() + 1; }
@@ -41,7 +40,7 @@ class InvariantRisk final : public Risk {
     const Matrix A = problem_.score_scale * parameters.head(d * d).reshaped(d, d);
     const double b = parameters[d * d];
     Slope slope{0, 0, Matrix::Zero(d, d), 0};
-    if (table_ && L_ == 1) {
+    if (table_ && L_.longest() == 1) {
       add_one_token(b, slope);
     } else {
       add_limit(A, b, slope);
@@ -80,7 +79,8 @@ class InvariantRisk final : public Risk {
 
   // ½ b² tr Aᵀ (ΣΩΣ + (tr ΣΩ + τ²) Σ) A Σ_q / L
   void add_linear(const Matrix& A, double b, Slope& slope) const {
-    const Matrix pulled = (weighted_ + label_ * problem_.covariance) * A * problem_.query_covariance / L_;
+    const Matrix pulled =
+        (weighted_ + label_ * problem_.covariance) * A * problem_.query_covariance / L_.harmonic_mean();
     const double trace = pulled.cwiseProduct(A).sum();
     slope.value += 0.5 * b * b * trace;
     slope.A += b * b * pulled;
@@ -193,7 +193,7 @@ class InvariantRisk final : public Risk {
       const std::lock_guard lock(mutex_);
       if (rule_ && ratios_ == ratios) return rule_;
     }
-    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_);
+    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_.longest_finite());
     const std::lock_guard lock(mutex_);
     ratios_ = ratios;
     rule_ = rule;
@@ -203,7 +203,7 @@ class InvariantRisk final : public Risk {
   static constexpr double kLeastSquare = 1e-200;
 
   RegressionProblem problem_;
-  double L_;
+  LengthLaw L_;
   bool linear_;
   Matrix token_root_, query_root_;
   Matrix weighted_;   // ΣΩΣ
@@ -217,7 +217,7 @@ class InvariantRisk final : public Risk {
 }  // namespace
 
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
-                                           double L) {
+                                           const LengthLaw& L) {
   check(problem);
   const icl::NaturalUnits units(problem);
   const auto natural = std::make_shared<InvariantRisk>(units.problem(), attention, L);

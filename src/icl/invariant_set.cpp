@@ -131,13 +131,13 @@ InvariantPoint infinite_limit(const RegressionProblem& problem, double balance) 
                       balance);
 }
 
-InvariantPoint best_linear(const RegressionProblem& problem, double L) {
+InvariantPoint best_linear(const RegressionProblem& problem, const LengthLaw& L) {
   check(problem);
-  icl::check_length("best_linear", L);
   if (problem.score_scale == 0) fail("best_linear", "score_scale", 0, "other than zero");
   const Matrix &S = problem.covariance, &Omega = problem.prior_covariance;
   const double label = (S * Omega).trace() + problem.noise_variance;
-  const Matrix moment = (1 + 1 / L) * S * Omega * S + label / L * S;
+  const double tokens = L.harmonic_mean();
+  const Matrix moment = (1 + 1 / tokens) * S * Omega * S + label / tokens * S;
   return with_balance(inverse("best_linear", "second moment", moment) * S * Omega / problem.score_scale, 0);
 }
 

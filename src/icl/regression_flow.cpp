@@ -29,7 +29,8 @@ InvariantPoint to_point(const ConstVectorRef& values, Eigen::Index d) {
 // to be at its end long before it is. The estimate uses the gradient G and the curvature of linear
 // attention's risk along single entries of A in the axes of Σ. An entry gains at most what its part of <w,
 // x_q> is worth.
-double left_to_gain(const RegressionProblem& problem, double L, const InvariantPoint& at, const Matrix& G) {
+double left_to_gain(const RegressionProblem& problem, const LengthLaw& L, const InvariantPoint& at,
+                    const Matrix& G) {
   const numerics::SymmetricEigenvalues parts = numerics::symmetric_eigenvalues(problem.covariance);
   const Eigen::Index d = problem.dimension();
   const double largest = parts.values[d - 1];
@@ -48,7 +49,8 @@ double left_to_gain(const RegressionProblem& problem, double L, const InvariantP
       if (slope == 0 || !(worth > 0)) continue;
       const double change = problem.score_scale * at.b * parts.values[i];  // of a prediction, with A_ij
       const double wrong = change * A(i, j) - (i == j ? 1 : 0), most = worth * (1 + wrong * wrong);
-      const double curvature = change * change * queries[j] * (tasks[i] + label / (L * parts.values[i]));
+      const double curvature =
+          change * change * queries[j] * (tasks[i] + label / (L.harmonic_mean() * parts.values[i]));
       sum += slope * slope < 2 * most * curvature ? slope * slope / (2 * curvature) : most;
     }
   }
@@ -57,7 +59,7 @@ double left_to_gain(const RegressionProblem& problem, double L, const InvariantP
 
 }  // namespace
 
-RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,
+RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, const LengthLaw& L,
                                const InvariantPoint& start, const FlowPlan& plan,
                                const Execution& execution) {
   RegressionFlow result;

@@ -20,16 +20,15 @@ bool is_invariant(const RegressionParameters& parameters) {
   return parameters.U.row(d).head(d).isZero(0) && parameters.v.head(d).isZero(0);
 }
 
-Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
+Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, const LengthLaw& L,
                          const RegressionParameters& parameters, const TaskNodes& nodes,
                          const Execution& execution) {
   check(problem);
-  icl::check_length("regression_risk", L);
   const Eigen::Index d = problem.dimension();
   check_shape("regression_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
   check_size("regression_risk", "v", parameters.v.size(), d + 1);
   const Vector values = to_vector(parameters);
-  if (!is_invariant(parameters) && attention == AttentionKind::softmax && std::isfinite(L)) {
+  if (!is_invariant(parameters) && attention == AttentionKind::softmax && !L.is_infinite()) {
     return d <= kMostExactDimension ? exact_risk(problem, L, parameters, execution)
                                     : softmax_risk_estimate(problem, L, parameters, nodes, execution);
   }
@@ -38,7 +37,7 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
           ? invariant_risk(problem, attention, L)->at(invariant_map(d)->pull_back(values, values))
           : general_risk(problem, attention, L, nodes, execution)->at(values);
   // With large scores R_∞ and the rest cancel on the invariant set, but not in exact_risk().
-  if (point.error > kWellKnown * point.value && attention == AttentionKind::softmax && std::isfinite(L) &&
+  if (point.error > kWellKnown * point.value && attention == AttentionKind::softmax && !L.is_infinite() &&
       d <= kMostExactDimension) {
     const Estimate better = exact_risk(problem, L, parameters, execution);
     if (better.error < point.error) return better;

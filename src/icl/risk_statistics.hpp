@@ -33,12 +33,6 @@ inline RiskStatistics risk_statistics(const SoftmaxTable& table, double square) 
           m.relative_error};
 }
 
-inline void check_length(const char* function, double L) {
-  if (!(L >= 1) || (L > kLargestL && !std::isinf(L))) {
-    fail(function, "length", L, "between 1 and 1e300, or inf");
-  }
-}
-
 inline void check_risk(const char* function, const RiskPoint& point) {
   if (!std::isfinite(point.value) || !point.gradient.allFinite()) {
     fail(function, "the risk or its gradient overflows: scale down the parameters");

@@ -111,7 +111,7 @@ namespace {
 HWY_EXPORT(Evaluate);
 }  // namespace
 
-RiskTable::RiskTable(double L) : table_(SoftmaxTable::shared(L)) {
+RiskTable::RiskTable(const LengthLaw& L) : table_(SoftmaxTable::shared(L)) {
   const auto count = static_cast<std::size_t>(kLast * kSteps) + 1;
   knots_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -19,7 +19,7 @@ struct RiskRows {
 /// SoftmaxTable beyond s = 32.
 class RiskTable {
  public:
-  explicit RiskTable(double L);
+  explicit RiskTable(const LengthLaw& L);
 
   /// Evaluates at `count` squares >= 0, a multiple of 8, in aligned rows. The same bits at every SIMD level.
   void evaluate(const double* squares, std::size_t count, const RiskRows& rows) const;

@@ -50,6 +50,25 @@ class Risk(IclTest):
         faint = self.risks("--d", "5", "--noise", "1e-300", "--L", "1,4,5,6,1000,inf")
         self.assert_close([row["ridge"]["value"] for row in faint], [2, 0.5, 0, 0, 0, 0], 1e-12)
 
+    def test_random_lengths(self):
+        """The risk of a law of lengths is the average over the law."""
+        common = ["--d", "3", "--noise", "0.2", "--A", "0.4*identity", "--b", "1.5"]
+        each = self.risks(*common, "--L", ",".join(map(str, range(1, 13))))
+        law = self.risks(*common, "--L", "uniform:1:12,inf")
+        self.assertEqual([row["L"] for row in law], ["uniform:1:12", INF])
+        for who in ("softmax", "linear"):
+            self.assert_close(law[0][who]["value"], sum(row[who]["value"] for row in each) / 12, 1e-10)
+        self.assert_close(law[0]["ridge"]["value"], sum(row["ridge"]["value"] for row in each) / 12, 1e-12)
+        two = self.risks(*common, "--L", "3=0.25,12=0.75")[0]
+        self.assertEqual(two["L"], "3=0.25,12=0.75")
+        self.assert_close(two["softmax"]["value"], 0.25 * each[2]["softmax"]["value"] + 0.75 * each[11]["softmax"]["value"],
+                          1e-10)
+        self.assertIn("uniform:1:12", self.succeed("icl", "risk", *common, "--L", "uniform:1:12"))
+        for text, fragment in (("3=0.5,4=0.4", "sum of the probabilities is 0.9, must be 1"), ("uniform:5", "uniform:FIRST:LAST"),
+                               ("uniform:9:2", "last length"), ("geometric:1", "mean is 1")):
+            self.refuse("icl", "risk", *common, "--L", text, fragment=fragment)
+        self.refuse("icl", "risk", "--d", "2", "--covariates", "rademacher", "--L", "uniform:1:9", fragment="--covariates")
+
     def test_defaults(self):
         """Without parameters those of infinite-prompt training; d is that of a matrix."""
         answer = self.icl("risk", "--cov", "diag:1,2,4", "--L", INF)

@@ -18,6 +18,26 @@ from largo_icl import INF, IclTest, best_linear_risk
 
 
 class Train(IclTest):
+    def test_random_lengths_and_other_lengths(self):
+        """A law of lengths is one run; its end is evaluated at other lengths, and no worse at its own than others are."""
+        answer = self.icl("train", "--d", "2", "--L", "4,uniform:1:16,inf", "--evaluate", "4,uniform:1:16,1e6")
+        runs = answer["runs"]
+        self.assertEqual([run["L"] for run in runs], [4, "uniform:1:16", INF])
+        risks = [[one["risk"] for one in run["evaluated"]] for run in runs]
+        self.assertEqual([one["L"] for one in runs[0]["evaluated"]], [4, "uniform:1:16", 1000000])
+        for i in range(2):
+            self.assert_close(risks[i][i], runs[i]["final_risk"], 1e-12)
+            self.assertEqual(min(row[i] for row in risks), risks[i][i])
+        text = self.succeed("icl", "train", "--d", "2", "--L", "10=0.5,20=0.5", "--evaluate", "10", "--csv", "out.csv")
+        self.assertIn("trained at", text)
+        with open(self.path("out.csv"), encoding="utf-8") as file:
+            self.assertIn('"10=0.5,20=0.5",softmax,flow', file.read())
+        self.succeed("icl", "train", "--d", "2", "--L", "5,10,20,uniform:1:16", "--plot", "out.svg")
+        with open(self.path("out.svg"), encoding="utf-8") as file:
+            self.assertIn("uniform:1:16", file.read())
+        self.refuse("icl", "train", "--d", "2", "--L", "2.5=0.5,3=0.5", "--method", "sgd", fragment="whole")
+        self.refuse("icl", "train", "--d", "2", "--evaluate", "0", fragment="--evaluate")
+
     def test_orientation_values(self):
         """Flows to their ends: the best (a, b) of docs/icl.md, to the digits printed there."""
         runs = self.runs("--d", "5", "--L", "100,1e5", "--attention", "softmax,linear")

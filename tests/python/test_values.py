@@ -126,3 +126,26 @@ def test_one_call_for_finite_and_infinite():
     risk = largo.icl.risk(problem, np.array([[10, 1e300], [100, math.inf]]), point=point)
     assert risk.value.shape == (2, 2) and risk.value[1, 1] == pytest.approx(0, abs=1e-14)
     assert isinstance(largo.icl.risk(problem, 10, point=point).value, float)
+
+
+def test_random_lengths():
+    """A law of lengths, by its name: averages of risks and gradients, and training with other lengths evaluated."""
+    problem = largo.icl.Problem(3, noise=0.2)
+    point = ("0.4*identity", 1.5)
+    law = largo.icl.risk(problem, "uniform:1:12", point=point)
+    each = largo.icl.risk(problem, list(range(1, 13)), point=point)
+    assert np.ndim(law.value) == 0 and law.value == pytest.approx(np.mean(each.value), rel=1e-10)
+    both = largo.icl.risk(problem, ["3=0.25,12=0.75", 12], point=point).value
+    assert both[0] == pytest.approx(0.25 * each.value[2] + 0.75 * each.value[11], rel=1e-10)
+    slope = largo.icl.gradient(problem, "uniform:1:12", point)
+    slopes = largo.icl.gradient(problem, list(range(1, 13)), point)
+    assert slope.b == pytest.approx(np.mean(slopes.b), rel=1e-9)
+    np.testing.assert_allclose(slope.A, np.mean(slopes.A, axis=0), rtol=1e-9, atol=1e-12)
+    runs = largo.icl.train(largo.icl.Problem(2), ["uniform:1:16", 8], evaluate=[8, "uniform:1:16"])
+    assert [run.L for run in runs] == ["uniform:1:16", 8.0]
+    for run, own in zip(runs, (1, 0)):
+        assert run.details["evaluated"][own] == pytest.approx(run.final_risk, rel=1e-12)
+    with pytest.raises(ValueError, match="sum of the probabilities is 0.9, must be 1"):
+        largo.icl.risk(problem, "3=0.5,4=0.4", point=point)
+    with pytest.raises(ValueError, match="must be a length"):
+        largo.icl.risk(problem, "nonsense", point=point)

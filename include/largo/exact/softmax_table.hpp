@@ -12,6 +12,7 @@
 
 #include <memory>
 
+#include "largo/exact/length_law.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/execution.hpp"
 
@@ -19,14 +20,16 @@ namespace largo {
 
 class SoftmaxTable {
  public:
-  /// Domain: 1 <= L <= kLargestL, or infinity; otherwise InputError. Computes nothing yet: a panel of s is
-  /// filled when it is first needed, with the same bits whichever thread is first.
-  explicit SoftmaxTable(double L);
+  /// For one length, which converts to a law, or for the averages over a law of lengths (all statistics are
+  /// expectations; for L = 1 and ∞ alone there are closed forms). Computes nothing yet: a panel of s is
+  /// filled when it is first needed, with the same bits whichever thread is first. A law costs as many times
+  /// that of one length as LengthLaw::rule() has nodes.
+  explicit SoftmaxTable(const LengthLaw& lengths);
   ~SoftmaxTable();
   SoftmaxTable(SoftmaxTable&&) noexcept;
   SoftmaxTable& operator=(SoftmaxTable&&) noexcept;
 
-  double L() const;
+  const LengthLaw& lengths() const;
 
   /// The statistics at s. Domain: 0 <= s <= kLargestScoreSpread. Error: below 1e-10 in the sense of
   /// relative_error, usually 1e-12; it is absolute if E[P_3] or E[P_2²] is below 1e-280, or L within 1e-3 of
@@ -37,8 +40,8 @@ class SoftmaxTable {
   /// Fills all panels up to s_max now, in parallel. Takes about 10 ms for s_max = 10 at L = 1e6 on one core.
   void fill(double s_max, const Execution& execution = {}) const;
 
-  /// A table for this L that all callers share; the last 64 tables are kept.
-  static std::shared_ptr<const SoftmaxTable> shared(double L);
+  /// A table for these lengths that all callers share; the last 64 tables are kept.
+  static std::shared_ptr<const SoftmaxTable> shared(const LengthLaw& lengths);
 
  private:
   class Panels;

@@ -5,6 +5,7 @@
 // docs/icl.md derives this.
 #pragma once
 
+#include "largo/exact/length_law.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/runtime/execution.hpp"
@@ -18,13 +19,13 @@ namespace largo {
 /// is 1e-7), and the errors on the contours, of the table and of rounding. It is not a strict bound: neither
 /// rule would see features narrower than the steps. Cost: 0.15 s for d = 5 on one core, 0.5 s with its
 /// gradient (docs/icl.md), ten times that at L = 1e300; the first time at a length, also a SoftmaxTable.
-Estimate exact_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
-                    const Execution& execution = {});
+Estimate exact_risk(const RegressionProblem& problem, const LengthLaw& L,
+                    const RegressionParameters& parameters, const Execution& execution = {});
 
 /// exact_risk() by rules that take a third to a tenth of the work. Its error is up to 1e-5 of the risk and is
 /// reported in the same way. Meant for large numbers of risks.
-Estimate rough_risk(const RegressionProblem& problem, double L, const RegressionParameters& parameters,
-                    const Execution& execution);
+Estimate rough_risk(const RegressionProblem& problem, const LengthLaw& L,
+                    const RegressionParameters& parameters, const Execution& execution);
 
 /// The risk together with its gradient in (U, v), in the layout of to_vector(), and the error of the gradient
 /// in the Euclidean norm, by the same rules. If U_21 is small compared with U_11, the part of the gradient
@@ -34,7 +35,7 @@ struct RiskAndGradient {
   Vector gradient;
   double gradient_error = 0;
 };
-RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, double L,
+RiskAndGradient exact_risk_and_gradient(const RegressionProblem& problem, const LengthLaw& L,
                                         const RegressionParameters& parameters,
                                         const Execution& execution = {});
 

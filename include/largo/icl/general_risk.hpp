@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "largo/attention/attention_kind.hpp"
+#include "largo/exact/length_law.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/runtime/execution.hpp"
@@ -32,18 +33,20 @@ struct TaskNodes {
 /// points. The gradient is that of the average, and no point has a negative share, so flows cannot escape
 /// through its error. Cost: 25 ns a node for d = 5, 5 µs for polynomials; the weights, once, 0.3 s for 8192
 /// nodes.
-std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention, double L,
-                                         const TaskNodes& nodes = {}, const Execution& execution = {});
+std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, AttentionKind attention,
+                                         const LengthLaw& L, const TaskNodes& nodes = {},
+                                         const Execution& execution = {});
 
 /// As general_risk() for softmax attention, but over the nodes for every L. In differences between lengths
 /// the error of the nodes then cancels in the part that they share.
-std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, double L,
+std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& problem, const LengthLaw& L,
                                                     const TaskNodes& nodes, const Execution& execution);
 
 /// R_L(U, v) of softmax attention over nodes, by the better of two ways. One is R_∞, which is exact, plus the
 /// average of R_L - R_∞. The other is the average of R_L; it has the smaller error for large scores, for
 /// which R_∞ is far above R_L. Errors are those of general_risk().
-Estimate softmax_risk_estimate(const RegressionProblem& problem, double L, const RegressionParameters& given,
-                               const TaskNodes& nodes, const Execution& execution);
+Estimate softmax_risk_estimate(const RegressionProblem& problem, const LengthLaw& L,
+                               const RegressionParameters& given, const TaskNodes& nodes,
+                               const Execution& execution);
 
 }  // namespace largo

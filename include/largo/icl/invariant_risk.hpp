@@ -11,6 +11,7 @@
 #include <memory>
 
 #include "largo/attention/attention_kind.hpp"
+#include "largo/exact/length_law.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/training/risk.hpp"
 
@@ -23,6 +24,6 @@ namespace largo {
 /// is a multiple of Σ_q^-1, as for A = aI, Σ = Σ_q = I; a few µs for a polynomial; the first time, also a
 /// SoftmaxTable.
 std::shared_ptr<const Risk> invariant_risk(const RegressionProblem& problem, AttentionKind attention,
-                                           double L);
+                                           const LengthLaw& L);
 
 }  // namespace largo

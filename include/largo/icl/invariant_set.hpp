@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "largo/exact/length_law.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/training/parameter_map.hpp"
 
@@ -32,7 +33,7 @@ double largest_admissible_alpha(const RegressionProblem& problem);
 InvariantPoint infinite_limit(const RegressionProblem& problem, double balance = 0);
 
 /// The minimum of the risk of linear attention at length L, in closed form, with balance 0.
-InvariantPoint best_linear(const RegressionProblem& problem, double L);
+InvariantPoint best_linear(const RegressionProblem& problem, const LengthLaw& L);
 
 /// Coordinates on the smallest subset of the invariant set that contains `start` and its whole flow, for
 /// every L. The subset is A = aI/√d if all covariances and A(0) are multiples of I; A diagonal in a common

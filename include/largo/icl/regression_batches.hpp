@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "largo/attention/attention.hpp"
+#include "largo/exact/length_law.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/prompts/prompt_kernel.hpp"
 #include "largo/runtime/execution.hpp"
@@ -14,6 +16,8 @@ namespace largo {
 
 struct RegressionBatches {
   std::int64_t length = 1;  ///< L
+  /// Instead of `length`: each prompt draws its own, by the law, which has finite whole lengths only.
+  std::optional<LengthLaw> random_length = {};
   std::int64_t prompts = 128;
   std::uint64_t seed = 1;
   AttentionKind attention = AttentionKind::softmax;

@@ -15,7 +15,7 @@
 namespace largo {
 
 struct RegressionFlow {
-  double L = 1;
+  LengthLaw L = 1;
   AttentionKind attention = AttentionKind::softmax;
   FlowResult flow;      ///< the flow in the parameters of `map`
   InvariantPoint last;  ///< the end of the flow
@@ -31,7 +31,7 @@ struct RegressionFlow {
 /// zero is unfinished; this happens because the flow hardly moves in directions in which tokens have little
 /// variance. Errors: those of gradient_flow; also InputError if times or risks leave the range of doubles.
 /// Cost: about 400 evaluations of the risk at L = 100, and 1500 at L = 1e9.
-RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, double L,
+RegressionFlow regression_flow(const RegressionProblem& problem, AttentionKind attention, const LengthLaw& L,
                                const InvariantPoint& start, const FlowPlan& plan = {},
                                const Execution& execution = {});
 

@@ -20,7 +20,7 @@ inline constexpr Eigen::Index kMostExactDimension = 32;
 /// R_L at (U, v). It is exact on the invariant set, and elsewhere up to 32 dimensions (exact_risk.hpp). In
 /// more dimensions, softmax attention is averaged over `nodes` tasks, with an error of 5.4 standard errors:
 /// Student's t for its eight parts is larger in one case of a thousand.
-Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, double L,
+Estimate regression_risk(const RegressionProblem& problem, AttentionKind attention, const LengthLaw& L,
                          const RegressionParameters& parameters, const TaskNodes& nodes = {.count = 65536},
                          const Execution& execution = {});
 

@@ -72,7 +72,7 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
   const Matrix H = hessian(*risk, end, execution);
   // These prompts follow those of the run.
   RegressionBatches batches = plan.batches;
-  batches.length = static_cast<std::int64_t>(run.L);
+  set_length(batches, run.L);
   batches.attention = run.attention;
   batches.prompts = kPromptsOfBatch;
   batches.execution = execution;

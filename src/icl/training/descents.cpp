@@ -27,13 +27,19 @@ DescentOptions descent_options(const TrainingPlan& plan, const Execution& execut
   return options;
 }
 
+// A law of many lengths has no name of reasonable length; the fingerprint tells such files apart.
+std::string file_part(const LengthLaw& L) {
+  return L.is_one_length() ? fmt::format("{:.0f}", L.longest())
+                           : fmt::format("{:.0f}-{:.0f}", L.shortest(), L.longest());
+}
+
 // Divergence is a mistake of the caller, who is told which run diverged.
 [[noreturn]] void rethrow(const TrainingState& state, const std::exception_ptr& error) {
   try {
     std::rethrow_exception(error);
   } catch (const Diverged& diverged) {
     fail(kDescents,
-         fmt::format("{} attention, L = {:g}: {}", name_of(state.attention), state.L, diverged.what()));
+         fmt::format("{} attention, L = {}: {}", name_of(state.attention), state.L.name(), diverged.what()));
   }
 }
 
@@ -44,8 +50,8 @@ void begin_descent(const TrainingPlan& plan, TrainingState& state) {
   descent.batches.execution = plan.batches.execution;
   const std::string run = fmt::format("{:016x}", descent_fingerprint(plan, state.attention, state.L));
   if (!plan.checkpoints.empty()) {
-    descent.checkpoint =
-        plan.checkpoints / fmt::format("{}-L{:.0f}-{}.safetensors", name_of(state.attention), state.L, run);
+    descent.checkpoint = plan.checkpoints / fmt::format("{}-L{}-{}.safetensors", name_of(state.attention),
+                                                        file_part(state.L), run);
   }
   if (!descent.checkpoint.empty() && std::filesystem::exists(descent.checkpoint)) {
     descent.state = load_descent(descent.checkpoint, run);

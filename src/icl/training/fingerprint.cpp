@@ -23,6 +23,14 @@ class Hash {
   std::uint64_t value_ = 0xcbf29ce484222325U;
 };
 
+// One length adds itself alone.
+void add_lengths(Hash& hash, const LengthLaw& L) {
+  if (!L.is_one_length()) {
+    for (const double p : L.probabilities()) hash.add(p);
+  }
+  for (const double length : L.lengths()) hash.add(length);
+}
+
 void add_setting(Hash& hash, const TrainingPlan& plan) {
   const RegressionProblem& problem = plan.problem;
   for (const Matrix* matrix : {&problem.covariance, &problem.query_covariance, &problem.prior_covariance}) {
@@ -55,10 +63,10 @@ void add_list(Hash& hash, const std::vector<Value>& values) {
 
 }  // namespace
 
-std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attention, double L) {
+std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L) {
   Hash hash;
   add_setting(hash, plan);
-  hash.add(L);
+  add_lengths(hash, L);
   hash.add(attention == AttentionKind::softmax ? 1.0 : 0.0);
   add_descent(hash, plan);
   return hash.value();
@@ -70,7 +78,10 @@ std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
   add_setting(hash, plan);
   add_list(hash, plan.methods);
   add_list(hash, plan.attention);
-  add_list(hash, plan.lengths);
+  hash.add(std::uint64_t{plan.lengths.size()});
+  for (const LengthLaw& L : plan.lengths) add_lengths(hash, L);
+  hash.add(std::uint64_t{plan.evaluate.size()});
+  for (const LengthLaw& L : plan.evaluate) add_lengths(hash, L);
   const FlowPlan& flow = plan.flow;
   for (const double x :
        {static_cast<double>(plan.parameters), static_cast<double>(flow.method), flow.end,

@@ -8,7 +8,7 @@
 namespace largo::icl {
 
 /// A 64-bit hash of everything that decides the course of a descent (FNV-1a over the bytes of its numbers).
-std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attention, double L);
+std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L);
 
 /// A 64-bit hash of everything that decides the results of train(), on which processes that share a plan must
 /// agree. Step sizes are sampled at 16 places, and random starts at the last seed.

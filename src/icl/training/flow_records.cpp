@@ -44,7 +44,7 @@ std::vector<std::size_t> places(const std::vector<TrajectoryPoint>& points, bool
 
 bool is_softmax_off_the_set(const TrainingPlan& plan, const TrainingRun& run) {
   return plan.parameters != Parametrisation::invariant && run.attention == AttentionKind::softmax &&
-         std::isfinite(run.L);
+         !run.L.is_infinite();
 }
 
 KnownRisks known_risks(const TrainingPlan& plan, const TrainingRun& run, const Execution& execution) {

@@ -43,7 +43,7 @@ bool is_regular(const Matrix& covariance) {
 enum class Average : std::uint8_t { best, nodes };
 
 bool is_over_nodes(const TrainingRun& run, Average average) {
-  return average == Average::nodes || (run.attention == AttentionKind::softmax && std::isfinite(run.L));
+  return average == Average::nodes || (run.attention == AttentionKind::softmax && !run.L.is_infinite());
 }
 
 FlowPlan with_tolerances(FlowPlan plan, double factor) {
@@ -77,7 +77,7 @@ void general_flow(const TrainingPlan& plan, TrainingRun& run, Average average, c
 }
 
 // The course of a flow and its end, without what is known about its risks.
-TrainingRun followed(const TrainingPlan& plan, AttentionKind attention, double L, Average average,
+TrainingRun followed(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L, Average average,
                      const Execution& execution) {
   TrainingRun run;
   run.L = L;
@@ -92,7 +92,7 @@ TrainingRun followed(const TrainingPlan& plan, AttentionKind attention, double L
     run.stationary = flow.flow.stationary;
     run.flat = flow.flow.flat;
     run.balance_drift = flow.flow.drift.back();
-    if (std::isinf(L) && run.stationary && plan.problem.score_scale != 0 &&
+    if (L.is_infinite() && run.stationary && plan.problem.score_scale != 0 &&
         is_regular(plan.problem.covariance)) {
       const InvariantPoint limit = infinite_limit(plan.problem);
       run.to_theorem = std::hypot((flow.last.A - limit.A).norm(), flow.last.b - limit.b);
@@ -184,7 +184,7 @@ double moved_by_nodes(const TrainingPlan& plan, const TrainingRun& run, const Ex
 }
 
 // The flow at one length, with its risks and their errors.
-TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, double L,
+TrainingRun flow_alone(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
                        const Execution& execution) {
   TrainingRun run = followed(plan, attention, L, Average::best, execution);
   look_at_records(plan, run, execution);
@@ -225,9 +225,9 @@ LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution) {
   return limits;
 }
 
-TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
-                     const Execution& execution) {
-  if (std::isinf(L)) {
+TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
+                     const LimitFlows& limits, const Execution& execution) {
+  if (L.is_infinite()) {
     TrainingRun run = limits.exact;
     run.attention = attention;
     run.seed = plan.batches.seed;

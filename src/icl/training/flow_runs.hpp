@@ -20,8 +20,8 @@ struct LimitFlows {
 LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
 
 /// The flow at length L, with its distance from the limit.
-TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, double L, const LimitFlows& limits,
-                     const Execution& execution);
+TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
+                     const LimitFlows& limits, const Execution& execution);
 
 /// Fills in final_risk and record_error of a flow and, if it was over nodes, the risks and gradients of its
 /// records: see TrainingRun.

@@ -14,13 +14,13 @@
 namespace largo {
 namespace {
 
-bool has_finite(const std::vector<double>& lengths) {
-  return std::any_of(lengths.begin(), lengths.end(), [](double L) { return std::isfinite(L); });
+bool has_finite(const std::vector<LengthLaw>& lengths) {
+  return std::any_of(lengths.begin(), lengths.end(), [](const LengthLaw& L) { return !L.is_infinite(); });
 }
 
 // The time of one run as measured, within about a factor of two.
-double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, double L) {
-  const double tokens = kind == AttentionKind::softmax ? L : 0;
+double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, const LengthLaw& L) {
+  const double tokens = kind == AttentionKind::softmax ? L.mean() : 0;
   const auto d = static_cast<double>(plan.problem.dimension());
   double seconds = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
                    (0.6e-6 + 3e-9 * tokens);
@@ -72,23 +72,30 @@ class PlanMaker {
       plan().attention = {AttentionKind::softmax};
       if (request_.published) plan().attention.push_back(AttentionKind::linear);
     }
-    std::vector<double> lengths = request_.lengths;
+    std::vector<LengthLaw> lengths = request_.lengths;
     if (lengths.empty()) {
-      lengths = request_.published ? published_lengths() : std::vector<double>{10, 100, 1000, icl::kInfinity};
+      const auto usual =
+          request_.published ? published_lengths() : std::vector<double>{10, 100, 1000, icl::kInfinity};
+      lengths.assign(usual.begin(), usual.end());
     }
-    for (const double L : lengths) {
+    for (const LengthLaw& L : lengths) {
       if (std::find(plan().lengths.begin(), plan().lengths.end(), L) == plan().lengths.end()) {
         plan().lengths.push_back(L);
       }
     }
+    plan().evaluate = request_.evaluate;
     if (!descends()) return;
     if (!has_finite(lengths) && !has(plan(), TrainingMethod::flow)) {
       fail(request_.function, name("L"), "inf",
            "finite for sgd, which draws prompts; train inf with the method flow");
     }
-    for (const double L : plan().lengths) {
-      if (std::isinf(L)) warn("sgd draws prompts: L = inf is trained by flow alone");
-      if (std::isfinite(L) && (L != std::floor(L) || L >= kLongestDescent)) {
+    for (const LengthLaw& law : plan().lengths) {
+      if (law.is_infinite()) {
+        warn("sgd draws prompts: L = inf is trained by flow alone");
+        continue;
+      }
+      for (const double L : law.lengths()) {
+        if (L == std::floor(L) && L < kLongestDescent) continue;
         refuse("L", L,
                fmt::format("whole and below 1e{:g} for sgd, which draws the tokens",
                            std::log10(kLongestDescent)));
@@ -199,10 +206,10 @@ TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
   TrainingCost cost;
   const bool invariant = plan.parameters == Parametrisation::invariant;
   const auto seeds = static_cast<double>(plan.seeds);
-  for (const double L : plan.lengths) {
+  for (const LengthLaw& L : plan.lengths) {
     const std::int64_t kinds = std::ssize(plan.attention);
     if (has(plan, TrainingMethod::flow)) cost.flows += kinds * (invariant ? 1 : plan.seeds);
-    if (!has(plan, TrainingMethod::descent) || std::isinf(L)) continue;
+    if (!has(plan, TrainingMethod::descent) || L.is_infinite()) continue;
     cost.descents += kinds * plan.seeds;
     for (const AttentionKind kind : plan.attention) cost.seconds += seeds * seconds_of_descent(plan, kind, L);
   }

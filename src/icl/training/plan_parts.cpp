@@ -28,7 +28,7 @@ Vector parameters_of(const TrainingPlan& plan, const TrainingRun& run, const Vec
   return invariant_map(plan.problem.dimension())->pull_back(merged, merged);  // the inverse on that set
 }
 
-std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, double L,
+std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
                                     const TaskNodes& nodes, const Execution& execution) {
   if (plan.parameters == Parametrisation::invariant) return invariant_risk(plan.problem, attention, L);
   const bool softmax = attention == AttentionKind::softmax;
@@ -37,11 +37,11 @@ std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind atte
                        map_of(plan));
 }
 
-TaskNodes early_nodes(const TrainingPlan& plan, double L) {
-  return {(L < kShort ? kNodesOfShort : 1) * plan.nodes.count, plan.nodes.seed};
+TaskNodes early_nodes(const TrainingPlan& plan, const LengthLaw& L) {
+  return {(L.shortest() < kShort ? kNodesOfShort : 1) * plan.nodes.count, plan.nodes.seed};
 }
 
-TaskNodes late_nodes(const TrainingPlan& plan, double L) {
+TaskNodes late_nodes(const TrainingPlan& plan, const LengthLaw& L) {
   return {std::min(kLateNodes * early_nodes(plan, L).count, kMostNodes), plan.nodes.seed};
 }
 

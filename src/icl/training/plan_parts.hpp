@@ -18,12 +18,12 @@ std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan);
 Vector parameters_of(const TrainingPlan& plan, const TrainingRun& run, const Vector& point);
 
 /// R_L in the trained parameters; for softmax attention off the invariant set, over the nodes for every L.
-std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, double L,
+std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
                                     const TaskNodes& nodes, const Execution& execution);
 
 /// Nodes for the first and the second half of a flow's time, and for risks at ends.
-TaskNodes early_nodes(const TrainingPlan& plan, double L);
-TaskNodes late_nodes(const TrainingPlan& plan, double L);
+TaskNodes early_nodes(const TrainingPlan& plan, const LengthLaw& L);
+TaskNodes late_nodes(const TrainingPlan& plan, const LengthLaw& L);
 TaskNodes final_nodes(const TrainingPlan& plan);
 
 }  // namespace largo::icl

@@ -109,6 +109,13 @@ void pass(auto& archive, TrainingRun& run, RunPart part) {
   pass_values(archive, run.last.v);
   pass(archive, run.final_risk.value);
   pass(archive, run.final_risk.error);
+  std::size_t lengths = run.evaluated.size();
+  pass_whole(archive, lengths);
+  run.evaluated.resize(lengths);
+  for (Estimate& risk : run.evaluated) {
+    pass(archive, risk.value);
+    pass(archive, risk.error);
+  }
   pass(archive, run.record_error);
   pass_whole(archive, run.stationary);
   pass_whole(archive, run.flat);

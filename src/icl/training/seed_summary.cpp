@@ -45,9 +45,9 @@ SeedSummary summarise(const std::vector<const TrainingRun*>& runs) {
 
 std::vector<SeedSummary> summarise_seeds(const std::vector<TrainingRun>& runs) {
   std::vector<std::vector<const TrainingRun*>> groups;
-  std::map<std::pair<AttentionKind, double>, std::size_t> places;
+  std::map<std::pair<AttentionKind, std::string>, std::size_t> places;
   for (const TrainingRun& run : runs) {
-    const std::size_t place = places.try_emplace({run.attention, run.L}, groups.size()).first->second;
+    const std::size_t place = places.try_emplace({run.attention, run.L.name()}, groups.size()).first->second;
     if (place == groups.size()) groups.emplace_back();
     groups[place].push_back(&run);
   }

@@ -19,6 +19,7 @@
 #include "icl/training/plan_parts.hpp"
 #include "icl/training/run_exchange.hpp"
 #include "icl/training/training_state.hpp"
+#include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
 #include "runtime/linked_stop.hpp"
@@ -51,8 +52,9 @@ void check(const TrainingPlan& plan) {
   }
   if (!has(plan, TrainingMethod::descent)) return;
   if (!plan.descent.step_size) fail(kTrain, "descents need a step size");
-  for (const double L : plan.lengths) {
-    if (std::isfinite(L) && (L != std::floor(L) || L < 1 || L >= kLongestDescent)) {
+  for (const LengthLaw& law : plan.lengths) {
+    for (const double L : law.lengths()) {
+      if (law.is_infinite() || (L == std::floor(L) && L < kLongestDescent)) continue;
       fail(kTrain, "length", L,
            fmt::format("a whole number from 1 to below 1e{:g} for descents, or inf",
                        std::log10(kLongestDescent)));
@@ -146,6 +148,14 @@ class DescentProgress {
   std::mutex mutex_;
 };
 
+// The risks of a run's end at the other lengths that the plan asks for.
+void evaluate(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
+  for (const LengthLaw& L : plan.evaluate) {
+    run.evaluated.push_back(
+        regression_risk(plan.problem, run.attention, L, run.last, icl::final_nodes(plan), execution));
+  }
+}
+
 std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
                                    std::vector<icl::TrainingState>& states,
                                    const std::function<void(double share)>& show,
@@ -168,6 +178,7 @@ std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
     const icl::LimitFlows& limit = *limits[state.seed];
     if (state.method == TrainingMethod::flow) {
       runs[i] = icl::flow_run(plan, state.attention, state.L, limit, inner);
+      evaluate(plan, runs[i], inner);
       return;
     }
     if (!on_device) {
@@ -181,6 +192,7 @@ std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
           inner);
     }
     runs[i] = icl::descent_run(plan, state);
+    evaluate(plan, runs[i], inner);
     if (icl::is_comparable(plan))
       runs[i].to_limit_flow = icl::path_distance(plan.problem, runs[i], limit.exact);
   });
@@ -193,9 +205,9 @@ void compare_with_flows(const std::vector<TrainingPlan>& plans, const std::vecto
                         const Execution& execution) {
   const bool have_seeds = icl::flows_have_seeds(plans.front());
   const auto setting_of = [&](const icl::TrainingState& state) {
-    return std::tuple(state.attention, state.L, have_seeds ? state.seed : 0);
+    return std::tuple(state.attention, state.L.name(), have_seeds ? state.seed : 0);
   };
-  std::map<std::tuple<AttentionKind, double, std::size_t>, std::size_t> flows;
+  std::map<std::tuple<AttentionKind, std::string, std::size_t>, std::size_t> flows;
   for (std::size_t k = 0; k < states.size(); ++k) {
     if (states[k].method == TrainingMethod::flow) flows[setting_of(states[k])] = k;
   }

@@ -8,6 +8,14 @@
 
 namespace largo::icl {
 
+void set_length(RegressionBatches& batches, const LengthLaw& L) {
+  if (L.is_one_length()) {
+    batches.length = static_cast<std::int64_t>(L.longest());
+  } else {
+    batches.random_length = L;
+  }
+}
+
 bool flows_have_seeds(const TrainingPlan& plan) { return plan.parameters != Parametrisation::invariant; }
 
 std::vector<TrainingState> states_of(const TrainingPlan& plan) {
@@ -16,14 +24,14 @@ std::vector<TrainingState> states_of(const TrainingPlan& plan) {
     const bool flow = method == TrainingMethod::flow;
     const std::int64_t seeds = flow && !flows_have_seeds(plan) ? 1 : plan.seeds;
     for (const AttentionKind attention : plan.attention) {
-      for (const double L : plan.lengths) {
-        if (!flow && std::isinf(L)) continue;
+      for (const LengthLaw& L : plan.lengths) {
+        if (!flow && L.is_infinite()) continue;
         for (std::int64_t seed = 0; seed < seeds; ++seed) {
           states.push_back({method, attention, L, static_cast<std::size_t>(seed)});
           if (flow) continue;
           TrainingState& state = states.back();
           state.descent.batches = plan.batches;
-          state.descent.batches.length = static_cast<std::int64_t>(L);
+          set_length(state.descent.batches, L);
           state.descent.batches.attention = attention;
           state.descent.batches.seed += static_cast<std::uint64_t>(seed);
         }
@@ -43,7 +51,7 @@ std::vector<std::size_t> order_of(const std::vector<TrainingState>& states) {
   std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
     const bool flow_a = states[a].method == TrainingMethod::flow,
                flow_b = states[b].method == TrainingMethod::flow;
-    return flow_a != flow_b ? flow_a : states[a].L > states[b].L;
+    return flow_a != flow_b ? flow_a : states[a].L.mean() > states[b].L.mean();
   });
   return order;
 }

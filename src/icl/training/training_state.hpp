@@ -13,10 +13,13 @@ namespace largo::icl {
 struct TrainingState {
   TrainingMethod method = TrainingMethod::flow;
   AttentionKind attention = AttentionKind::softmax;
-  double L = 1;
+  LengthLaw L = 1;
   std::size_t seed = 0;            ///< number of its seed among those of the plan
   RegressionDescent descent = {};  ///< for the method descent
 };
+
+/// Sets the length of the prompts, or its law.
+void set_length(RegressionBatches& batches, const LengthLaw& L);
 
 /// Whether the seed matters to flows: on the invariant set it does not.
 bool flows_have_seeds(const TrainingPlan& plan);

@@ -30,7 +30,8 @@ struct TrainingRequest {
   bool published = false;  ///< use the defaults of the published experiment
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   std::vector<AttentionKind> attention = {};  ///< default: softmax; published: both
-  std::vector<double> lengths = {};           ///< default: 10, 100, 1000, ∞; published: published_lengths()
+  std::vector<LengthLaw> lengths = {};        ///< default: 10, 100, 1000, ∞; published: published_lengths()
+  std::vector<LengthLaw> evaluate = {};       ///< as in TrainingPlan
   std::optional<Parametrisation> parameters;  ///< default: invariant; published: factored
   std::optional<InvariantPoint> start;  ///< default: half of the largest admissible α; factored: random
   std::optional<double> time;           ///< default: that of the descents beside it, or until stationary

@@ -20,7 +20,7 @@ struct OverSeeds {
 OverSeeds over_seeds(const std::vector<double>& values);
 
 struct SeedSummary {
-  double L = 1;
+  LengthLaw L = 1;
   AttentionKind attention = AttentionKind::softmax;
   std::int64_t count = 0;                  ///< number of descents; 0 if only the flow was run
   std::optional<OverSeeds> final_risk;     ///< risk of the descents

@@ -33,7 +33,10 @@ struct TrainingPlan {
   Parametrisation parameters = Parametrisation::invariant;
   Vector start;  ///< in the layout of invariant_map(), to_vector() or factored_map()
   std::vector<AttentionKind> attention = {AttentionKind::softmax};
-  std::vector<double> lengths;
+  std::vector<LengthLaw> lengths;  ///< lengths, or laws of them; one run each
+  /// Lengths at which the risk of each end is computed besides its own: how well training at one length does
+  /// at others.
+  std::vector<LengthLaw> evaluate = {};
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   /// Its end is a time of the flow on the risk with ½.
   FlowPlan flow = {};
@@ -67,7 +70,7 @@ struct PathDistance {
 };
 
 struct TrainingRun {
-  double L = 1;
+  LengthLaw L = 1;
   AttentionKind attention = AttentionKind::softmax;
   std::uint64_t seed = 1;  ///< seed of its prompts; flows on the invariant set do not depend on it
   TrainingMethod method = TrainingMethod::flow;
@@ -89,6 +92,7 @@ struct TrainingRun {
   /// usually several times too large. It does not include what no set of so many tasks shows
   /// (exact_risk.hpp).
   Estimate final_risk;
+  std::vector<Estimate> evaluated;  ///< regression_risk() at `last`, for each of TrainingPlan::evaluate
   /// For a flow: how far the risks along its path may be from regression_risk() at the same parameters. Off
   /// the invariant set it is the larger of two errors, plus the error of the nine risks. One is the error of
   /// the correction from every other one of the nine, at those left out. The other is the error of the same
@@ -122,11 +126,11 @@ struct TrainingRun {
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number);
 
 /// Makes one run for each method, kind of attention, length and seed (for flows on the invariant set, one for
-/// all seeds). Descents run at finite whole lengths only. Runs are independent of each other and share the
-/// threads; those of a seed are bit-identical to the runs of train(plan_of_seed()), with the same
-/// checkpoints. On a device all descents run together. With ranks, each process makes and saves the runs
-/// assigned to it, and all processes get all results. Errors: those of gradient_flow and descend; Stopped
-/// when stopped.
+/// all seeds). Descents run at finite whole lengths, or laws of such, only. Runs are independent of each
+/// other and share the threads; those of a seed are bit-identical to the runs of train(plan_of_seed()), with
+/// the same checkpoints. On a device all descents run together. With ranks, each process makes and saves the
+/// runs assigned to it, and all processes get all results. Errors: those of gradient_flow and descend;
+/// Stopped when stopped.
 std::vector<TrainingRun> train(const TrainingPlan& plan, const Execution& execution = {});
 
 }  // namespace largo
