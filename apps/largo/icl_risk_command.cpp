@@ -118,7 +118,11 @@ io::Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, cons
 }
 
 void print_rows(const io::Json& json) {
-  fmt::print("{:>10} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", "softmax", "error", "linear", "ridge",
+  std::size_t width = 10;  // laws of lengths have long names
+  for (const io::Json& row : json["rows"]) {
+    if (row["L"].is_string()) width = std::max(width, row["L"].get<std::string>().size());
+  }
+  fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", width, "softmax", "error", "linear", "ridge",
              "error");
   for (const io::Json& row : json["rows"]) {
     const auto number = [&](const char* who, const char* what, const char* format) {
@@ -127,7 +131,7 @@ void print_rows(const io::Json& json) {
     };
     const std::string L =
         row["L"].is_string() ? row["L"].get<std::string>() : fmt::format("{:g}", row["L"].get<double>());
-    fmt::print("{:>10} {:>16} {:>9} {:>16} {:>16} {:>9}\n", L, number("softmax", "value", "{:.8g}"),
+    fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", L, width, number("softmax", "value", "{:.8g}"),
                number("softmax", "error", "{:.0e}"), number("linear", "value", "{:.8g}"),
                number("ridge", "value", "{:.8g}"), number("ridge", "error", "{:.0e}"));
   }

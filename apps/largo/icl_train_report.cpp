@@ -141,17 +141,26 @@ void print_reasons(const std::vector<SeedSummary>& summaries) {
   for (const auto& [reason, where] : reasons) fmt::print("no prediction at L = {}: {}\n", where, reason);
 }
 
+// The width of the column of lengths: laws have long names.
+template <typename Rows>
+std::size_t length_width(const Rows& rows) {
+  std::size_t width = 8;
+  for (const auto& row : rows) width = std::max(width, length_text(row.L).size());
+  return width;
+}
+
 // Prints a header, a line for each summary, and why predictions are missing.
 void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
   const auto shown = [](const std::optional<double>& value, const char* format) {
     return value ? fmt::format(fmt::runtime(format), *value) : std::string();
   };
-  fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", "L", "attention", "seeds",
-             "mean risk", "error", "deviation", "flow", "excess", "error", "predicted");
+  const std::size_t width = length_width(summaries);
+  fmt::print("{:>{}} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", "L", width, "attention",
+             "seeds", "mean risk", "error", "deviation", "flow", "excess", "error", "predicted");
   for (const SeedSummary& one : summaries) {
     const OverSeeds risk = one.final_risk.value_or(OverSeeds()), excess = one.excess.value_or(OverSeeds());
-    fmt::print("{:>8} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", length_text(one.L),
-               name_of(one.attention), one.count > 0 ? fmt::format("{}", one.count) : "",
+    fmt::print("{:>{}} {:>9} {:>5} {:>14} {:>9} {:>9} {:>14} {:>10} {:>9} {:>10}\n", length_text(one.L),
+               width, name_of(one.attention), one.count > 0 ? fmt::format("{}", one.count) : "",
                one.final_risk ? fmt::format("{:.8g}", shown_risk(risk.mean, null_risk)) : "",
                shown(risk.error, "{:.1e}"), shown(risk.deviation, "{:.1e}"),
                one.flow_risk ? fmt::format("{:.8g}", shown_risk(*one.flow_risk, null_risk)) : "",
@@ -167,15 +176,18 @@ void print_table(const std::vector<SeedSummary>& summaries, double null_risk) {
 // Prints the risks at other lengths: a row for each run, a column for each length.
 void print_evaluated(const TrainReport& report) {
   if (report.plan.evaluate.empty()) return;
-  fmt::print("\nrisk at other lengths than that of the training\n{:>14} {:>9} {:>6}", "trained at",
+  const std::size_t width = std::max<std::size_t>(length_width(report.runs), 10);
+  const auto heading = [](const LengthLaw& L) { return fmt::format("L = {}", length_text(L)); };
+  fmt::print("risk at other lengths than that of the training:\n{:>{}} {:>9} {:>6}", "trained at", width,
              "attention", "method");
-  for (const LengthLaw& L : report.plan.evaluate)
-    fmt::print(" {:>14}", fmt::format("L = {}", length_text(L)));
+  for (const LengthLaw& L : report.plan.evaluate) fmt::print(" {:>14}", heading(L));
   fmt::print("\n");
   for (const TrainingRun& run : report.runs) {
-    fmt::print("{:>14} {:>9} {:>6}", length_text(run.L), name_of(run.attention), name_of(run.method));
-    for (const Estimate& risk : run.evaluated)
-      fmt::print(" {:>14.8g}", shown_risk(risk.value, report.null_risk));
+    fmt::print("{:>{}} {:>9} {:>6}", length_text(run.L), width, name_of(run.attention), name_of(run.method));
+    for (std::size_t i = 0; i < run.evaluated.size(); ++i) {
+      const std::size_t column = std::max<std::size_t>(14, heading(report.plan.evaluate[i]).size());
+      fmt::print(" {:>{}.8g}", shown_risk(run.evaluated[i].value, report.null_risk), column);
+    }
     fmt::print("\n");
   }
 }
@@ -183,14 +195,15 @@ void print_evaluated(const TrainReport& report) {
 // Prints a line for each run.
 void print_runs(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
-  fmt::print("{:>8} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", "attention",
+  const std::size_t width = length_width(report.runs);
+  fmt::print("{:>{}} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", width, "attention",
              "method", "final risk", "error", "|A| or |U|", invariant ? "b" : "|v|", "time", "to limit",
              "gap");
   const Eigen::Index d = report.plan.problem.dimension();
   for (const TrainingRun& run : report.runs) {
     const double weight = invariant ? run.last.v[d] : run.last.v.norm();
-    fmt::print("{:>8} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11} {:>11}\n",
-               length_text(run.L), name_of(run.attention), name_of(run.method),
+    fmt::print("{:>{}} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11} {:>11}\n",
+               length_text(run.L), width, name_of(run.attention), name_of(run.method),
                shown_risk(run.final_risk.value, report.null_risk), run.final_risk.error,
                run.last.U.leftCols(d).norm(), weight,
                run.stationary ? "end"

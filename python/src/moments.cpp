@@ -253,7 +253,8 @@ void bind_moments(py::module_& module) {
   module.def("moments", &moments);
   py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
       .def(py::init([](Real<"L"> L) { return std::make_unique<SoftmaxTable>(L.value); }), py::arg("L"))
-      .def_property_readonly("L", &SoftmaxTable::L, "The length of the prompt.")
+      .def_property_readonly(
+          "L", [](const SoftmaxTable& self) { return self.lengths().longest(); }, "The length of the prompt.")
       .def("__reduce__",
            [](const py::object& self) {
              return py::make_tuple(py::type::of(self), py::make_tuple(self.attr("L")));
@@ -267,8 +268,9 @@ void bind_moments(py::module_& module) {
           },
           "fill(s_max, *, threads=0)\n\nPrepares all s up to s_max now, in parallel.", py::arg("s_max"),
           py::kw_only(), py::arg("threads") = 0)
-      .def("__repr__",
-           [](const SoftmaxTable& self) { return fmt::format("<largo.SoftmaxTable L={:g}>", self.L()); });
+      .def("__repr__", [](const SoftmaxTable& self) {
+        return fmt::format("<largo.SoftmaxTable L={:g}>", self.lengths().longest());
+      });
   module.def("power_sum_moment", &power_sums);
   // From C++ alone, for benchmarks/compare_python.py: the time of `repeats` calls, in seconds.
   module.def("_time_moments", [](double s, double L, int repeats) {

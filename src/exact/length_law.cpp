@@ -16,16 +16,19 @@ namespace {
 
 constexpr const char* kLengthLaw = "LengthLaw";
 constexpr double kSumTolerance = 1e-9;
-constexpr std::size_t kFewLengths = 12;  // a Gauss rule has at least as many nodes
+constexpr std::size_t kFewLengths = 8;  // a Gauss rule has at least as many nodes
 constexpr int kMostNodes = 60;
-constexpr double kRuleTolerance = 1e-13;
+constexpr double kRuleTolerance = 1e-12;  // sums over a million lengths have rounding errors of 1e-13
 
 // The Gauss rule of a discrete measure: Lanczos' recurrence on its points, then the eigenvalues of the
 // tridiagonal matrix. The recurrence is not orthogonalised again: what that costs are copies of nodes that
 // share their weight, not accuracy.
 class GaussRule {
  public:
-  GaussRule(const Vector& points, const Vector& weights) : points_(points), total_(weights.sum()) {
+  GaussRule(const Vector& points, const Vector& weights) : points_(points) {
+    long double sum = 0;  // of up to ten million weights: a sum in double would lose three digits
+    for (const double weight : weights) sum += weight;
+    total_ = static_cast<double>(sum);
     vector_ = (weights / total_).cwiseSqrt();
     before_ = Vector::Zero(points.size());
   }
@@ -62,9 +65,11 @@ class GaussRule {
   std::vector<double> diagonal_, norms_;
 };
 
+// For negative powers: the smallest terms come first, so that a million of them lose no digits.
 double average_power(const std::vector<LengthLaw::Node>& nodes, double power) {
   double sum = 0;
-  for (const LengthLaw::Node& node : nodes) sum += node.weight * std::pow(node.L, power);
+  for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
+    sum += node->weight * std::pow(node->L, power);
   return sum;
 }
 

@@ -48,6 +48,10 @@ LengthLaw named(std::string_view argument, std::string_view text) {
 LengthLaw with_probabilities(std::string_view argument, std::string_view text, io::LengthKind kind) {
   std::vector<double> lengths, probabilities;
   for (const std::string_view item : split(text, ',')) {
+    if (is_named(item)) {
+      fail("lengths", argument, fmt::format("'{}'", text),
+           "one law: lengths with probabilities stand alone, not in a list");
+    }
     const std::size_t sign = item.find('=');
     const std::vector<double> length = io::parse_lengths(argument, item.substr(0, sign), kind);
     if (sign == std::string_view::npos || length.size() != 1) {

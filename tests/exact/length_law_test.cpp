@@ -19,9 +19,9 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // E f(L), from the law itself.
 template <typename Function>
 double average(const LengthLaw& law, const Function& f) {
-  double sum = 0;
+  long double sum = 0;
   for (std::size_t i = 0; i < law.lengths().size(); ++i) sum += law.probabilities()[i] * f(law.lengths()[i]);
-  return sum;
+  return static_cast<double>(sum);
 }
 
 TEST(LengthLaw, OneLengthIsItself) {

@@ -197,7 +197,7 @@ TEST(SoftmaxTable, IsShared) {
   EXPECT_NE(SoftmaxTable::shared(124), first);
   for (int L = 200; L < 280; ++L) SoftmaxTable::shared(L);
   EXPECT_NE(SoftmaxTable::shared(123), first);  // no longer kept, but ours is still good
-  EXPECT_EQ(first->L(), 123);
+  EXPECT_EQ(first->lengths().longest(), 123);
 }
 
 TEST(SoftmaxTable, RefusesBadInput) {

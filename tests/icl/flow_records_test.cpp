@@ -24,7 +24,7 @@ TEST(FlowRecords, FallAndEndAtTheFinalRisk) {
   plan.flow.absolute_tolerance = 1e-7;
   for (const TrainingRun& run : train(plan)) {
     SCOPED_TRACE(::testing::Message()
-                 << "L = " << run.L << ", attention " << static_cast<int>(run.attention));
+                 << "L = " << run.L.name() << ", attention " << static_cast<int>(run.attention));
     const auto& points = run.path.points();
     ASSERT_TRUE(run.record_error);
     EXPECT_NEAR(points.back().risk, run.final_risk.value, 1e-12);

@@ -19,9 +19,10 @@ namespace {
 
 template <typename Value>
 auto average(const LengthLaw& law, const Value& value) {
-  auto sum = (law.probabilities()[0] * value(law.lengths()[0]));
-  for (std::size_t i = 1; i < law.lengths().size(); ++i)
+  decltype(value(1.0)) sum = law.probabilities()[0] * value(law.lengths()[0]);
+  for (std::size_t i = 1; i < law.lengths().size(); ++i) {
     sum += law.probabilities()[i] * value(law.lengths()[i]);
+  }
   return sum;
 }
 

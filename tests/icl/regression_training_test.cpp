@@ -80,7 +80,7 @@ double gap_of(const RoundFlow& flow, const RoundFlow& limit, Parametrisation par
 
 // Checks path, end, risk, distances and gap of a run whose flow is known.
 void expect_run(const TrainingRun& run, Parametrisation parameters) {
-  const RoundFlow flow = flow_of(run.attention, run.L, parameters);
+  const RoundFlow flow = flow_of(run.attention, run.L.longest(), parameters);
   const RoundFlow limit = flow_of(AttentionKind::linear, kInfinity, parameters);
   EXPECT_EQ(run.method, TrainingMethod::flow);
   EXPECT_DOUBLE_EQ(run.path.end(), kEnd);
@@ -116,7 +116,7 @@ TEST(RegressionTraining, FlowsOnTheInvariantSet) {
     expect_run(runs[i], plan.parameters);
     ASSERT_TRUE(runs[i].balance_drift);
     // ‖A‖² - b² is kept where the risk is a function of bA.
-    const bool kept = runs[i].attention == AttentionKind::linear || std::isinf(runs[i].L);
+    const bool kept = runs[i].attention == AttentionKind::linear || runs[i].L.is_infinite();
     EXPECT_EQ(*runs[i].balance_drift < kFlow, kept) << *runs[i].balance_drift;
     EXPECT_FALSE(runs[i].stationary);
     EXPECT_FALSE(runs[i].to_theorem);
@@ -220,8 +220,7 @@ TEST(RegressionTraining, BadInput) {
     expect_refused(plan, "start");
   }
   plan = good;
-  plan.lengths = {10, 0.5};
-  expect_refused(plan, "0.5");
+  EXPECT_THROW(plan.lengths.emplace_back(0.5), InputError);
   plan = good;
   plan.problem.noise_variance = -1;
   expect_refused(plan, "noise");
@@ -234,7 +233,7 @@ TEST(RegressionTraining, BadInput) {
   good.descent.step_size = constant_steps(0.01);
   good.descent.steps = 2;
   EXPECT_EQ(train(good).size(), 1U);
-  for (const double L : {2.5, 0.0, -3.0, 1e16}) {
+  for (const double L : {2.5, 1e16}) {
     plan = good;
     plan.lengths = {10, L};
     expect_refused(plan, "whole number");

@@ -93,7 +93,8 @@ TEST(TrainingRanks, EachHasADeviceOfItsOwn) {
 
 TEST(TrainingRanks, HaveEvenShares) {
   TrainingPlan plan = plan_of(Parametrisation::factored);
-  plan.lengths = published_lengths();
+  const std::vector<double> lengths = published_lengths();
+  plan.lengths.assign(lengths.begin(), lengths.end());
   plan.seeds = 8;
   const std::vector<icl::TrainingState> states = icl::states_of(plan);
   for (const int size : {2, 3, 8}) {
@@ -194,7 +195,7 @@ TEST(TrainingRanks, MustHaveTheSamePlan) {
       [](TrainingPlan& plan) {
         plan.methods = {TrainingMethod::flow, TrainingMethod::flow};
       },
-      [](TrainingPlan& plan) { plan.lengths.back() += 1; },
+      [](TrainingPlan& plan) { plan.lengths.back() = plan.lengths.back().longest() + 1; },
       [](TrainingPlan& plan) { plan.flow.end = 2; },
       [](TrainingPlan& plan) { plan.flow.method = FlowMethod::krylov; },
       [](TrainingPlan& plan) { plan.flow.relative_tolerance = 1e-5; },

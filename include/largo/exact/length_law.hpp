@@ -54,7 +54,7 @@ class LengthLaw {
   };
   /// A rule for averages over the law of functions of L that are smooth in ln L, as all statistics are:
   /// E f(L) = Σ weight f(L). It is the law itself if that has few lengths, else a Gauss rule in ln L with
-  /// enough nodes for 1/L and 1/L² to 1e-13. Those are the statistics at s = 0; they need the most nodes.
+  /// enough nodes for 1/L and 1/L² to 1e-12. Those are the statistics at s = 0; they need the most nodes.
   const std::vector<Node>& rule() const { return rule_; }
 
   bool operator==(const LengthLaw& other) const {

@@ -10,6 +10,7 @@
 
 #include "icl/prediction_distance.hpp"
 #include "icl/training/plan_parts.hpp"
+#include "icl/training/training_state.hpp"
 #include "largo/runtime/check.hpp"
 
 namespace largo::icl {
