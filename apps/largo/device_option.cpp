@@ -30,8 +30,8 @@ bool cuda_in_this_build() { return true; }
 const Device* named_device(const std::string& name) {
   if (name == "cpu") return nullptr;
   fail("--device",
-       "cuda is not in this build: install the CUDA toolkit and configure again (docs/gpu.md), or use "
-       "--device cpu");
+       "cuda is not in this build: install the CUDA toolkit and configure again (docs/gpu.md), or run "
+       "on the CPU (--device cpu)");
 }
 
 std::string describe_devices() {

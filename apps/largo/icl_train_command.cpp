@@ -145,6 +145,12 @@ PlannedTraining read_plan(const TrainOptions& options) {
     fail(kIclTrainCommand, "--device", options.device,
          "cpu for flows; cuda needs --method sgd, which draws prompts");
   }
+  for (const LengthLaw& L : planned.plan.lengths) {
+    if (options.device != "cpu" && !L.is_one_length()) {
+      fail(kIclTrainCommand, "--device", options.device,
+           fmt::format("cpu for prompts of random length, L = {}", L.name()));
+    }
+  }
   return planned;
 }
 

@@ -178,8 +178,8 @@ void print_evaluated(const TrainReport& report) {
   if (report.plan.evaluate.empty()) return;
   const std::size_t width = std::max<std::size_t>(length_width(report.runs), 10);
   const auto heading = [](const LengthLaw& L) { return fmt::format("L = {}", length_text(L)); };
-  fmt::print("risk at other lengths than that of the training:\n{:>{}} {:>9} {:>6}", "trained at", width,
-             "attention", "method");
+  fmt::print("risks of what was trained, at the lengths of --evaluate:\n{:>{}} {:>9} {:>6}", "trained at",
+             width, "attention", "method");
   for (const LengthLaw& L : report.plan.evaluate) fmt::print(" {:>14}", heading(L));
   fmt::print("\n");
   for (const TrainingRun& run : report.runs) {

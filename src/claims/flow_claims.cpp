@@ -309,8 +309,8 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
       .statement =
           "The risk over prompts whose length has a law π is that of one length with the statistics of the "
           "softmax averaged over π, so training on random lengths costs as much as training at one, "
-          "once these averages are tabulated. Training at a length ends no worse there than training "
-          "elsewhere.",
+          "once these averages are tabulated. In the runs below, training at a length ends no worse there "
+          "than training elsewhere.",
       .formula = R"(R_\pi=\sum_L \pi_L R_L,\qquad p_\pi(s)=\sum_L \pi_L\,p(s,L))",
       .computed =
           "d = 5, identity covariances, no noise: gradient flows to their ends at L = 8, at L = 64, on "

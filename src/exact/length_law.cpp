@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kLengthLaw = "LengthLaw";
 constexpr double kSumTolerance = 1e-9;
 constexpr std::size_t kFewLengths = 8;  // a Gauss rule has at least as many nodes
-constexpr int kMostNodes = 60;
+constexpr std::size_t kMostNodes = 60;
 constexpr double kRuleTolerance = 1e-12;  // sums over a million lengths have rounding errors of 1e-13
 
 // The Gauss rule of a discrete measure: Lanczos' recurrence on its points, then the eigenvalues of the
@@ -75,7 +75,10 @@ double average_power(const std::vector<LengthLaw::Node>& nodes, double power) {
 
 }  // namespace
 
-LengthLaw::LengthLaw(double L) : LengthLaw(std::vector<double>{L}, {1}) {}
+LengthLaw::LengthLaw(double L) {
+  check_prompt_length(kLengthLaw, L);
+  data_ = std::make_shared<const Data>(Data{{L}, {1}, {{L, 1}}, L, fmt::format("{}", L)});
+}
 
 LengthLaw::LengthLaw(std::vector<double> lengths, std::vector<double> probabilities) {
   if (lengths.empty()) fail(kLengthLaw, "there are no lengths");
@@ -84,33 +87,35 @@ LengthLaw::LengthLaw(std::vector<double> lengths, std::vector<double> probabilit
   double sum = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     check_prompt_length(kLengthLaw, lengths[i]);
+    if (lengths.size() > 1 && (lengths[i] != std::floor(lengths[i]) || std::isinf(lengths[i]))) {
+      fail(kLengthLaw, "length in a law", lengths[i], "whole and finite");
+    }
     if (!(probabilities[i] > 0)) {
       fail(kLengthLaw, fmt::format("probability of L = {:g}", lengths[i]), probabilities[i], "positive");
     }
     sum += probabilities[i];
   }
   if (!(std::abs(sum - 1) <= kSumTolerance)) fail(kLengthLaw, "sum of the probabilities", sum, "1");
+  if (lengths.size() == 1) {
+    *this = LengthLaw(lengths[0]);
+    return;
+  }
   std::vector<std::size_t> order(lengths.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t i, std::size_t j) { return lengths[i] < lengths[j]; });
+  Data data;
+  std::vector<std::string> parts;
   for (const std::size_t i : order) {
-    if (!lengths_.empty() && lengths_.back() == lengths[i]) {
+    if (!data.lengths.empty() && data.lengths.back() == lengths[i]) {
       fail(kLengthLaw, fmt::format("the length {:g} is given twice", lengths[i]));
     }
-    lengths_.push_back(lengths[i]);
-    probabilities_.push_back(lengths.size() == 1 ? 1 : probabilities[i] / sum);
+    data.lengths.push_back(lengths[i]);
+    data.probabilities.push_back(probabilities[i] / sum);
+    parts.push_back(fmt::format("{}={}", lengths[i], data.probabilities.back()));
   }
-  if (is_one_length()) {
-    name_ = fmt::format("{:.17g}", lengths_[0]);
-  } else {
-    std::vector<std::string> parts;
-    for (std::size_t i = 0; i < lengths_.size(); ++i) {
-      parts.push_back(fmt::format("{}={}", lengths_[i], probabilities_[i]));
-    }
-    name_ = fmt::format("{}", fmt::join(parts, ","));
-  }
-  make_rule();
+  data.name = fmt::format("{}", fmt::join(parts, ","));
+  *this = LengthLaw(std::move(data));
 }
 
 LengthLaw LengthLaw::uniform(std::int64_t first, std::int64_t last) {
@@ -120,71 +125,67 @@ LengthLaw LengthLaw::uniform(std::int64_t first, std::int64_t last) {
   }
   const std::int64_t count = last - first + 1;
   if (count > kMostLengths) {
-    fail(kLengthLaw, "number of lengths", static_cast<double>(count), fmt::format("at most {:g}", 1e7));
+    fail(kLengthLaw, "number of lengths", static_cast<double>(count), "at most 1e7");
   }
-  LengthLaw law;
-  law.lengths_.resize(static_cast<std::size_t>(count));
-  std::iota(law.lengths_.begin(), law.lengths_.end(), static_cast<double>(first));
-  law.probabilities_.assign(law.lengths_.size(), 1 / static_cast<double>(count));
-  law.name_ = count == 1 ? fmt::format("{}", first) : fmt::format("uniform:{}:{}", first, last);
-  law.make_rule();
-  return law;
+  if (count == 1) return static_cast<double>(first);
+  Data data;
+  data.lengths.resize(static_cast<std::size_t>(count));
+  std::iota(data.lengths.begin(), data.lengths.end(), static_cast<double>(first));
+  data.probabilities.assign(data.lengths.size(), 1 / static_cast<double>(count));
+  data.name = fmt::format("uniform:{}:{}", first, last);
+  return LengthLaw(std::move(data));
 }
 
 LengthLaw LengthLaw::geometric(double mean) {
-  if (!(mean > 1 && mean <= 1e5)) fail(kLengthLaw, "mean", mean, "above 1 and at most 1e5");
+  if (!(mean > 1 && mean <= kLargestMean)) fail(kLengthLaw, "mean", mean, "above 1 and at most 1e4");
   const double log_q = std::log1p(-1 / mean);
-  const auto count = static_cast<std::size_t>(std::ceil(std::log(1e-16) / log_q));
-  LengthLaw law;
-  double sum = 0;
+  const auto count = static_cast<std::size_t>(std::max(2.0, std::ceil(std::log(1e-16) / log_q)));
+  Data data;
+  long double sum = 0;
   for (std::size_t k = 1; k <= count; ++k) {
-    law.lengths_.push_back(static_cast<double>(k));
-    law.probabilities_.push_back(std::exp(log_q * static_cast<double>(k - 1)) / mean);
-    sum += law.probabilities_.back();
+    data.lengths.push_back(static_cast<double>(k));
+    data.probabilities.push_back(std::exp(log_q * static_cast<double>(k - 1)) / mean);
+    sum += data.probabilities.back();
   }
-  for (double& p : law.probabilities_) p /= sum;
-  law.name_ = fmt::format("geometric:{}", mean);
-  law.make_rule();
-  return law;
+  for (double& p : data.probabilities) p = static_cast<double>(p / sum);
+  data.name = fmt::format("geometric:{}", mean);
+  return LengthLaw(std::move(data));
 }
 
 double LengthLaw::mean() const {
-  return std::inner_product(lengths_.begin(), lengths_.end(), probabilities_.begin(), 0.0);
+  return std::inner_product(lengths().begin(), lengths().end(), probabilities().begin(), 0.0);
 }
 
-void LengthLaw::make_rule() {
-  double inverse_mean = 0;
-  for (std::size_t i = 0; i < lengths_.size(); ++i) inverse_mean += probabilities_[i] / lengths_[i];
-  harmonic_mean_ = is_one_length() ? longest() : 1 / inverse_mean;
-  // The infinite prompt has no place on the axis of ln L, and stays a node of its own.
-  const std::size_t finite = lengths_.size() - (has_finite_tail() ? 0 : 1);
+LengthLaw::LengthLaw(Data data) {
   std::vector<Node> own;
-  for (std::size_t i = 0; i < lengths_.size(); ++i) own.push_back({lengths_[i], probabilities_[i]});
-  if (finite <= kFewLengths) {
-    rule_ = std::move(own);
-    return;
-  }
-  const auto count = static_cast<Eigen::Index>(finite);
-  const Vector logs = Eigen::Map<const Vector>(lengths_.data(), count).array().log();
-  const std::vector<Node> exact(own.begin(), own.begin() + count);
-  const double inverse = average_power(exact, -1), inverse_square = average_power(exact, -2);
-  GaussRule gauss(logs, Eigen::Map<const Vector>(probabilities_.data(), count));
-  for (int n = 1; n <= kMostNodes && static_cast<std::size_t>(n) < finite; ++n) {
-    gauss.extend();
-    if (static_cast<std::size_t>(n) < kFewLengths) continue;
-    rule_ = gauss.nodes();
-    if (std::abs(average_power(rule_, -1) / inverse - 1) <= kRuleTolerance &&
-        std::abs(average_power(rule_, -2) / inverse_square - 1) <= kRuleTolerance) {
-      rule_.insert(rule_.end(), own.begin() + count, own.end());
-      return;
+  for (std::size_t i = 0; i < data.lengths.size(); ++i)
+    own.push_back({data.lengths[i], data.probabilities[i]});
+  const double inverse = average_power(own, -1), inverse_square = average_power(own, -2);
+  data.harmonic_mean = 1 / inverse;
+  const std::size_t count = own.size();
+  const auto is_good = [&](const std::vector<Node>& rule) {
+    return std::abs(average_power(rule, -1) / inverse - 1) <= kRuleTolerance &&
+           std::abs(average_power(rule, -2) / inverse_square - 1) <= kRuleTolerance;
+  };
+  if (count > kFewLengths) {
+    const auto size = static_cast<Eigen::Index>(count);
+    const Vector logs = Eigen::Map<const Vector>(data.lengths.data(), size).array().log();
+    GaussRule gauss(logs, Eigen::Map<const Vector>(data.probabilities.data(), size));
+    for (std::size_t n = 1; n <= kMostNodes && n < count && !is_good(data.rule); ++n) {
+      gauss.extend();
+      if (n >= kFewLengths) data.rule = gauss.nodes();
     }
   }
-  if (finite > kMostNodes) {
-    fail(kLengthLaw, fmt::format("{} lengths from {:g} to {:g} are too many, too far apart, for a rule of {} "
-                                 "nodes: give fewer",
-                                 finite, shortest(), lengths_[finite - 1], kMostNodes));
+  if (!is_good(data.rule)) {
+    if (count > kMostNodes) {
+      fail(kLengthLaw,
+           fmt::format("no rule of {} nodes averages over these {} lengths, from {:g} to {:g}: take "
+                       "fewer, or closer ones",
+                       kMostNodes, count, data.lengths.front(), data.lengths.back()));
+    }
+    data.rule = std::move(own);
   }
-  rule_ = std::move(own);
+  data_ = std::make_shared<const Data>(std::move(data));
 }
 
 }  // namespace largo

@@ -58,7 +58,7 @@ class SoftmaxTable::Panels {
  public:
   explicit Panels(LengthLaw law) : lengths(std::move(law)) {
     // The statistics vary with s over the condensation line √(2 ln L) or, for short prompts, with s.
-    const double width = std::max(0.85, condensation_line(lengths.longest_finite()) / 3.5);
+    const double width = std::max(0.85, condensation_line(lengths.longest()) / 3.5);
     for (std::size_t i = 0; i < kEdges.size(); ++i) edges[i] = width * kEdges[i];
   }
 

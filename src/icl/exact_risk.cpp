@@ -116,7 +116,7 @@ class GivenXi {
   void add_nodes(double first, double spacing, double weight, icl::TaskScoreSums& sums) {
     constexpr double kMostSquare = 0.99 * kLargestScoreSpread * kLargestScoreSpread;
     const double last =
-        std::sqrt(2 * (rules_.depth + std::log(std::max(table_.lengths().longest_finite(), kLeastLength))));
+        std::sqrt(2 * (rules_.depth + std::log(std::max(table_.lengths().longest(), kLeastLength))));
     struct Node {
       icl::TaskScores::Place place;
       double size;
@@ -213,7 +213,7 @@ class ExactRisk {
   }
 
   RiskAndGradient compute(Wanted wanted, const Execution& execution) const {
-    const std::vector<XiNode> rule = xi_rule(table_->lengths().longest_finite(), rules_);
+    const std::vector<XiNode> rule = xi_rule(table_->lengths().longest(), rules_);
     const std::size_t slopes = wanted == Wanted::gradient ? slope_size() : 0;
     const std::size_t width = kScalars + 2 * slopes;
     const auto rows = runtime::distribute_rows(static_cast<std::ptrdiff_t>(rule.size()), width, execution,

@@ -193,7 +193,7 @@ class InvariantRisk final : public Risk {
       const std::lock_guard lock(mutex_);
       if (rule_ && ratios_ == ratios) return rule_;
     }
-    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_.longest_finite());
+    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_.longest());
     const std::lock_guard lock(mutex_);
     ratios_ = ratios;
     rule_ = rule;

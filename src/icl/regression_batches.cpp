@@ -82,7 +82,8 @@ class Batches final : public StochasticRisk {
     return point;
   }
 
-  static constexpr std::uint64_t kLengths = 0x4c;  // the part of the seed that draws lengths
+  // The part of the seed that draws lengths; tokens have parts below 2^20.
+  static constexpr std::uint64_t kLengths = std::uint64_t{1} << 40;
 
   RegressionTask task_;
   RegressionBatches batches_;

@@ -34,7 +34,7 @@ class DeviceTest(CliTest):
         if self.has_gpu():
             self.skipTest("this machine has a GPU")
         for command in [SGD, SAMPLED, ["reproduce", "--quick", "--only", "published"]]:
-            self.refuse(*command, "--device", "cuda", fragment="the CPU")
+            self.refuse(*command, "--device", "cuda", fragment="on the CPU")
 
     def test_an_old_driver_is_named(self):
         compiler = shutil.which("cc")

@@ -104,7 +104,7 @@ TEST(RandomLengths, BatchesHaveTheSameBitsForAnyThreads) {
   const RiskPoint three = regression_batches(problem, batches)->batch(parameters, 7);
   EXPECT_EQ(one.value, three.value);
   EXPECT_EQ(one.gradient, three.gradient);
-  batches.random_length = LengthLaw({2.5, 3}, {0.5, 0.5});
+  batches.random_length = LengthLaw(2.5);
   EXPECT_THROW(regression_batches(problem, batches), InputError);
 }
 

@@ -83,7 +83,11 @@ class PlanMaker {
         plan().lengths.push_back(L);
       }
     }
-    plan().evaluate = request_.evaluate;
+    for (const LengthLaw& L : request_.evaluate) {
+      if (std::find(plan().evaluate.begin(), plan().evaluate.end(), L) == plan().evaluate.end()) {
+        plan().evaluate.push_back(L);
+      }
+    }
     if (!descends()) return;
     if (!has_finite(lengths) && !has(plan(), TrainingMethod::flow)) {
       fail(request_.function, name("L"), "inf",

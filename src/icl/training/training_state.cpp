@@ -9,6 +9,7 @@
 namespace largo::icl {
 
 void set_length(RegressionBatches& batches, const LengthLaw& L) {
+  batches.random_length.reset();
   if (L.is_one_length()) {
     batches.length = static_cast<std::int64_t>(L.longest());
   } else {
