@@ -226,8 +226,7 @@ void add_icl_train_command(CLI::App& icl) {
   command
       ->add_option("--L", options->L,
                    "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published "
-                   "lengths), or laws "
-                   "of random lengths: uniform:1:100, geometric:50, 10=0.5,100=0.5")
+                   "lengths), or laws of random lengths: uniform:1:100, geometric:50, 10=0.5,100=0.5")
       ->check(check_given, "");
   command
       ->add_option("--evaluate", options->evaluate,

@@ -308,8 +308,8 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
       .source = "ours, beyond Theorem 5.2",
       .statement =
           "The risk over prompts whose length has a law π is that of one length with the statistics of the "
-          "softmax averaged over π, so training on random lengths costs as much as training at one, "
-          "once these averages are tabulated. In the runs below, training at a length ends no worse there "
+          "softmax averaged over π, so it has a gradient flow like any other. In the runs below, training at "
+          "a length ends no worse there "
           "than training elsewhere.",
       .formula = R"(R_\pi=\sum_L \pi_L R_L,\qquad p_\pi(s)=\sum_L \pi_L\,p(s,L))",
       .computed =

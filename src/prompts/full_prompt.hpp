@@ -31,7 +31,7 @@ class FullPrompt {
   /// The leaves of a law of this dimension, which must outlive this; V is null if no covariance is wanted.
   FullPrompt(const std::vector<TokenLeaf>& leaves, std::ptrdiff_t dimension, const Matrix* V);
 
-  /// Attends over L tokens (1 <= L <= kMostTokens) along a. Arithmetic is in T, summed in float64 every 256
+  /// Attends over L tokens (1 <= L < kMostTokens) along a. Arithmetic is in T, summed in float64 every 256
   /// tokens. Throws Stopped.
   void attend(const ConstVectorRef& direction, std::uint64_t seed, std::uint64_t prompt, std::int64_t L,
               const Execution& execution, PromptTilt& tilt);

@@ -37,7 +37,7 @@ class TokenSums {
   void begin(const ConstVectorRef& direction, const ConstVectorRef& values);
   /// Adds `count` tokens, at most kChunkTokens. Coordinate j of token i is tokens[kChunkTokens j + i]; the
   /// array is aligned to 64 bytes and has finite numbers up to the next multiple of eight. InputError for
-  /// scores beyond 1e12. Error: a rounding of T in t_i and in each product. The same bits at every SIMD
+  /// scores beyond 1e12 ln 2. Error: a rounding of T in t_i and in each product. The same bits at every SIMD
   /// level. Cost for a vector of tokens: an exponential and 4 operations per coordinate (mean).
   void add(const T* tokens, std::size_t count);
   /// Takes over the sums of a whole prompt that were computed elsewhere, in the order in which they are kept
