@@ -43,7 +43,7 @@ double best_accuracy(const largo::PromptSetting& setting, std::int64_t draws, co
     const largo::PromptDraw draw = draw_prompt(setting, i);
     const Vector mean = draw.tokens->covariance().topRightCorner(kDimension, 1);
     const double score = mean.cwiseQuotient(variances).dot(draw.query.head(kDimension));
-    right += score * draw.target > 0 ? 1 : 0;
+    right += score * draw.target[0] > 0 ? 1 : 0;
   }
   return right / static_cast<double>(draws);
 }

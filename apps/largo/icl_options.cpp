@@ -5,8 +5,39 @@
 #include "arguments.hpp"
 #include "io/json.hpp"
 #include "largo/icl/named_problem.hpp"
+#include "largo/measures/named_matrix.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo {
+
+std::optional<InContextProblem> ProblemOptions::other() const {
+  if (!task.empty()) {
+    const bool more = preset != "paper" || dimension || !covariance.empty() || !query_covariance.empty() ||
+                      !prior.empty() || noise || score_scale || !laws.empty();
+    if (more) {
+      fail("icl", "--task", fmt::format("'{}'", task),
+           "given alone: it describes the whole problem, so remove --d, --cov, --loss and the like");
+    }
+    return read_task_file(task);
+  }
+  if (laws.empty()) return std::nullopt;
+  const auto refuse_both = [](const char* law, const std::string& text, const char* option, bool given) {
+    if (text.empty() || !given) return;
+    fail("icl", law, fmt::format("'{}'", text), fmt::format("given without {}, which it replaces", option));
+  };
+  refuse_both("--query-law", laws.queries, "--query-cov", !query_covariance.empty());
+  refuse_both("--prior-law", laws.prior, "--prior", !prior.empty());
+  refuse_both("--noise-law", laws.noise, "--noise", noise.has_value());
+  return with_laws(problem(), laws, "--");
+}
+
+std::vector<std::string> ProblemOptions::files() const {
+  std::vector<std::string> files;
+  if (!task.empty()) {
+    for (const std::filesystem::path& file : files_of_task(task)) files.push_back(file.string());
+  }
+  return files;
+}
 
 RegressionProblem ProblemOptions::problem() const {
   return named_problem({preset, dimension, covariance, query_covariance, prior, noise, score_scale}, "--");
@@ -35,6 +66,23 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
       ->check(check_given, "");
   command.add_option("--noise", options.noise, "Variance of the label noise (default: 0)")
       ->transform(finite_number(Sign::non_negative));
+  command
+      .add_option("--task", options.task,
+                  "A TOML file that describes the whole problem: its laws, loss and outputs (docs/icl.md)")
+      ->check(check_given, "");
+  command
+      .add_option("--covariates", options.laws.covariates,
+                  "Another law of covariates and queries (rademacher, uniform, sphere, …)")
+      ->check(check_given, "");
+  command.add_option("--query-law", options.laws.queries, "Another law of the queries alone")
+      ->check(check_given, "");
+  command.add_option("--prior-law", options.laws.prior, "Another law of the tasks w")->check(check_given, "");
+  command.add_option("--noise-law", options.laws.noise, "Another law of the label noise")
+      ->check(check_given, "");
+  command
+      .add_option("--loss", options.laws.loss,
+                  "Loss: squared (half the squared error, the default), huber:DELTA, absolute or logistic")
+      ->check(check_given, "");
   command.add_option("--score-scale", options.score_scale, "Factor of the scores (default: 1)")
       ->transform(finite_number());
   add_common_options(command, options, without_effect);
@@ -51,6 +99,14 @@ io::Json length_json(const LengthLaw& L) {
 
 InvariantPoint StartOptions::read(const RegressionProblem& problem) const {
   return named_start(problem, alpha, theta, "--");
+}
+
+RegressionParameters StartOptions::read_head() const {
+  if (U.empty() || V.empty() || given()) {
+    fail("icl", "give either --start-U and --start-V, or --alpha and --theta");
+  }
+  const RowMatrix values = named_matrix("--start-V", V, std::nullopt, std::nullopt);
+  return {named_matrix("--start-U", U, std::nullopt, std::nullopt), values.reshaped<Eigen::RowMajor>()};
 }
 
 void add_start_options(CLI::App& command, StartOptions& options) {

@@ -1,5 +1,6 @@
 // largo icl risk: the risks of given parameters, against L.
 #include <cmath>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -10,11 +11,9 @@
 #include "icl_options.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
-#include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/ridge_floor.hpp"
-#include "largo/measures/named_law.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
 #include "progress.hpp"
@@ -23,26 +22,35 @@ namespace largo {
 namespace {
 
 constexpr const char* kIclRiskCommand = "icl risk";
+constexpr std::int64_t kRiskDraws = 2000;
 
 struct RiskOptions : ProblemOptions {
   std::string L = "10,100,1000,1e6,inf";
   std::string A, U, V;
   std::optional<double> b;
-  std::string covariates;
-  std::int64_t nodes = 65536, prompts = 2000;
+  std::int64_t nodes = 65536;
+  std::optional<std::int64_t> prompts;
 };
 
-// Reads the parameters. If none are given, `note` says which ones are used.
-RegressionParameters read_parameters(const RiskOptions& options, const RegressionProblem& problem,
-                                     std::string& note) {
-  const Eigen::Index d = problem.dimension();
+// Matrices as the options give them: U and V, or A and b. If none are given, those that the regression with
+// the same second moments ends with on infinite prompts, and `note` says so.
+struct HeadText {
+  Matrix U, V;
+};
+HeadText read_head(const RiskOptions& options, const RegressionProblem& problem, Eigen::Index outputs,
+                   std::string& note) {
+  const Eigen::Index d = problem.dimension(), size = d + outputs;
   const bool merged = !options.U.empty() || !options.V.empty();
   const bool invariant = !options.A.empty() || options.b.has_value();
   if (merged && invariant) fail(kIclRiskCommand, "give either --A and --b, or --U and --V");
   if (merged) {
     if (options.U.empty() || options.V.empty()) fail(kIclRiskCommand, "--U and --V must be given together");
-    const Matrix V = named_matrix("--V", options.V, std::nullopt, d + 1);
-    return {named_matrix("--U", options.U, d + 1, d + 1), V.row(V.rows() - 1).transpose()};
+    const Matrix V = named_matrix("--V", options.V, std::nullopt, size);
+    if (V.rows() < outputs) {
+      fail(kIclRiskCommand, "--V", fmt::format("a matrix of {} rows", V.rows()),
+           fmt::format("one of at least {} rows", outputs));
+    }
+    return {named_matrix("--U", options.U, size, size), V.bottomRows(outputs)};
   }
   InvariantPoint point;
   if (invariant) {
@@ -51,23 +59,16 @@ RegressionParameters read_parameters(const RiskOptions& options, const Regressio
     point = {named_matrix("--A", options.A, d, d), *options.b};
   } else {
     point = infinite_limit(problem);
+    const bool other = !options.task.empty() || !options.laws.empty();
     note = fmt::format(
         "parameters: the limit of infinite-prompt training{} (to choose others, "
         "give --A and --b, or --U and --V)",
-        options.covariates.empty() ? "" : " for standard Gaussian covariates");
+        other ? " of the Gaussian regression with the same covariance of the covariates" : "");
   }
-  RegressionParameters parameters{Matrix::Zero(d + 1, d + 1), Vector::Zero(d + 1)};
-  parameters.U.topLeftCorner(d, d) = point.A;
-  parameters.v[d] = point.b;
-  return parameters;
-}
-
-// The task with covariates and queries drawn from another law, which has its own covariance.
-PromptTaskPtr task_with(const RiskOptions& options, const RegressionProblem& problem) {
-  if (!problem.covariance.isIdentity(0) || !problem.query_covariance.isIdentity(0)) {
-    fail(kIclRiskCommand, "--covariates sets the covariance itself: remove --cov, --query-cov and --preset");
-  }
-  return with_covariates(problem, named_law(options.covariates, problem.dimension(), options.arithmetic()));
+  HeadText head{Matrix::Zero(size, size), Matrix::Zero(outputs, size)};
+  head.U.topLeftCorner(d, d) = point.A;
+  head.V.rightCols(outputs).diagonal().setConstant(point.b);
+  return head;
 }
 
 io::Json to_json(const Estimate& estimate) { return {{"value", estimate.value}, {"error", estimate.error}}; }
@@ -105,14 +106,34 @@ io::Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
   return row;
 }
 
-io::Json sampled_row(const RiskOptions& options, const PromptTaskPtr& task, const RegressionProblem& problem,
-                     const Vector& parameters, double L) {
-  io::Json row{{"L", io::number_json(L)}};
+// The number of prompts to draw for the learner, which sees all tokens of each; none for lengths that are not
+// whole, or too long.
+std::int64_t learner_draws(const LengthLaw& L, std::int64_t prompts) {
+  constexpr double kMostTokens = 2e7, kFewestPrompts = 100;
+  if (L.is_infinite()) return prompts;
+  if (L.is_one_length() && L.longest() != std::floor(L.longest())) return 0;
+  const double most = kMostTokens / L.mean();
+  return most < kFewestPrompts ? 0 : std::min(prompts, static_cast<std::int64_t>(most));
+}
+
+// The rows for any other problem: averages over draws.
+io::Json drawn_row(const RiskOptions& options, const InContextProblem& problem, const Vector& parameters,
+                   const LengthLaw& L) {
+  const std::int64_t prompts = options.prompts.value_or(kRiskDraws);
+  io::Json row{{"L", length_json(L)}};
+  PromptSetting setting{problem.task,           problem.loss,        L,
+                        AttentionKind::softmax, problem.score_scale, options.seed};
   for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
-    const PromptSetting setting{task, squared_loss(), L, kind, problem.score_scale, options.seed};
-    const RiskPoint point = PromptRisk(setting, options.prompts, options.execution()).at(parameters);
-    row[kind == AttentionKind::softmax ? "softmax" : "linear"] = {{"value", point.value},
-                                                                  {"error", point.error}};
+    setting.attention = kind;
+    const PromptRisk risk(setting, prompts, options.execution(), 0);
+    const RiskPoint point = risk.at(parameters);
+    row[name_of(kind)] = {
+        {"value", point.value}, {"error", point.error}, {"average", name_of(risk.average())}};
+  }
+  const std::int64_t draws = learner_draws(L, prompts);
+  if (draws == 0) return row;
+  if (const auto learner = learner_risk(setting, draws, options.execution())) {
+    row[problem.task->learner()] = to_json(*learner);
   }
   return row;
 }
@@ -122,7 +143,8 @@ void print_rows(const io::Json& json) {
   for (const io::Json& row : json["rows"]) {
     if (row["L"].is_string()) width = std::max(width, row["L"].get<std::string>().size());
   }
-  fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", width, "softmax", "error", "linear", "ridge",
+  const std::string learner = json.value("learner", "ridge");
+  fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", width, "softmax", "error", "linear", learner,
              "error");
   for (const io::Json& row : json["rows"]) {
     const auto number = [&](const char* who, const char* what, const char* format) {
@@ -133,49 +155,64 @@ void print_rows(const io::Json& json) {
         row["L"].is_string() ? row["L"].get<std::string>() : fmt::format("{:g}", row["L"].get<double>());
     fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", L, width, number("softmax", "value", "{:.8g}"),
                number("softmax", "error", "{:.0e}"), number("linear", "value", "{:.8g}"),
-               number("ridge", "value", "{:.8g}"), number("ridge", "error", "{:.0e}"));
+               number(learner.c_str(), "value", "{:.8g}"), number(learner.c_str(), "error", "{:.0e}"));
   }
   fmt::print("risk of the infinite prompt {:.8g}, risk of predicting zero {:.8g}\n",
              json["limit"]["value"].get<double>(), json["null"]["value"].get<double>());
   if (json.contains("note")) fmt::print("{}\n", json["note"].get<std::string>());
 }
 
-void run_risk(const RiskOptions& options) {
-  const RegressionProblem problem = options.problem();
-  std::string note;
-  const RegressionParameters parameters = read_parameters(options, problem, note);
-  const bool other = !options.covariates.empty();
-  const std::vector<LengthLaw> lengths =
-      exact::parse_length_laws("--L", options.L, other ? io::LengthKind::kWhole : io::LengthKind::kReal);
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  io::Json json;
-  json["rows"] = io::Json::array();
-  auto line = std::make_optional<ProgressLine>("icl risk");
-  const auto add_row = [&](io::Json row) {
-    json["rows"].push_back(std::move(row));
-    line->show(static_cast<double>(json["rows"].size()) / static_cast<double>(lengths.size()));
+// What every row shares: fills json["limit"], json["null"] and others, and returns a function for the rows.
+using RowOf = std::function<io::Json(const LengthLaw& L)>;
+
+RowOf exact_rows(const RiskOptions& options, const RegressionProblem& problem, std::string& note,
+                 io::Json& json) {
+  const HeadText head = read_head(options, problem, 1, note);
+  const RegressionParameters parameters{head.U, head.V.row(0).transpose()};
+  json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinitePrompt, parameters));
+  json["null"] = {{"value", problem.null_risk()}};
+  return [&options, problem, parameters](const LengthLaw& L) {
+    return exact_row(options, problem, parameters, L);
   };
-  if (other) {
-    const PromptTaskPtr task = task_with(options, problem);
-    const Vector values = to_vector(parameters);
-    for (const LengthLaw& L : lengths) {
-      if (!L.is_one_length())
-        fail(kIclRiskCommand, "--L", L.name(), "one length, or a list, with --covariates");
-      add_row(sampled_row(options, task, problem, values, L.longest()));
-    }
-    json["limit"] = sampled_row(options, task, problem, values, kInfinity)["softmax"];
-    // ½ E <w, x_q>² with the law's own second moment
-    const MeasurePtr law = named_law(options.covariates, problem.dimension(), options.arithmetic());
-    const Matrix moment = law->covariance() + law->mean() * law->mean().transpose();
-    json["null"] = {{"value", (problem.prior_covariance * moment).trace() / 2}};
-    json["covariates"] = options.covariates;
-    json["prompts"] = options.prompts;
-  } else {
-    for (const LengthLaw& L : lengths) add_row(exact_row(options, problem, parameters, L));
-    json["limit"] = to_json(regression_risk(problem, AttentionKind::softmax, kInfinity, parameters));
-    json["null"] = {{"value", problem.null_risk()}};
+}
+
+RowOf drawn_rows(const RiskOptions& options, const InContextProblem& problem, std::string& note,
+                 io::Json& json) {
+  const HeadText head = read_head(options, moments_of(problem), problem.task->output_dimension(), note);
+  Vector parameters(head.U.size() + head.V.size());
+  parameters << head.U.reshaped(), head.V.reshaped<Eigen::RowMajor>();
+  const PromptSetting setting{problem.task,           problem.loss,        kInfinitePrompt,
+                              AttentionKind::softmax, problem.score_scale, options.seed};
+  const std::int64_t prompts = options.prompts.value_or(kRiskDraws);
+  json["limit"] = drawn_row(options, problem, parameters, kInfinitePrompt)["softmax"];
+  json["null"] = to_json(null_risk(setting, prompts, options.execution()));
+  if (!options.laws.covariates.empty()) json["covariates"] = options.laws.covariates;
+  json["prompts"] = prompts;
+  if (!problem.task->learner().empty()) json["learner"] = problem.task->learner();
+  return [&options, problem, parameters](const LengthLaw& L) {
+    return drawn_row(options, problem, parameters, L);
+  };
+}
+
+void run_risk(const RiskOptions& options) {
+  std::string note;
+  const std::optional<InContextProblem> other = options.other();
+  const std::optional<RegressionProblem> exact = other ? other->exact_regression() : options.problem();
+  if (exact && options.prompts) {
+    fail(kIclRiskCommand, "--prompts", fmt::format("{}", *options.prompts),
+         "left out: this problem has exact risks, for which no prompts are drawn");
   }
-  line.reset();
+  const std::vector<LengthLaw> lengths = exact::parse_length_laws("--L", options.L, io::LengthKind::kReal);
+  io::Json json;
+  const RowOf row = exact ? exact_rows(options, *exact, note, json) : drawn_rows(options, *other, note, json);
+  json["rows"] = io::Json::array();
+  {
+    ProgressLine line("icl risk");
+    for (const LengthLaw& L : lengths) {
+      json["rows"].push_back(row(L));
+      line.show(static_cast<double>(json["rows"].size()) / static_cast<double>(lengths.size()));
+    }
+  }
   if (!note.empty()) json["note"] = note;
   if (options.json) return print_json(json);
   io::check_numbers(json);
@@ -201,23 +238,23 @@ void add_icl_risk_command(CLI::App& icl) {
       ->transform(finite_number());
   command->add_option("--U", options->U, "Any score matrix, (d+1) x (d+1); needs --V")
       ->check(check_given, "");
-  command->add_option("--V", options->V, "Value matrix, of which only the last row matters; needs --U")
-      ->check(check_given, "");
   command
       ->add_option(
-          "--covariates", options->covariates,
-          "Another law of the covariates and queries (rademacher, uniform, sphere, …); risks are sampled")
+          "--V", options->V,
+          "Value matrix, of which only the last row (with m outputs, the last m rows) matters; needs --U")
       ->check(check_given, "");
-  command->add_option("--prompts", options->prompts, "Number of prompts to sample with --covariates")
-      ->transform(whole_number(2, std::uint64_t{1} << 30))
-      ->capture_default_str();
+  command
+      ->add_option("--prompts", options->prompts,
+                   fmt::format("Number of draws to average over, where laws or the loss are not those of "
+                               "Gaussian regression (default: {})",
+                               kRiskDraws))
+      ->transform(whole_number(2, kMostDraws));
   command
       ->add_option("--nodes", options->nodes,
                    "Number of tasks to average over, with --U and --V, if d is above 32; rounded up to a "
                    "power of two, at least 512")
       ->transform(whole_number(8, std::uint64_t{1} << 24))
       ->capture_default_str();
-  command->get_option("--prompts")->needs("--covariates");
   command->get_option("--nodes")->needs("--U");
   command->footer(
       "The risk is half the mean squared error. The column ridge is the Bayes risk: no predictor does\n"
@@ -225,7 +262,9 @@ void add_icl_risk_command(CLI::App& icl) {
       "Examples:\n"
       "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
       "  largo icl risk --preset published --L 1e1:1e6:6\n"
-      "  largo icl risk --d 3 --covariates rademacher --A identity --b 1 --L 10,100,1000");
+      "  largo icl risk --d 3 --covariates rademacher --A identity --b 1 --L 10,100,1000\n"
+      "  largo icl risk --d 5 --prior-law laplace --noise 0.1 --L 10,100,1e6,inf\n"
+      "  largo icl risk --task examples/tasks/logistic_classification.toml --L 10,100,inf");
   command->callback([options] { run_risk(*options); });
 }
 

@@ -33,6 +33,8 @@ struct TrainOptions : ProblemOptions {
   std::optional<double> time, tolerance, step_size;
   std::optional<std::int64_t> steps, batch;
   std::optional<std::string> optimizer, schedule, kernel;
+  std::optional<std::int64_t> prompts;
+  bool common_draws = false;
   std::int64_t seeds = 1, nodes = TrainingPlan().nodes.count;
   std::string csv, plot, checkpoints;
   bool quick = false, dry_run = false;
@@ -95,7 +97,13 @@ TrainingRequest request_of(const TrainOptions& options) {
   TrainingRequest request;
   request.function = kIclTrainCommand;
   request.prefix = "--";
-  request.problem = options.problem();
+  request.other = options.other();
+  if (!request.other) request.problem = options.problem();
+  request.prompts = options.prompts;
+  if (options.common_draws) {
+    request.sampling = PromptSampling::always;
+    if (!request.other) request.other = with_laws(request.problem, {}, "--");
+  }
   request.published = options.published();
   request.methods = read_list<TrainingMethod>(
       "--method", options.method, {{"flow", TrainingMethod::flow}, {"sgd", TrainingMethod::descent}});
@@ -115,7 +123,10 @@ TrainingRequest request_of(const TrainOptions& options) {
   request.parameters = chosen<Parametrisation>(options.parameters, {{"invariant", Parametrisation::invariant},
                                                                     {"merged", Parametrisation::merged},
                                                                     {"factored", Parametrisation::factored}});
-  if (options.start.given()) request.start = options.start.read(request.problem);
+  if (options.start.given()) {
+    request.start = options.start.read(request.other ? moments_of(*request.other) : request.problem);
+  }
+  if (!options.start.U.empty() || !options.start.V.empty()) request.head = options.start.read_head();
   request.time = options.time;
   request.tolerance = options.tolerance;
   request.nodes = options.nodes;
@@ -180,8 +191,9 @@ std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const Traini
 
 // Called before the work.
 void check_files(const TrainOptions& options) {
-  const InputNames inputs{
+  InputNames inputs{
       .matrices = {options.covariance, options.query_covariance, options.prior, options.start.theta}};
+  for (const std::string& file : options.files()) inputs.matrices.push_back(file);
   check_not_read(kIclTrainCommand, "--csv", options.csv, inputs);
   check_not_read(kIclTrainCommand, "--plot", options.plot, inputs);
   check_output_files(kIclTrainCommand, options.csv, options.plot);
@@ -194,7 +206,7 @@ void run_train(const TrainOptions& options) {
   report.warnings = std::move(planned.warnings);
   check_files(options);
   if (options.dry_run) return describe(options, report.plan);
-  report.null_risk = report.plan.problem.null_risk();
+  report.null_risk = null_risk(report.plan, options.execution());
   {
     ProgressLine line("icl train");
     report.plan.progress = [&](double share) { line.show(share); };
@@ -247,6 +259,12 @@ void add_icl_train_command(CLI::App& icl) {
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
   command
+      ->add_option("--start-U", options->start.U,
+                   "Start at any score matrix, a file; needs --start-V and merged parameters")
+      ->check(check_given, "");
+  command->add_option("--start-V", options->start.V, "Value matrix of that start, one row for each output")
+      ->check(check_given, "");
+  command
       ->add_option("--time", options->time,
                    "End time of the flow (default: until stationary; 1000 for merged and factored "
                    "parameters; the time of sgd, if both are run)")
@@ -264,6 +282,15 @@ void add_icl_train_command(CLI::App& icl) {
           "of the time")
       ->transform(whole_number(1, std::uint64_t{1} << 20))
       ->capture_default_str();
+  command
+      ->add_option(
+          "--prompts", options->prompts,
+          "Number of draws that flows average over, where laws or the loss are not those of Gaussian "
+          "regression (default: 4096); risks at ends are averages over four times as many fresh ones")
+      ->transform(whole_number(2, kMostDraws));
+  command->add_flag(
+      "--common-draws", options->common_draws,
+      "Train flows on a fixed set of drawn prompts, even where averages over prompts are exact");
   command
       ->add_option("--steps", options->steps, fmt::format("Number of sgd steps (default: {})", kDefaultSteps))
       ->transform(whole_number(1, std::uint64_t{1} << 40));
@@ -307,7 +334,9 @@ void add_icl_train_command(CLI::App& icl) {
       "  largo icl train --d 5 --L 10,100,inf --method flow --plot train.svg\n"
       "  largo icl train --d 3 --L 20 --method flow,sgd --steps 2000 --step-size 0.05\n"
       "  largo icl train --d 3 --L 10,100 --method flow,sgd --steps 2000 --seeds 8\n"
-      "  largo icl train --preset published --method flow,sgd --plot published.svg");
+      "  largo icl train --preset published --method flow,sgd --plot published.svg\n"
+      "  largo icl train --d 3 --covariates sphere --loss huber:1 --L 20,100,inf\n"
+      "  largo icl train --task examples/tasks/robust_regression.toml --L 20,inf --prompts 1000");
   command->callback([options] { run_train(*options); });
 }
 

@@ -98,10 +98,10 @@ Panel phase_panel(const TrainReport& report, AttentionKind attention) {
   panel.x_label = "‖A‖";
   panel.y_label = "b";
   panel.log_x = panel.log_y = false;
-  const Eigen::Index d = report.plan.problem.dimension();
+  const Eigen::Index d = token_dimension(report.plan) - 1;
   panel.curves =
       path_curves(report, attention, [&](const TrainingRun& run, const TrajectoryPoint& point, Curve& curve) {
-        const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
+        const RegressionParameters here = to_head(report.plan, run.map->map(point.parameters));
         curve.x.push_back(here.U.norm());
         curve.y.push_back(here.v[d]);
       });
@@ -203,14 +203,19 @@ std::string to_svg(const TrainReport& report) {
   if (phases && kinds.size() > 1) {
     for (const AttentionKind attention : kinds) add(phase_panel(report, attention));
   }
-  figure.caption = fmt::format("In-context regression in {} dimensions", report.plan.problem.dimension());
+  figure.caption =
+      report.plan.other
+          ? fmt::format("In-context learning with tokens of {} numbers", token_dimension(report.plan))
+          : fmt::format("In-context regression in {} dimensions", report.plan.problem.dimension());
   if (has(report.plan, TrainingMethod::flow)) {
     double error = 0;
     for (const TrainingRun& run : report.runs) error = std::max(error, run.record_error.value_or(0));
     figure.caption += fmt::format(
         ": lines are gradient flow on the {}",
-        phases ? "exact risk"
-               : fmt::format("risk averaged over tasks (error {:.1g} where it was checked)", error));
+        report.plan.other
+            ? fmt::format("risk averaged over {} draws (error {:.1g})", report.plan.prompts, error)
+        : phases ? "exact risk"
+                 : fmt::format("risk averaged over tasks (error {:.1g} where it was checked)", error));
   }
   figure.caption += marks_and_omissions(report, lengths_shown);
   return to_svg(figure);

@@ -28,6 +28,11 @@ std::string csv_field(const std::string& text) {
   return text.find(',') == std::string::npos ? text : fmt::format("\"{}\"", text);
 }
 
+// The last column of U meets the zero of a query (x_q, 0), and has no effect.
+double norm_of_scores(const TrainingPlan& plan, const RegressionParameters& head) {
+  return plan.other ? head.U.norm() : head.U.leftCols(plan.problem.dimension()).norm();
+}
+
 io::Json evaluated_json(const TrainReport& report, const TrainingRun& run) {
   io::Json json = io::Json::array();
   for (std::size_t i = 0; i < run.evaluated.size(); ++i) {
@@ -44,13 +49,18 @@ io::Json run_json(const TrainReport& report, const TrainingRun& run) {
       {"seed", run.seed},        {"final_risk", run.final_risk.value},  {"risk_error", run.final_risk.error}};
   if (run.record_error) json["record_error"] = *run.record_error;
   if (!run.evaluated.empty()) json["evaluated"] = evaluated_json(report, run);
-  const Eigen::Index d = report.plan.problem.dimension();
+  if (run.average) json["average"] = name_of(*run.average);
+  const Eigen::Index d = token_dimension(report.plan) - 1;
   if (report.plan.parameters == Parametrisation::invariant) {
     json["b"] = run.last.v[d];
     json["A"] = largo::to_json(Matrix(run.last.U.topLeftCorner(d, d)));
   } else {
     json["U"] = largo::to_json(run.last.U);
-    json["v"] = largo::to_json(Matrix(run.last.v.transpose()))[0];
+    if (run.last.v.size() == d + 1) {
+      json["v"] = largo::to_json(Matrix(run.last.v.transpose()))[0];
+    } else {
+      json["V"] = largo::to_json(Matrix(run.last.v.reshaped(d + 1, run.last.v.size() / (d + 1)).transpose()));
+    }
   }
   json["time"] = run.path.end();
   json["steps"] = run.steps;
@@ -108,15 +118,15 @@ io::Json to_json(const TrainReport& report) {
 
 std::string to_csv(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
-  const Eigen::Index d = report.plan.problem.dimension();
+  const Eigen::Index d = token_dimension(report.plan) - 1;
   std::string text = "L,attention,method,seed,time,risk,";
   text += invariant ? "norm_A,b\n" : "norm_U,norm_v\n";
   for (const TrainingRun& run : report.runs) {
     for (const TrajectoryPoint& point : run.path.points()) {
-      const RegressionParameters here = to_parameters(run.map->map(point.parameters), d);
+      const RegressionParameters here = to_head(report.plan, run.map->map(point.parameters));
       text += fmt::format("{},{},{},{},{:.17g},{:.17g},{:.17g},{:.17g}\n", csv_field(length_text(run.L)),
                           name_of(run.attention), name_of(run.method), run.seed, point.time, point.risk,
-                          here.U.leftCols(d).norm(), invariant ? here.v[d] : here.v.norm());
+                          norm_of_scores(report.plan, here), invariant ? here.v[d] : here.v.norm());
     }
   }
   return text;
@@ -192,6 +202,17 @@ void print_evaluated(const TrainReport& report) {
   }
 }
 
+// How averages over the prompts of flows are known.
+std::string averages_of(const std::vector<TrainingRun>& runs) {
+  std::string names;
+  for (const TrainingRun& run : runs) {
+    if (!run.average || *run.average == PromptAverage::limit) continue;
+    const std::string name = name_of(*run.average);
+    if (names.find(name) == std::string::npos) names += names.empty() ? name : " and " + name;
+  }
+  return names.empty() ? "no" : names;
+}
+
 // Prints a line for each run.
 void print_runs(const TrainReport& report) {
   const bool invariant = report.plan.parameters == Parametrisation::invariant;
@@ -199,13 +220,13 @@ void print_runs(const TrainReport& report) {
   fmt::print("{:>{}} {:>9} {:>6} {:>14} {:>8} {:>10} {:>10} {:>10} {:>11} {:>11}\n", "L", width, "attention",
              "method", "final risk", "error", "|A| or |U|", invariant ? "b" : "|v|", "time", "to limit",
              "gap");
-  const Eigen::Index d = report.plan.problem.dimension();
+  const Eigen::Index d = token_dimension(report.plan) - 1;
   for (const TrainingRun& run : report.runs) {
     const double weight = invariant ? run.last.v[d] : run.last.v.norm();
     fmt::print("{:>{}} {:>9} {:>6} {:>14.8g} {:>8.0e} {:>10.5g} {:>10.5g} {:>10} {:>11} {:>11}\n",
                length_text(run.L), width, name_of(run.attention), name_of(run.method),
                shown_risk(run.final_risk.value, report.null_risk), run.final_risk.error,
-               run.last.U.leftCols(d).norm(), weight,
+               norm_of_scores(report.plan, run.last), weight,
                run.stationary ? "end"
                : run.flat     ? "flat"
                               : fmt::format("{:.4g}", run.path.end()),
@@ -215,6 +236,11 @@ void print_runs(const TrainReport& report) {
   fmt::print(
       "to limit: largest distance over time from the flow of the infinite prompt; gap: largest difference of "
       "gradients along it\n");
+  if (report.plan.other) {
+    fmt::print(
+        "error: standard error over {} fresh draws; flows average over {} draws of their own ({} prompts)\n",
+        kDrawsAtEnds * report.plan.prompts, report.plan.prompts, averages_of(report.runs));
+  }
   print_evaluated(report);
   const auto flat = [](const TrainingRun& run) { return run.flat; };
   if (std::any_of(report.runs.begin(), report.runs.end(), flat)) {

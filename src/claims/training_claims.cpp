@@ -11,7 +11,7 @@
 #include "largo/icl/named_problem.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
-#include "largo/icl/regression_task_sampler.hpp"
+#include "largo/icl/law_regression.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/measures/named_law.hpp"
@@ -221,8 +221,8 @@ report::ReportSection other_covariates_claim(const ClaimOptions& options) {
                             {"law", "L", "distance", "standard error"}};
   Panel panel{.x_label = "prompt length L", .y_label = "largest distance from the limit flow"};
   for (const char* name : {"rademacher", "uniform:half-width=1.7320508", "sphere:radius=1.41421356"}) {
-    const auto task = std::make_shared<RegressionTaskSampler>(
-        RegressionLaws{named_law(name, 2), nullptr, Matrix::Identity(2, 2), nullptr});
+    const auto task = std::make_shared<LawRegression>(
+        RegressionLaws{named_law(name, 2)});
     std::vector<FlowResult> limits;
     for (std::uint64_t set = 0; set < kSets; ++set) {
       limits.push_back(flow_of(task, kInfinity, options.seed + set, execution));

@@ -1,6 +1,9 @@
 #include "largo/icl/mixture_classification.hpp"
 
+#include <cmath>
 #include <utility>
+
+#include <Eigen/Cholesky>
 
 #include "largo/measures/affine.hpp"
 #include "largo/measures/gaussian.hpp"
@@ -15,6 +18,7 @@ namespace {
 constexpr std::uint64_t kMeanStream = 0;
 constexpr std::uint64_t kLabelStream = 1;
 constexpr std::uint64_t kClassQueryStream = 2;
+constexpr double kLeastCondition = 1e-12;  // of Σ, for the Bayes predictor
 
 }  // namespace
 
@@ -24,6 +28,10 @@ MixtureClassification::MixtureClassification(double mean_scale, const ConstMatri
   check_finite("MixtureClassification", "mean_scale", mean_scale);
   within_ = std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
   base_ = std::make_shared<IndependentPair>(std::make_shared<ProductMeasure>(1, rademacher()), within_);
+  const Eigen::LLT<Matrix> factor(covariance);
+  if (factor.info() == Eigen::Success && factor.rcond() > kLeastCondition) {
+    precision_ = factor.solve(Matrix::Identity(covariance.rows(), covariance.cols()));
+  }
 }
 
 PromptDraw MixtureClassification::draw(const Stream& stream) const {
@@ -45,7 +53,20 @@ PromptDraw MixtureClassification::draw(const Stream& stream) const {
   Vector query = Vector::Zero(d + 1);
   query.head(d) = label * mean + noise.row(0).transpose();
   return {std::make_shared<AffineMeasure>(AffineMeasure::linear_image(std::move(map), base_)),
-          std::move(query), label};
+          std::move(query), Vector::Constant(1, label)};
+}
+
+Vector MixtureClassification::learn(const Matrix& second_moment, double L, const Vector& query) const {
+  const Eigen::Index d = within_->dimension();
+  const Vector labelled = second_moment.col(d).head(d);  // (1/L) Σ y x
+  Matrix S = Matrix::Zero(d, d);
+  Vector mean = labelled;
+  if (std::isfinite(L)) {
+    const Matrix I = Matrix::Identity(d, d);
+    S = (I / (mean_scale_ * mean_scale_) + L * precision_).llt().solve(I);
+    mean = L * S * (precision_ * labelled);
+  }
+  return Vector::Constant(1, 2 * (within_->covariance() + S).llt().solve(mean).dot(query.head(d)));
 }
 
 }  // namespace largo

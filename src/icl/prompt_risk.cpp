@@ -2,213 +2,307 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <span>
 #include <utility>
 
+#include <oneapi/tbb/enumerable_thread_specific.h>
+
 #include "estimation/central_moments.hpp"
-#include "largo/icl/prompt_task.hpp"
-#include "largo/measures/empirical.hpp"
+#include "icl/fused_regression.hpp"
+#include "icl/prompt_forms.hpp"
 #include "largo/runtime/check.hpp"
-#include "numerics/portable_math.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {
 namespace {
 
 constexpr const char* kPromptRisk = "PromptRisk";
-// Substreams of a draw.
-constexpr std::uint64_t kTaskStream = 0;
-constexpr std::uint64_t kTokenStream = 1;
-// Number of draws whose losses and gradients are summed one after the other; the sums of these blocks are
-// added in order.
-constexpr std::int64_t kPromptBlock = 8;
-// Limits on the blocks whose sums are held at a time: this many numbers, but at least this many blocks, so
-// that there are some for each of many threads.
+// Draws whose numbers are computed one after the other.
+constexpr std::int64_t kPromptBlock = 16;
+// Numbers of draws that are held at a time, at most; but at least these draws. A loss is called once for
+// them.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
-constexpr std::int64_t kFewestHeld = 64;
+constexpr std::int64_t kFewestHeld = 1024;
 // Upper bounds on the memory of a law of largo: some objects, and some matrices of its dimension.
 constexpr double kLawBytes = 4096;
 constexpr double kLawMatrices = 4;
 
-void check(const PromptSetting& setting) {
-  if (!setting.task) fail(kPromptRisk, "the task is null");
-  if (!setting.loss) fail(kPromptRisk, "the loss is null");
-  const auto d = static_cast<double>(setting.task->token_dimension());
-  if (d < 1) fail(kPromptRisk, "token dimension of the task", d, "at least 1");
-  if (setting.task->query_dimension() < 1) {
-    fail(kPromptRisk, "query dimension of the task", static_cast<double>(setting.task->query_dimension()),
-         "at least 1");
-  }
-  check_finite(kPromptRisk, "score_scale", setting.score_scale);
-  const double L = setting.length;
-  if (!(L >= 1) || (std::isfinite(L) && L != std::floor(L))) {
-    fail(kPromptRisk, "length", L, "an integer, at least 1, or infinity");
-  }
-  if (std::isfinite(L) && L * d > kLargestPrompt) {
-    fail(kPromptRisk, "length", L, "at most 2^29 over the dimension of the tokens, or infinity");
-  }
-}
-
-Eigen::Index parameter_count(const PromptSetting& setting) {
-  const Eigen::Index d = setting.task->token_dimension();
-  return d * setting.task->query_dimension() + d;
-}
-
 bool fits(const PromptSetting& setting, std::int64_t prompts, std::int64_t held_bytes) {
   const auto d = static_cast<double>(setting.task->token_dimension());
-  const double numbers = std::isfinite(setting.length) ? setting.length * d : kLawMatrices * d * d;
-  const double query = static_cast<double>(setting.task->query_dimension());
-  const double bytes = kLawBytes + static_cast<double>(sizeof(double)) * (numbers + query);
+  const double tokens = setting.length.is_infinite() ? 0 : setting.length.mean() * d;
+  const auto query = static_cast<double>(setting.task->query_dimension());
+  const double bytes =
+      kLawBytes + static_cast<double>(sizeof(double)) * (tokens + kLawMatrices * d * d + query);
   return static_cast<double>(prompts) * bytes <= static_cast<double>(held_bytes);
 }
 
-// A head: its output and the gradient of the output, packed like the parameters.
-class Head {
+// Calls use(rows, count) for the numbers of draws first, ..., first + count - 1, some at a time, in order.
+// make() returns a function that writes the row of one draw; every thread has its own.
+template <typename Make, typename Use>
+void for_rows(const icl::RowLayout& layout, std::int64_t first, std::int64_t count,
+              const Execution& execution, const Make& make, const Use& use) {
+  using Writer = decltype(make());
+  tbb::enumerable_thread_specific<Writer, std::allocator<Writer>> writers(make);
+  const std::size_t width = layout.width();
+  const std::int64_t most =
+      std::max(kFewestHeld, kHeldNumbers / static_cast<std::int64_t>(width)) / kPromptBlock * kPromptBlock;
+  for (std::int64_t begin = 0; begin < count; begin += most) {
+    const std::int64_t held = std::min(most, count - begin);
+    const std::int64_t blocks = (held + kPromptBlock - 1) / kPromptBlock;
+    const runtime::AlignedVector<double> rows = runtime::distribute_rows(
+        blocks, width * kPromptBlock, execution, [&](std::ptrdiff_t block, std::span<double> numbers) {
+          Writer& write = writers.local();
+          const std::int64_t from = block * kPromptBlock;
+          for (std::int64_t i = from; i < std::min(held, from + kPromptBlock); ++i) {
+            write(first + begin + i, numbers.subspan(static_cast<std::size_t>(i - from) * width, width));
+          }
+        });
+    use(Eigen::Map<const RowMatrix>(rows.data(), held, static_cast<Eigen::Index>(width)));
+  }
+}
+
+using Numbers = Eigen::Map<const RowMatrix>;
+
+// Losses and gradients of draws, summed in order.
+class LossSums {
  public:
-  Head(const PromptSetting& setting, const ConstVectorRef& parameters) : kind_(setting.attention) {
-    const Eigen::Index d = setting.task->token_dimension();
-    const Eigen::Index e = setting.task->query_dimension();
-    check_size(kPromptRisk, "parameters", parameters.size(), d * e + d);
-    check_finite(kPromptRisk, "parameters", parameters);
-    weights_.U = parameters.head(d * e).reshaped(d, e);
-    weights_.V = parameters.tail(d).transpose();
-    weights_.score_scale = setting.score_scale;
+  LossSums(const Loss& loss, const icl::RowLayout& layout)
+      : loss_(loss),
+        layout_(layout),
+        U_(Matrix::Zero(layout.d, layout.e)),
+        V_(Matrix::Zero(layout.d, layout.m)) {}
+
+  void add(const Numbers& rows) {
+    const LossRows losses = losses_of(rows);
+    Eigen::Index next = 0;
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+      const double* row = rows.row(i).data();
+      const auto part = [&](Eigen::Index first, Eigen::Index size) {
+        return Eigen::Map<const Vector>(row + first, size);
+      };
+      const auto query = part(layout_.query(), layout_.e), vector = part(layout_.vector(), layout_.d);
+      const Eigen::Map<const Matrix> matrix(row + layout_.matrix(), layout_.d, layout_.m);
+      if (row[0] != 0) {
+        values_.add(row[1]);
+        U_.noalias() += vector * query.transpose();
+        V_ += matrix;
+      } else {
+        values_.add(losses.values[next]);
+        const Vector slope = losses.slopes.row(next++).transpose();
+        U_.noalias() += (matrix * slope) * query.transpose();
+        V_.noalias() += vector * slope.transpose();
+      }
+    }
   }
 
-  /// Fills `gradient` and returns o. This takes one vector-Jacobian product with cotangent 1: its part in V
-  /// is the tilted mean, which gives the output without another pass over the prompt.
-  double operator()(const PromptDraw& draw, std::span<double> gradient) const {
-    const RowMatrix query = draw.query.transpose();
-    const MergedGradient slope =
-        attention_vjp(kind_, *draw.tokens, weights_, query, RowMatrix::Ones(1, 1), Execution{1});
-    std::copy_n(slope.U.data(), slope.U.size(), gradient.begin());
-    std::copy_n(slope.V.data(), slope.V.size(), gradient.begin() + slope.U.size());
-    double output = 0;
-    for (Eigen::Index j = 0; j < slope.V.size(); ++j) output += weights_.V(0, j) * slope.V(0, j);
-    return output;
+  RiskPoint mean(double score_scale) const {
+    const double n = values_.n;
+    RiskPoint point{values_.mean, std::numeric_limits<double>::infinity(), Vector(layout_.parameters())};
+    if (n > 1) point.error = std::sqrt(values_.variance() / n);
+    point.gradient << (score_scale / n) * U_.reshaped(), V_.reshaped() / n;
+    if (!std::isfinite(point.value) || (n > 1 && !std::isfinite(point.error)) ||
+        !point.gradient.allFinite()) {
+      fail(kPromptRisk, "the risk or its gradient is not finite: scale down the parameters");
+    }
+    return point;
   }
 
  private:
-  AttentionKind kind_;
-  MergedWeights weights_;
+  // One call for all draws whose loss is not known yet.
+  LossRows losses_of(const Numbers& rows) const {
+    const Eigen::Index open = (rows.col(0).array() == 0).count(), m = layout_.m;
+    if (open == 0) return {};
+    RowMatrix outputs(open, m), targets(open, m);
+    Eigen::Index next = 0;
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+      if (rows(i, 0) != 0) continue;
+      outputs.row(next) = rows.row(i).segment(layout_.output(), m);
+      targets.row(next++) = rows.row(i).segment(layout_.target(), m);
+    }
+    if (!outputs.allFinite()) fail(kPromptRisk, "an output is not finite: scale down the parameters");
+    LossRows losses = loss_.rows(outputs, targets);
+    check_size("Loss", "values", losses.values.size(), open);
+    check_shape("Loss", "slopes", losses.slopes.rows(), losses.slopes.cols(), open, m);
+    if (!losses.values.allFinite() || !losses.slopes.allFinite()) {
+      fail(kPromptRisk, "a loss or its slope is not finite: scale down the parameters, or mend the loss");
+    }
+    return losses;
+  }
+
+  const Loss& loss_;
+  icl::RowLayout layout_;
+  estimation::CentralMoments values_;
+  Matrix U_, V_;  // V transposed
 };
 
-// The row of a block: the mean loss and Σ (loss - mean)², then the sums of the gradient.
-constexpr std::size_t kLossNumbers = 2;
-
-template <typename Source>
-void add_block(const PromptSetting& setting, const Head& head, const Source& source, std::int64_t first,
-               std::int64_t count, std::span<double> row) {
-  const std::span<double> sums = row.subspan(kLossNumbers);
-  std::vector<double> gradient(sums.size());
-  estimation::CentralMoments losses;
-  for (std::int64_t i = first; i < first + count; ++i) {
-    const PromptDraw& draw = source(i);
-    const LossPoint loss = setting.loss->at(head(draw, gradient), draw.target);
-    losses.add(loss.value);
-    for (std::size_t k = 0; k < sums.size(); ++k) sums[k] += loss.slope * gradient[k];
-  }
-  row[0] = losses.mean;
-  row[1] = losses.m2;
-}
-
-// The average over draws first, ..., first + count - 1; source(i) is draw number i.
-template <typename Source>
-RiskPoint average(const PromptSetting& setting, const ConstVectorRef& parameters, std::int64_t first,
-                  std::int64_t count, const Source& source, const Execution& execution) {
-  const Head head(setting, parameters);
-  const auto width = kLossNumbers + static_cast<std::size_t>(parameters.size());
-  const std::int64_t blocks = (count + kPromptBlock - 1) / kPromptBlock;
-  const std::int64_t together = std::max(kFewestHeld, kHeldNumbers / static_cast<std::int64_t>(width));
-  const auto size_of_block = [&](std::int64_t block) {
-    return std::min(kPromptBlock, count - block * kPromptBlock);
+// Writes the rows of draws with given parameters: draw(i) is number i.
+template <typename Draw>
+auto responses(const PromptSetting& setting, const ConstVectorRef& parameters, const Draw& draw) {
+  return [&setting, at = Vector(parameters), &draw] {
+    return [head = std::make_shared<icl::PromptHead>(setting, at), &draw](
+               std::int64_t i, std::span<double> row) { head->respond(draw(i), row); };
   };
-  estimation::CentralMoments losses;
-  Vector sum = Vector::Zero(parameters.size());
-  for (std::int64_t begin = 0; begin < blocks; begin += together) {
-    const std::int64_t held = std::min(together, blocks - begin);
-    const runtime::AlignedVector<double> rows =
-        runtime::distribute_rows(held, width, execution, [&](std::ptrdiff_t i, std::span<double> row) {
-          const std::int64_t block = begin + i;
-          add_block(setting, head, source, first + block * kPromptBlock, size_of_block(block), row);
-        });
-    for (std::int64_t i = 0; i < held; ++i) {
-      const double* row = rows.data() + static_cast<std::size_t>(i) * width;
-      losses.merge({static_cast<double>(size_of_block(begin + i)), row[0], row[1], 0, 0});
-      for (Eigen::Index k = 0; k < sum.size(); ++k) sum[k] += row[kLossNumbers + static_cast<std::size_t>(k)];
-    }
-  }
-  const auto n = static_cast<double>(count);
-  const double error = count > 1 ? std::sqrt(losses.variance() / n) : std::numeric_limits<double>::infinity();
-  const Vector gradient = sum / n;
-  if (!std::isfinite(losses.mean) || (count > 1 && !std::isfinite(error)) || !gradient.allFinite()) {
-    fail(kPromptRisk, "the risk or its gradient is not finite: scale down the parameters");
-  }
-  return {losses.mean, error, gradient};
 }
 
 }  // namespace
 
-PromptDraw draw_prompt(const PromptSetting& setting, std::int64_t index) {
-  check(setting);
-  if (index < 0) fail("draw_prompt", "index", static_cast<double>(index), "at least 0");
-  const Stream stream(setting.seed, static_cast<std::uint64_t>(index));
-  PromptDraw draw = setting.task->draw(stream.substream(kTaskStream));
-  if (!draw.tokens) fail("PromptTask", "the law of the tokens is null");
-  check_size("PromptTask", "each token", draw.tokens->dimension(), setting.task->token_dimension());
-  check_size("PromptTask", "query", draw.query.size(), setting.task->query_dimension());
-  check_finite("PromptTask", "query", draw.query);
-  check_finite("PromptTask", "target", draw.target);
-  if (std::isfinite(setting.length)) {
-    // One draw is the work of one thread, since many are made at once.
-    draw.tokens = std::make_shared<EmpiricalMeasure>(
-        sample_prompt(*draw.tokens, stream.substream(kTokenStream), static_cast<std::int64_t>(setting.length),
-                      {.threads = 1}));
-  }
-  return draw;
-}
+struct PromptRisk::Held {
+  std::vector<icl::PreparedPrompt> prompts;
+};
 
 PromptRisk::PromptRisk(PromptSetting setting, std::int64_t prompts, const Execution& execution,
                        std::int64_t held_bytes)
     : setting_(std::move(setting)), prompts_(prompts), execution_(execution) {
-  check(setting_);
+  icl::check(setting_, kPromptRisk);
   if (prompts < 2) fail(kPromptRisk, "prompts", static_cast<double>(prompts), "at least 2");
+  average_ = icl::average_of(icl::prepare_prompt(setting_, 0));
   if (!fits(setting_, prompts, held_bytes)) return;
-  held_.resize(static_cast<std::size_t>(prompts));
+  auto held = std::make_shared<Held>();
+  held->prompts.resize(static_cast<std::size_t>(prompts));
   runtime::parallel_for(prompts, execution_, [&](std::ptrdiff_t i) {
     runtime::check_stop(execution_);
-    held_[static_cast<std::size_t>(i)] = draw_prompt(setting_, i);
+    held->prompts[static_cast<std::size_t>(i)] = icl::prepare_prompt(setting_, i);
   });
+  for (const icl::PreparedPrompt& prompt : held->prompts) {
+    if (icl::average_of(prompt) == PromptAverage::sampled) average_ = PromptAverage::sampled;
+  }
+  held_ = std::move(held);
 }
 
-Eigen::Index PromptRisk::size() const { return parameter_count(setting_); }
+Eigen::Index PromptRisk::size() const { return icl::RowLayout(*setting_.task).parameters(); }
 
 RiskPoint PromptRisk::at(const ConstVectorRef& parameters) const {
-  if (!holds_prompts()) {
-    return average(
-        setting_, parameters, 0, prompts_, [&](std::int64_t i) { return draw_prompt(setting_, i); },
-        execution_);
+  const icl::RowLayout layout(*setting_.task);
+  LossSums sums(*setting_.loss, layout);
+  const auto add = [&](const Numbers& rows) { sums.add(rows); };
+  check_size(kPromptRisk, "parameters", parameters.size(), layout.parameters());
+  if (held_) {
+    const auto draw = [this](std::int64_t i) -> const icl::PreparedPrompt& {
+      return held_->prompts[static_cast<std::size_t>(i)];
+    };
+    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), add);
+  } else {
+    const auto draw = [this](std::int64_t i) { return icl::prepare_prompt(setting_, i); };
+    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), add);
   }
-  const auto held = [&](std::int64_t i) -> const PromptDraw& { return held_[static_cast<std::size_t>(i)]; };
-  return average(setting_, parameters, 0, prompts_, held, execution_);
+  return sums.mean(setting_.score_scale);
 }
+
+RowMatrix PromptRisk::outputs(const ConstVectorRef& parameters) const {
+  const icl::RowLayout layout(*setting_.task);
+  RowMatrix outputs(prompts_, layout.m);
+  Eigen::Index next = 0;
+  const auto draw = [this](std::int64_t i) {
+    return held_ ? held_->prompts[static_cast<std::size_t>(i)] : icl::prepare_prompt(setting_, i);
+  };
+  for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), [&](const Numbers& rows) {
+    outputs.middleRows(next, rows.rows()) = rows.middleCols(layout.output(), layout.m);
+    next += rows.rows();
+  });
+  return outputs;
+}
+
+// The fused kernels need softmax attention over prompts of one finite length.
+struct PromptBatches::Fused {
+  icl::FusedLaws laws;
+};
 
 PromptBatches::PromptBatches(PromptSetting setting, std::int64_t batch_size, const Execution& execution)
     : setting_(std::move(setting)), batch_size_(batch_size), execution_(execution) {
-  check(setting_);
+  icl::check(setting_, "PromptBatches");
   if (batch_size < 1) fail("PromptBatches", "batch_size", static_cast<double>(batch_size), "at least 1");
+  setting_.sampling = PromptSampling::always;
+  const auto* regression = dynamic_cast<const LawRegression*>(setting_.task.get());
+  if (regression == nullptr || setting_.attention != AttentionKind::softmax ||
+      setting_.length.is_infinite()) {
+    return;
+  }
+  for (const double L : setting_.length.lengths()) {
+    if (L != std::floor(L) || L >= static_cast<double>(prompts::kMostTokens)) {
+      fail("PromptBatches", "length", L, "a whole number below 2^40");
+    }
+  }
+  fused_ = std::make_unique<const Fused>(Fused{icl::FusedLaws(regression->laws())});
 }
 
-Eigen::Index PromptBatches::size() const { return parameter_count(setting_); }
+PromptBatches::~PromptBatches() = default;
+
+Eigen::Index PromptBatches::size() const { return icl::RowLayout(*setting_.task).parameters(); }
 
 RiskPoint PromptBatches::batch(const ConstVectorRef& parameters, std::int64_t step) const {
   const std::int64_t most = std::numeric_limits<std::int64_t>::max() / batch_size_ - 1;
   if (step < 0 || step > most) {
     fail("PromptBatches", "step", static_cast<double>(step), "at least 0, its draws numbered below 2^63");
   }
-  return average(
-      setting_, parameters, step * batch_size_, batch_size_,
-      [&](std::int64_t i) { return draw_prompt(setting_, i); }, execution_);
+  const icl::RowLayout layout(*setting_.task);
+  LossSums sums(*setting_.loss, layout);
+  const auto add = [&](const Numbers& rows) { sums.add(rows); };
+  const std::int64_t first = step * batch_size_;
+  if (fused_) {
+    const auto make = [&] {
+      return [this, head = std::make_shared<icl::FusedHead>(fused_->laws, setting_, parameters)](
+                 std::int64_t i, std::span<double> row) {
+        const auto L = static_cast<std::int64_t>(icl::drawn_length(setting_, i));
+        head->respond(static_cast<std::uint64_t>(i), L, execution_, row);
+      };
+    };
+    for_rows(layout, first, batch_size_, execution_, make, add);
+  } else {
+    const auto draw = [this](std::int64_t i) { return icl::prepare_prompt(setting_, i); };
+    for_rows(layout, first, batch_size_, execution_, responses(setting_, parameters, draw), add);
+  }
+  return sums.mean(setting_.score_scale);
+}
+
+namespace {
+
+// The mean loss over draws of outputs that output(i, prompt) gives.
+template <typename Output>
+Estimate mean_loss(const PromptSetting& setting, std::int64_t prompts, const Execution& execution,
+                   const Output& output) {
+  icl::check(setting, "icl");
+  if (prompts < 2) fail("icl", "prompts", static_cast<double>(prompts), "at least 2");
+  const icl::RowLayout layout(*setting.task);
+  estimation::CentralMoments values;
+  const auto make = [&] {
+    return [&](std::int64_t i, std::span<double> row) {
+      const icl::PreparedPrompt prompt = icl::prepare_prompt(setting, i);
+      Eigen::Map<Vector>(row.data() + layout.output(), layout.m) = output(prompt);
+      Eigen::Map<Vector>(row.data() + layout.target(), layout.m) = prompt.target;
+    };
+  };
+  for_rows(layout, 0, prompts, execution, make, [&](const Numbers& rows) {
+    const LossRows losses = setting.loss->rows(rows.middleCols(layout.output(), layout.m),
+                                               rows.middleCols(layout.target(), layout.m));
+    for (const double value : losses.values) values.add(value);
+  });
+  check_finite("icl", "the loss", values.mean);
+  return {values.mean, std::sqrt(values.variance() / values.n)};
+}
+
+}  // namespace
+
+Estimate null_risk(const PromptSetting& setting, std::int64_t prompts, const Execution& execution) {
+  PromptSetting infinite = setting;  // nothing depends on the prompt
+  infinite.length = std::numeric_limits<double>::infinity();
+  return mean_loss(infinite, prompts, execution, [](const icl::PreparedPrompt& prompt) {
+    return Vector(Vector::Zero(prompt.target.size()));
+  });
+}
+
+std::optional<Estimate> learner_risk(const PromptSetting& setting, std::int64_t prompts,
+                                     const Execution& execution) {
+  if (setting.task->learner().empty()) return std::nullopt;
+  PromptSetting moments = setting;  // linear attention sees second moments, and so does the learner
+  moments.attention = AttentionKind::linear;
+  moments.sampling = PromptSampling::always;
+  return mean_loss(moments, prompts, execution, [&](const icl::PreparedPrompt& prompt) {
+    const Matrix moment = prompt.form == icl::PromptForm::gaussian
+                              ? Matrix(prompt.matrix * prompt.matrix.transpose())
+                              : prompt.matrix;
+    return setting.task->learn(moment, prompt.L, prompt.query);
+  });
 }
 
 }  // namespace largo

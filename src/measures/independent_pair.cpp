@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/blocks.hpp"
 #include "measures/nesting.hpp"
@@ -209,6 +210,48 @@ ScoreLaw IndependentPair::score_law(const ConstVectorRef& direction) const {
     for (const ScoreComponent& y : second.components) pair.add(x, y);
   }
   return measures::finite_law(pair.take());
+}
+
+namespace {
+
+constexpr std::size_t kMostPairs = 256;
+
+bool is_gaussian(const TokenLeaf& leaf) {
+  return std::holds_alternative<NormalTokens>(leaf.base) && !leaf.squared_radius;
+}
+
+Matrix map_of(const TokenLeaf& leaf, std::ptrdiff_t d) {
+  return leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
+}
+
+Vector offset_of(const TokenLeaf& leaf, std::ptrdiff_t d) {
+  return leaf.offset.size() == 0 ? Vector(Vector::Zero(d)) : leaf.offset;
+}
+
+}  // namespace
+
+std::vector<TokenLeaf> IndependentPair::token_leaves() const {
+  const std::vector<TokenLeaf> first = first_->token_leaves(), second = second_->token_leaves();
+  if (!std::all_of(first.begin(), first.end(), is_gaussian) ||
+      !std::all_of(second.begin(), second.end(), is_gaussian) || first.size() * second.size() > kMostPairs) {
+    return Measure::token_leaves();
+  }
+  const std::ptrdiff_t d1 = first_->dimension(), d2 = second_->dimension();
+  std::vector<TokenLeaf> leaves;
+  for (const TokenLeaf& x : first) {
+    for (const TokenLeaf& y : second) {
+      TokenLeaf pair;
+      pair.probability = x.probability * y.probability;
+      const Matrix X = map_of(x, d1), Y = map_of(y, d2);
+      pair.map = Matrix::Zero(d1 + d2, X.cols() + Y.cols());
+      pair.map.topLeftCorner(d1, X.cols()) = X;
+      pair.map.bottomRightCorner(d2, Y.cols()) = Y;
+      pair.base = NormalTokens{pair.map.cols()};
+      pair.offset = measures::stack(offset_of(x, d1), offset_of(y, d2));
+      leaves.push_back(std::move(pair));
+    }
+  }
+  return leaves;
 }
 
 }  // namespace largo

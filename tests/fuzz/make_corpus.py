@@ -98,6 +98,18 @@ SEEDS = {
         "list": b"[1, 2.5, inf]",
         "range": b"1e1:1e3:7",
     },
+    "task": {
+        "gaussian": b'dimension = 5\ncovariates = "gaussian:cov=toeplitz:0.5"\n',
+        "regression": b'kind = "regression"\ndimension = 4\noutputs = 3\ncovariates = "sphere:radius=2"\nqueries = "uniform"\n'
+        b'prior = "laplace"\nnoise = "gaussian:cov=diag:0.1,0.2,0.3"\nnoise_scale = "uniform"\nloss = "huber:1"\nscore_scale = 0.5\n',
+        "mixture": b"dimension = 2\nnoise = [{weight = 0.9, law = 'gaussian:cov=0.01*identity'},\n  {weight = 1, law = 'gaussian'}]\n"
+        b"prior = [{weight = 1, law = 'sphere', shift = [1, 2.5]}]\n",
+        "tables": b"dimension = 1\n[[covariates]]\nweight = 1\nlaw = 'rademacher'\n[[covariates]]\nweight = 2\nlaw = 'mixture:m.toml'\n"
+        b"shift = [-1]\n",
+        "classification": b"kind = 'classification'\ndimension = 3\nmean_scale = 1.5\ncovariance = 'toeplitz:0.3'\nloss = 'logistic'\n",
+        "mistake": b"dimension = 5.5\nmean_scale = 1\nnoise = []\n",
+        "dates": b"dimension = 1979-05-27T07:32:00.999Z\nscore_scale = 07:32:00\n",
+    },
     "descent": {
         "plain": descent({"state": [[0, 0, 1, 1, 0, 0, 0]], "parameters": [[1, 2]]}),
         "adam": descent({"state": [[5, 0.05, 0.5, 0.9, 2, 1.5, 3]], "parameters": [[1, 2]], "momentum": [[0.1, 0.2]],

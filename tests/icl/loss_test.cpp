@@ -1,4 +1,4 @@
-#include "largo/icl/prompt_task.hpp"
+#include "largo/icl/loss.hpp"
 
 #include <cmath>
 

@@ -49,8 +49,7 @@ MeanAndError over_seeds(const std::array<double, kSeeds>& values) {
 constexpr double kMaxT = 4;
 
 void expect_convergence(const MeasurePtr& law) {
-  const PromptTaskPtr task = std::make_shared<RegressionTaskSampler>(
-      RegressionLaws{law, nullptr, Matrix::Identity(kDimension, kDimension), nullptr});
+  const PromptTaskPtr task = std::make_shared<LawRegression>(RegressionLaws{law});
   std::array<std::array<double, kSeeds>, kLengths.size()> distance, excess;
   for (std::size_t k = 0; k < kSeeds; ++k) {
     const FlowResult limit = train(task, test::kInfinity, k + 1);

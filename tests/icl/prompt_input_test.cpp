@@ -63,9 +63,9 @@ TEST(PromptInput, Setting) {
   };
   expect_error("task is null", with([](PromptSetting& s) { s.task = nullptr; }));
   expect_error("loss is null", with([](PromptSetting& s) { s.loss = nullptr; }));
-  expect_error("length is 0", with([](PromptSetting& s) { s.length = 0; }));
+  expect_error("L is 0", with([](PromptSetting& s) { s.length = 0; }));
   expect_error("length is 2.5", with([](PromptSetting& s) { s.length = 2.5; }));
-  expect_error("length is nan", with([](PromptSetting& s) { s.length = NAN; }));
+  expect_error("L is nan", with([](PromptSetting& s) { s.length = NAN; }));
   expect_error("2^29", with([](PromptSetting& s) { s.length = 1e12; }));
   expect_error("score_scale", with([](PromptSetting& s) { s.score_scale = kInfinity; }));
   expect_error("token dimension", with([](PromptSetting& s) { s.task = std::make_shared<SizedTask>(); }));
@@ -78,7 +78,7 @@ TEST(PromptInput, Parameters) {
   const PromptRisk risk(good(), 4);
   expect_error("parameters", [&] { risk.at(Vector::Zero(3)); });
   expect_error("parameters", [&] { risk.at(Vector::Constant(risk.size(), NAN)); });
-  expect_error("overflow", [&] { risk.at(Vector::Constant(risk.size(), 1e308)); });
+  expect_error("scale down", [&] { risk.at(Vector::Constant(risk.size(), 1e308)); });
   // The attention is finite, but its loss is not.
   Vector large = Vector::Zero(risk.size());
   large.tail(3).setConstant(1e200);
@@ -99,28 +99,27 @@ TEST(PromptInput, TaskOfTheUser) {
   };
   const MeasurePtr law = test::gaussian(Matrix::Identity(2, 2));
   const Vector query = Vector::Ones(2);
-  EXPECT_NO_THROW(with({law, query, 1})());
-  expect_error("null", with({nullptr, query, 1}));
-  expect_error("each token", with({test::gaussian(Matrix::Identity(3, 3)), query, 1}));
-  expect_error("query", with({law, Vector::Ones(3), 1}));
-  expect_error("query", with({law, Vector::Constant(2, NAN), 1}));
-  expect_error("target", with({law, query, kInfinity}));
-  expect_error("no sampler", with({std::make_shared<NoSampler>(), query, 1}));
+  const Vector one = Vector::Ones(1);
+  EXPECT_NO_THROW(with({law, query, one})());
+  expect_error("null", with({nullptr, query, one}));
+  expect_error("each token", with({test::gaussian(Matrix::Identity(3, 3)), query, one}));
+  expect_error("query", with({law, Vector::Ones(3), one}));
+  expect_error("query", with({law, Vector::Constant(2, NAN), one}));
+  expect_error("target", with({law, query, Vector::Constant(1, kInfinity)}));
+  expect_error("no sampler", with({std::make_shared<NoSampler>(), query, one}));
 }
 
 TEST(PromptInput, Tasks) {
   const MeasurePtr law = test::gaussian(Matrix::Identity(2, 2));
-  const Matrix prior = Matrix::Identity(2, 2);
-  expect_error("covariates is null", [&] { RegressionTaskSampler({nullptr, nullptr, prior, nullptr}); });
-  expect_error("queries", [&] {
-    RegressionTaskSampler({law, test::gaussian(Matrix::Identity(3, 3)), prior, nullptr});
-  });
-  expect_error("prior_root", [&] { RegressionTaskSampler({law, law, Matrix::Identity(3, 3), nullptr}); });
-  expect_error("prior_root", [&] {
-    RegressionTaskSampler({law, law, Matrix::Constant(2, 2, NAN), nullptr});
-  });
-  expect_error("noise", [&] { RegressionTaskSampler({law, law, prior, law}); });
-  expect_error("mean_scale", [&] { MixtureClassification(0, prior); });
+  const MeasurePtr prior = law, other = test::gaussian(Matrix::Identity(3, 3));
+  expect_error("covariates is null", [&] { LawRegression({nullptr, nullptr, prior, nullptr}); });
+  expect_error("queries", [&] { LawRegression({law, other, prior, nullptr}); });
+  expect_error("prior", [&] { LawRegression({law, law, other, nullptr}); });
+  expect_error("prior", [&] { LawRegression({law, law, other, nullptr, nullptr, 2}); });
+  expect_error("outputs", [&] { LawRegression({law, law, prior, nullptr, nullptr, 0}); });
+  expect_error("needs noise", [&] { LawRegression({law, law, prior, nullptr, law}); });
+  expect_error("noise", [&] { LawRegression({law, law, prior, law}); });
+  expect_error("mean_scale", [&] { MixtureClassification(0, Matrix::Identity(2, 2)); });
   expect_error("covariance", [&] { MixtureClassification(1, Matrix{{1, 2}, {2, 1}}); });
 }
 

@@ -40,7 +40,7 @@ class MeanTask final : public PromptTask {
     stream.normals(0, {theta.data(), 2});
     stream.normals(2, {query.data(), 3});
     return {std::make_shared<GaussianMeasure>(theta, 0.5 * Matrix::Identity(2, 2)), query,
-            theta[0] * query[0] + theta[1] * query[1]};
+            Vector::Constant(1, theta[0] * query[0] + theta[1] * query[1])};
   }
 };
 
@@ -76,12 +76,14 @@ TEST(PromptRisk, GradientsAreThoseOfTheValue) {
   for (const Named& named : tasks()) {
     for (const AttentionKind kind : {AttentionKind::softmax, AttentionKind::linear}) {
       for (const double length : {1.0, 6.0, kInfinity}) {
-        SCOPED_TRACE(::testing::Message() << named.name << ", L = " << length);
-        const PromptRisk risk({named.task, named.loss, length, kind, 0.7, 5}, 9);
-        const Vector at = some_parameters(risk);
-        const Vector gradient = risk.at(at).gradient;
-        EXPECT_GT(gradient.norm(), 1e-3);
-        EXPECT_LE((gradient - differences(risk, at)).norm(), kGradient * gradient.norm());
+        for (const PromptSampling sampling : {PromptSampling::where_needed, PromptSampling::always}) {
+          SCOPED_TRACE(::testing::Message() << named.name << ", L = " << length);
+          const PromptRisk risk({named.task, named.loss, length, kind, 0.7, 5, sampling}, 9);
+          const Vector at = some_parameters(risk);
+          const Vector gradient = risk.at(at).gradient;
+          EXPECT_GT(gradient.norm(), 1e-3);
+          EXPECT_LE((gradient - differences(risk, at)).norm(), kGradient * gradient.norm());
+        }
       }
     }
   }
@@ -90,8 +92,13 @@ TEST(PromptRisk, GradientsAreThoseOfTheValue) {
 // The reference is the definition of softmax attention, over the tokens that draw_prompt gives.
 TEST(PromptRisk, IsTheAverageLossOfSoftmaxAttention) {
   constexpr std::int64_t kDraws = 21;  // the last block is not full
-  const PromptSetting setting{
-      test::GaussianRegression().task(), squared_loss(), 5, AttentionKind::softmax, 0.7, 11};
+  const PromptSetting setting{test::GaussianRegression().task(),
+                              squared_loss(),
+                              5,
+                              AttentionKind::softmax,
+                              0.7,
+                              11,
+                              PromptSampling::always};
   const PromptRisk risk(setting, kDraws);
   const Vector at = some_parameters(risk);
   const RegressionParameters head = to_parameters(at, 3);
@@ -109,7 +116,7 @@ TEST(PromptRisk, IsTheAverageLossOfSoftmaxAttention) {
       partition += weight;
       output += weight * token.dot(head.v);
     }
-    losses[i] = std::pow(output / partition - draw.target, 2) / 2;
+    losses[i] = std::pow(output / partition - draw.target[0], 2) / 2;
   }
   const RiskPoint point = risk.at(at);
   EXPECT_NEAR(point.value, losses.mean(), kSum * losses.mean());

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <limits>
 
+#include "largo/icl/law_regression.hpp"
 #include "largo/icl/mixture_classification.hpp"
 #include "largo/icl/prompt_risk.hpp"
-#include "largo/icl/regression_task_sampler.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
@@ -39,15 +39,14 @@ struct GaussianRegression {
   double noise_variance = 0.3;
 
   PromptTaskPtr task() const {
-    return std::make_shared<RegressionTaskSampler>(
-        RegressionLaws{gaussian(covariance), gaussian(query_covariance), prior_root,
-                       noise_variance > 0 ? gaussian(Matrix::Constant(1, 1, noise_variance)) : nullptr});
+    return std::make_shared<LawRegression>(RegressionLaws{
+        gaussian(covariance), gaussian(query_covariance), gaussian(prior_root * prior_root.transpose()),
+        noise_variance > 0 ? gaussian(Matrix::Constant(1, 1, noise_variance)) : nullptr});
   }
 };
 
 inline PromptTaskPtr rademacher_regression(Eigen::Index d) {
-  return std::make_shared<RegressionTaskSampler>(RegressionLaws{
-      std::make_shared<ProductMeasure>(d, rademacher()), nullptr, Matrix::Identity(d, d), nullptr});
+  return std::make_shared<LawRegression>(RegressionLaws{std::make_shared<ProductMeasure>(d, rademacher())});
 }
 
 inline PromptTaskPtr classification() {

@@ -21,6 +21,7 @@ using test::kInfinity;
 using test::random_matrix;
 
 constexpr double kMaxZ = 4;
+constexpr double kTable = 1e-10;       // relative error of SoftmaxTable
 constexpr double kClosedForm = 1e-12;  // relative; sums of some thousand terms
 
 // U = [[A, 0], [0, 0]], v = (0, b).
@@ -63,12 +64,12 @@ TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
       const PromptDraw prompt = draw_prompt(finite, i);
       const double output =
           attend(AttentionKind::softmax, *prompt.tokens, weights, prompt.query.transpose())(0, 0);
-      losses[i] = std::pow(output - prompt.target, 2) / 2;
+      losses[i] = std::pow(output - prompt.target[0], 2) / 2;
 
       const Matrix Gamma = draw_prompt(limit, i).tokens->covariance();
       const Vector u = head.U * prompt.query;
       const double s = std::sqrt(u.dot(Gamma * u)), c = head.v.dot(Gamma * u);
-      const double kappa = head.v.dot(Gamma * head.v), y = prompt.target;
+      const double kappa = head.v.dot(Gamma * head.v), y = prompt.target[0];
       const SoftmaxMoments moments = softmax_moments(s, L);
       const double p = moments.P2.value, F = 1 - p - 6 * moments.P3.value + 6 * moments.P2P2.value;
       expected[i] = (c * c * F + kappa * p - 2 * c * (1 - p) * y + y * y) / 2;
@@ -78,8 +79,13 @@ TEST(PromptTheory, FiniteLengthOfGaussianRegression) {
         std::sqrt((difference - difference.mean()).square().mean() / static_cast<double>(kDraws));
     EXPECT_LE(error, 0.05 * expected.mean());
     EXPECT_LE(std::abs(difference.mean()), kMaxZ * error);
-    const double value = PromptRisk(finite, kDraws).at(parameters).value;
-    EXPECT_NEAR(value, losses.mean(), kClosedForm * losses.mean());
+    PromptSetting sampled = finite;
+    sampled.sampling = PromptSampling::always;
+    const PromptRisk drawn(sampled, kDraws), exact(finite, kDraws);
+    EXPECT_EQ(drawn.average(), PromptAverage::sampled);
+    EXPECT_EQ(exact.average(), PromptAverage::exact);
+    EXPECT_NEAR(drawn.at(parameters).value, losses.mean(), kClosedForm * losses.mean());
+    EXPECT_NEAR(exact.at(parameters).value, expected.mean(), kTable * expected.mean());
   }
 }
 
@@ -92,7 +98,7 @@ TEST(PromptTheory, TokensOfRegression) {
     EXPECT_LE((Gamma.topLeftCorner(3, 3) - regression.covariance).norm(), 1e-13);
     const Vector w = regression.covariance.inverse() * Gamma.topRightCorner(3, 1);
     EXPECT_NEAR(Gamma(3, 3), w.dot(regression.covariance * w) + regression.noise_variance, kClosedForm);
-    EXPECT_NEAR(draw.target, w.dot(draw.query.head(3)), kClosedForm);
+    EXPECT_NEAR(draw.target[0], w.dot(draw.query.head(3)), kClosedForm);
     EXPECT_EQ(draw.query[3], 0);
   }
 }
@@ -107,13 +113,12 @@ TEST(PromptTheory, LimitsOfOtherCovariates) {
   const double a = 0.8, b = 1.1, root = std::numbers::sqrt3;
   const auto check = [&](const MeasurePtr& law, const auto& shrinkage) {
     const Eigen::Index d = law->dimension();
-    const PromptTaskPtr task = std::make_shared<RegressionTaskSampler>(
-        RegressionLaws{law, nullptr, Matrix::Identity(d, d), nullptr});
+    const PromptTaskPtr task = std::make_shared<LawRegression>(RegressionLaws{law});
     const PromptSetting setting = setting_of(task, squared_loss(), kInfinity);
     double expected = 0;
     for (std::int64_t i = 0; i < kDraws; ++i) {
       const PromptDraw draw = draw_prompt(setting, i);
-      expected += std::pow((b * shrinkage(draw.query[0]) - 1) * draw.target, 2) / 2 / kDraws;
+      expected += std::pow((b * shrinkage(draw.query[0]) - 1) * draw.target[0], 2) / 2 / kDraws;
     }
     const double value =
         PromptRisk(setting, kDraws).at(on_invariant_set(a * Matrix::Identity(d, d), b)).value;

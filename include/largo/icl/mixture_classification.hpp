@@ -23,11 +23,17 @@ class MixtureClassification final : public PromptTask {
   Eigen::Index token_dimension() const override { return within_->dimension() + 1; }
   Eigen::Index query_dimension() const override { return within_->dimension() + 1; }
   PromptDraw draw(const Stream& stream) const override;
+  /// The Bayes predictor: its output is the logarithm of the odds of the query's label. Given the prompt, m
+  /// has the law N(M̂, S) with S = (I/s² + LΣ⁻¹)⁻¹, M̂ = L S Σ⁻¹ (1/L) Σ y_i x_i, and the output is 2 <x_q, (Σ
+  /// + S)⁻¹ M̂>. Only if Σ is regular.
+  std::string learner() const override { return precision_.size() > 0 ? "bayes" : ""; }
+  Vector learn(const Matrix& second_moment, double L, const Vector& query) const override;
 
  private:
   double mean_scale_;
   MeasurePtr within_;  // the law of ξ
   MeasurePtr base_;    // the law of (y, ξ)
+  Matrix precision_;   // Σ⁻¹, or empty if Σ is singular
 };
 
 }  // namespace largo

@@ -26,6 +26,8 @@ class IndependentPair final : public Measure {
   /// Known if one score is discrete and determines its part of the token, or if both parts are Gaussian or
   /// constant. Otherwise the score is a convolution: InputError, as for more than 2^16 components.
   ScoreLaw score_law(const ConstVectorRef& direction) const override;
+  /// Pairs of Gaussian laws, or of mixtures of them, are Gaussian; other pairs sample themselves.
+  std::vector<TokenLeaf> token_leaves() const override;
 
   const MeasurePtr& first() const { return first_; }
   const MeasurePtr& second() const { return second_; }

@@ -3,9 +3,9 @@
 //
 //   gaussian          cov=MATRIX (identity), mean=LIST (0)
 //   rademacher        scale=1
-//   uniform           width=1: on [-width, width]
+//   uniform           half-width=1: on [-half-width, half-width]
 //   three-point       scale=1, mass=0.5: ±scale with probability mass/2 each, else 0
-//   bernoulli         p=0.5: centred
+//   bernoulli         probability=0.5: centred
 //   laplace           scale=1, bound=3: truncated
 //   sphere, ball      radius=1
 //   elliptical        base=gaussian|sphere, cov=MATRIX, and the law of W: low=0,high=1 (uniform)

@@ -79,7 +79,7 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
   batches.execution = execution;
   const std::int64_t drawn = descent.steps * plan.batches.prompts / kPromptsOfBatch + 1;
   const std::int64_t count = std::clamp(drawn / 4, kFewestBatches, kMostBatches);
-  const auto risks = in_parameters(regression_batches(plan.problem, batches), run.map);
+  const auto risks = batches_of(plan, batches);
   const Matrix S = gradient_covariance(*risks, end, drawn, count) *
                    (static_cast<double>(kPromptsOfBatch) / static_cast<double>(plan.batches.prompts));
   // The descent's loss is `pace` times the risk, which has the factor ½.
@@ -98,18 +98,43 @@ NoisePrediction predict(const TrainingPlan& plan, const TrainingRun& run, const 
   return {DescentNoise{noise.excess / pace, noise.spread / pace}, {}};
 }
 
+// The root mean square difference of outputs for infinite prompts, over some of the draws of the flows.
+class OutputDistance {
+ public:
+  OutputDistance(const TrainingPlan& plan, AttentionKind attention)
+      : risk_(setting_of(plan, attention, kInfinity, DrawsOf::flow), kPrompts, {.threads = 1}) {}
+
+  double operator()(const Vector& one, const Vector& two) const {
+    return (risk_.outputs(one) - risk_.outputs(two)).norm() / std::sqrt(static_cast<double>(kPrompts));
+  }
+
+ private:
+  static constexpr std::int64_t kPrompts = 256;
+  PromptRisk risk_;
+};
+
 }  // namespace
 
-PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two) {
-  const Eigen::Index d = problem.dimension();
+PathDistance path_distance(const TrainingPlan& plan, const TrainingRun& one, const TrainingRun& two) {
   // A flow that ended where it is stationary stays there.
   const double ends[] = {one.path.end(), two.path.end()};
   const double horizon = one.stationary && two.stationary ? std::max(ends[0], ends[1])
                          : one.stationary                 ? ends[1]
                          : two.stationary                 ? ends[0]
                                                           : std::min(ends[0], ends[1]);
-  const PredictionDistance predictions(problem);
   PathDistance distance;
+  if (plan.other) {
+    const OutputDistance outputs(plan, one.attention);
+    distance.parameters = largest_distance(
+        one.path, two.path, horizon,
+        [&](const Vector& x, const Vector& y) { return (one.map->map(x) - two.map->map(y)).norm(); });
+    distance.predictions = largest_distance(
+        one.path, two.path, horizon,
+        [&](const Vector& x, const Vector& y) { return outputs(one.map->map(x), two.map->map(y)); });
+    return distance;
+  }
+  const Eigen::Index d = plan.problem.dimension();
+  const PredictionDistance predictions(plan.problem);
   distance.parameters = largest_distance(one.path, two.path, horizon, [&](const Vector& x, const Vector& y) {
     const RegressionParameters p = to_parameters(one.map->map(x), d), q = to_parameters(two.map->map(y), d);
     return std::hypot((p.U - q.U).leftCols(d).norm(), (p.v - q.v).norm());
@@ -124,7 +149,7 @@ bool is_comparable(const TrainingPlan& plan) { return plan.descent.optimizer == 
 
 void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,
                        const Execution& execution) {
-  run.to_flow = path_distance(plan.problem, run, flow);
+  run.to_flow = path_distance(plan, run, flow);
   run.noise = measured_noise(plan, run, flow, execution);
   try {
     NoisePrediction prediction = predict(plan, run, flow, execution);

@@ -11,7 +11,7 @@ bool is_comparable(const TrainingPlan& plan);
 
 /// The distance up to the end of the shorter path. A path that is stationary at its end stays there, and then
 /// the end of the longer one counts. Evaluated at the steps of both.
-PathDistance path_distance(const RegressionProblem& problem, const TrainingRun& one, const TrainingRun& two);
+PathDistance path_distance(const TrainingPlan& plan, const TrainingRun& one, const TrainingRun& two);
 
 /// Fills in how a descent compares with the flow at its length: distance, noise and predicted noise.
 void compare_with_flow(const TrainingPlan& plan, TrainingRun& run, const TrainingRun& flow,

@@ -8,7 +8,6 @@
 #include "icl/training/fingerprint.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/regression_maps.hpp"
-#include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/device.hpp"
 
@@ -67,7 +66,7 @@ void descend_here(const TrainingPlan& plan, TrainingState& state,
   DescentOptions options = descent_options(plan, execution);
   options.progress = progress;
   options.checkpoint = descent.checkpoint;
-  const auto risk = in_parameters(regression_batches(plan.problem, descent.batches), map_of(plan));
+  const auto risk = batches_of(plan, descent.batches);
   try {
     descent.state = descend(*risk, std::move(descent.state), options);
   } catch (const Diverged&) {
@@ -78,6 +77,7 @@ void descend_here(const TrainingPlan& plan, TrainingState& state,
 void descend_on_device(const TrainingPlan& plan, const std::vector<TrainingState*>& states,
                        const std::function<void(double share)>& progress, const Execution& execution) {
   if (states.empty()) return;
+  if (plan.other) fail(kDescents, "device", "a GPU", "none for this problem: its descents run on the CPU");
   DescentOptions options = descent_options(plan, execution);
   options.progress = progress;
   std::vector<RegressionDescent> all;
@@ -105,9 +105,8 @@ TrainingRun descent_run(const TrainingPlan& plan, TrainingState& state) {
   }
   run.path = trajectory_of(descent);
   run.steps = descent.step;
-  run.last = to_parameters(run.map->map(descent.parameters), plan.problem.dimension());
-  run.final_risk = regression_risk(plan.problem, run.attention, run.L, run.last, final_nodes(plan),
-                                   plan.batches.execution);
+  run.last = to_head(plan, run.map->map(descent.parameters));
+  run.final_risk = end_risk(plan, run.attention, run.L, run.last, plan.batches.execution);
   return run;
 }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "icl/training/plan_parts.hpp"
+
 namespace largo::icl {
 
 namespace {
@@ -31,7 +33,29 @@ void add_lengths(Hash& hash, const LengthLaw& L) {
   for (const double length : L.lengths()) hash.add(length);
 }
 
+// Another problem is known by what it draws and by its losses.
+void add_draws(Hash& hash, const TrainingPlan& plan) {
+  constexpr std::int64_t kDraws = 8;
+  constexpr double kLength = 2;
+  const PromptSetting setting = setting_of(plan, AttentionKind::softmax, kLength, DrawsOf::flow);
+  for (std::int64_t i = 0; i < kDraws; ++i) {
+    const PromptDraw draw = draw_prompt(setting, i);
+    const RowMatrix target = draw.target.transpose(), zero = RowMatrix::Zero(1, draw.target.size());
+    const LossRows losses = setting.loss->rows(zero, target);
+    hash.add(Matrix(draw.query));
+    hash.add(Matrix(draw.target));
+    hash.add(Matrix(draw.tokens->mean()));
+    hash.add(losses.values[0]);
+    hash.add(Matrix(losses.slopes));
+  }
+  hash.add(plan.start);
+  hash.add(setting.score_scale);
+  hash.add(static_cast<double>(plan.prompts));
+  hash.add(static_cast<double>(plan.sampling));
+}
+
 void add_setting(Hash& hash, const TrainingPlan& plan) {
+  if (plan.other) return add_draws(hash, plan);
   const RegressionProblem& problem = plan.problem;
   for (const Matrix* matrix : {&problem.covariance, &problem.query_covariance, &problem.prior_covariance}) {
     hash.add(*matrix);
@@ -74,7 +98,7 @@ std::uint64_t descent_fingerprint(const TrainingPlan& plan, AttentionKind attent
 
 std::uint64_t plan_fingerprint(const TrainingPlan& plan) {
   Hash hash;
-  hash.add(static_cast<double>(plan.problem.dimension()));
+  hash.add(static_cast<double>(token_dimension(plan) - 1));
   add_setting(hash, plan);
   add_list(hash, plan.methods);
   add_list(hash, plan.attention);

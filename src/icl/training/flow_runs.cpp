@@ -211,13 +211,18 @@ double gradient_gap(const TrainingPlan& plan, const TrainingRun& run, const Trai
 }  // namespace
 
 std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan) {
-  if (plan.parameters != Parametrisation::invariant) return map_of(plan);
+  if (plan.parameters != Parametrisation::invariant || plan.other) return map_of(plan);
   return composed(flow_parameters(plan.problem, invariant_start(plan)),
                   invariant_map(plan.problem.dimension()));
 }
 
-LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution) {
+LimitFlows limit_flows(const TrainingPlan& plan, const ShowFlow& show, const Execution& execution) {
   LimitFlows limits;
+  if (plan.other) {
+    limits.exact = flow_over_draws(plan, AttentionKind::softmax, kInfinity, show, execution);
+    limits.over_nodes = limits.exact;
+    return limits;
+  }
   limits.exact = flow_alone(plan, AttentionKind::softmax, kInfinity, execution);
   limits.over_nodes = plan.parameters == Parametrisation::invariant
                           ? limits.exact
@@ -226,19 +231,26 @@ LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution) {
 }
 
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
-                     const LimitFlows& limits, const Execution& execution) {
+                     const LimitFlows& limits, const ShowFlow& show, const Execution& execution) {
+  if (plan.other && attention == AttentionKind::linear && L.is_infinite()) {
+    // Linear attention has a limit of its own where tokens are not Gaussian.
+    TrainingRun run = flow_over_draws(plan, attention, L, show, execution);
+    run.to_limit_flow = path_distance(plan, run, limits.exact);
+    return run;
+  }
   if (L.is_infinite()) {
     TrainingRun run = limits.exact;
     run.attention = attention;
     run.seed = plan.batches.seed;
     run.gradient_gap = 0;
-    run.to_limit_flow = path_distance(plan.problem, run, limits.exact);
+    run.to_limit_flow = path_distance(plan, run, limits.exact);
     return run;
   }
   const TrainingRun& reference = attention == AttentionKind::softmax ? limits.over_nodes : limits.exact;
-  TrainingRun run = flow_alone(plan, attention, L, execution);
+  TrainingRun run = plan.other ? flow_over_draws(plan, attention, L, show, execution)
+                               : flow_alone(plan, attention, L, execution);
   run.gradient_gap = gradient_gap(plan, run, reference, execution);
-  run.to_limit_flow = path_distance(plan.problem, run, reference);
+  run.to_limit_flow = path_distance(plan, run, reference);
   return run;
 }
 

@@ -1,6 +1,7 @@
 // Flows of a training plan, and the flow of the infinite prompt with which they are compared.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "largo/icl/training/training_plan.hpp"
@@ -17,14 +18,21 @@ std::shared_ptr<const ParameterMap> map_of_flow(const TrainingPlan& plan);
 struct LimitFlows {
   TrainingRun exact, over_nodes;
 };
-LimitFlows limit_flows(const TrainingPlan& plan, const Execution& execution);
+/// `show` is called with the share that is done, for another problem only.
+using ShowFlow = std::function<void(double share)>;
+LimitFlows limit_flows(const TrainingPlan& plan, const ShowFlow& show, const Execution& execution);
 
 /// The flow at length L, with its distance from the limit.
 TrainingRun flow_run(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
-                     const LimitFlows& limits, const Execution& execution);
+                     const LimitFlows& limits, const ShowFlow& show, const Execution& execution);
 
 /// Fills in final_risk and record_error of a flow and, if it was over nodes, the risks and gradients of its
 /// records: see TrainingRun.
 void look_at_records(const TrainingPlan& plan, TrainingRun& run, const Execution& execution);
+
+/// The flow on another problem, without its distance from the limit: see TrainingRun for its risks and
+/// errors.
+TrainingRun flow_over_draws(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
+                            const ShowFlow& show, const Execution& execution);
 
 }  // namespace largo::icl

@@ -14,6 +14,9 @@
 namespace largo {
 namespace {
 
+constexpr Eigen::Index kMostDense = 60;     // parameters of a flow with a Jacobian from differences
+constexpr std::int64_t kMomentDraws = 256;  // draws of a task that its default start depends on
+
 bool has_finite(const std::vector<LengthLaw>& lengths) {
   return std::any_of(lengths.begin(), lengths.end(), [](const LengthLaw& L) { return !L.is_infinite(); });
 }
@@ -21,7 +24,11 @@ bool has_finite(const std::vector<LengthLaw>& lengths) {
 // The time of one run as measured, within about a factor of two.
 double seconds_of_descent(const TrainingPlan& plan, AttentionKind kind, const LengthLaw& L) {
   const double tokens = kind == AttentionKind::softmax ? L.mean() : 0;
-  const auto d = static_cast<double>(plan.problem.dimension());
+  const auto d = static_cast<double>(token_dimension(plan) - 1);
+  if (plan.other) {
+    return static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
+           (1.5e-6 + 2.5e-9 * (d + 1) * tokens);
+  }
   double seconds = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts) *
                    (0.6e-6 + 3e-9 * tokens);
   seconds += 0.6e-3 * (1 + d * d / 30);  // the risk at its end, and its path
@@ -34,7 +41,7 @@ class PlanMaker {
   explicit PlanMaker(const TrainingRequest& request) : request_(request) {}
 
   PlannedTraining make() {
-    plan().problem = request_.problem;
+    set_problem();
     plan().methods = request_.methods;
     plan().nodes = {request_.nodes, request_.seed};
     plan().checkpoints = request_.checkpoints;
@@ -64,6 +71,48 @@ class PlanMaker {
   }
   [[noreturn]] void refuse(const char* option, double value, const std::string& requirement) const {
     fail(request_.function, name(option), value, requirement);
+  }
+
+  void set_problem() {
+    plan().problem = request_.problem;
+    if (!request_.other) {
+      if (request_.prompts || request_.sampling == PromptSampling::always) {
+        fail(request_.function,
+             fmt::format("{} and {} are for problems whose risks are averages over draws: this one is exact",
+                         name("prompts"), name("common-draws")));
+      }
+      return;
+    }
+    const std::optional<RegressionProblem> exact = request_.other->exact_regression();
+    if (exact && request_.sampling == PromptSampling::where_needed) {
+      plan().problem = *exact;
+      return;
+    }
+    plan().other = request_.other;
+    plan().prompts = request_.prompts.value_or(plan().prompts);
+    plan().sampling = request_.sampling;
+    if (plan().prompts < 2) refuse("prompts", static_cast<double>(plan().prompts), "at least 2");
+    if (request_.kernel) {
+      fail(request_.function, fmt::format("{} is for Gaussian regression: leave it out", name("kernel")));
+    }
+    if (!request_.other->loss->is_smooth() && includes(request_.methods, TrainingMethod::flow)) {
+      fail(request_.function,
+           fmt::format("{}: its slope jumps, and flows need a smooth loss; take huber with a small delta, or "
+                       "sgd alone ({})",
+                       name("loss"), name("method")));
+    }
+  }
+
+  static bool includes(const std::vector<TrainingMethod>& methods, TrainingMethod method) {
+    return std::find(methods.begin(), methods.end(), method) != methods.end();
+  }
+
+  // Tokens (x, y) with one label, and queries (x_q, 0): the parameters of regression make sense.
+  bool has_one_label() const {
+    if (!made_.plan.other) return true;
+    const PromptTask& task = *made_.plan.other->task;
+    return task.token_dimension() == task.query_dimension() && task.output_dimension() == 1 &&
+           task.token_dimension() > 1;
   }
 
   void set_attention_and_lengths() {
@@ -108,9 +157,16 @@ class PlanMaker {
   }
 
   void set_start() {
-    const Eigen::Index d = plan().problem.dimension();
-    plan().parameters = request_.parameters.value_or(request_.published ? Parametrisation::factored
-                                                                        : Parametrisation::invariant);
+    const Eigen::Index d = token_dimension(plan()) - 1;
+    plan().parameters =
+        request_.parameters.value_or(request_.published                  ? Parametrisation::factored
+                                     : request_.head || !has_one_label() ? Parametrisation::merged
+                                                                         : Parametrisation::invariant);
+    if (plan().parameters != Parametrisation::merged && !has_one_label()) {
+      fail(request_.function, name("parameters"), "not merged",
+           "merged for this task: it has several outputs, or tokens and queries of different size");
+    }
+    if (request_.head) return set_head();
     if (plan().parameters == Parametrisation::factored) {
       if (request_.start) {
         fail(request_.function,
@@ -121,12 +177,52 @@ class PlanMaker {
       plan().start = plan().random_start(request_.seed);
       return;
     }
+    if (plan().other && !has_one_label()) return set_merged_start();
+    const RegressionProblem problem = plan().other ? moments_of(*plan().other) : plan().problem;
     const InvariantPoint start =
-        request_.start ? *request_.start : named_start(plan().problem, {}, "identity", request_.prefix);
-    for (std::string& text : start_warnings(plan().problem, start)) warn(std::move(text));
+        request_.start ? *request_.start : named_start(problem, {}, "identity", request_.prefix);
+    if (!plan().other) {
+      for (std::string& text : start_warnings(problem, start)) warn(std::move(text));
+    }
     Vector values(d * d + 1);
     values << start.A.reshaped(), start.b;
     plan().start = plan().parameters == Parametrisation::merged ? invariant_map(d)->map(values) : values;
+  }
+
+  // U and v as they are given.
+  void set_head() {
+    if (plan().parameters != Parametrisation::merged) {
+      fail(request_.function, name("start"), "U and v",
+           "A and b for invariant parameters, and nothing for factored ones");
+    }
+    Vector values(request_.head->U.size() + request_.head->v.size());
+    values << request_.head->U.reshaped(), request_.head->v;
+    const Eigen::Index size = icl::map_of(plan())->size();
+    check_size(request_.function, "start", values.size(), size);
+    check_finite(request_.function, "start", values);
+    plan().start = values;
+  }
+
+  // The paper's start, for m outputs: U = [[A, 0], [0, 0]] and V = (0, b I).
+  void set_merged_start() {
+    const PromptTask& task = *plan().other->task;
+    const Eigen::Index d = task.token_dimension(), m = task.output_dimension();
+    if (d != task.query_dimension() || d <= m) {
+      fail(request_.function,
+           fmt::format("give a start (U and V): tokens of {} and queries of {} numbers have no usual one", d,
+                       task.query_dimension()));
+    }
+    if (request_.start) {
+      fail(request_.function,
+           fmt::format("{} and {} are for one output: give U and V", name("alpha"), name("theta")));
+    }
+    const InvariantPoint start = named_start(moments_of(*plan().other), {}, "identity", request_.prefix);
+    Matrix U = Matrix::Zero(d, d);
+    RowMatrix V = RowMatrix::Zero(m, d);
+    U.topLeftCorner(d - m, d - m) = start.A;
+    V.rightCols(m).diagonal().setConstant(start.b);
+    plan().start.resize(d * d + m * d);
+    plan().start << U.reshaped(), V.reshaped<Eigen::RowMajor>();
   }
 
   void refuse_options_of_descents() const {
@@ -188,6 +284,12 @@ class PlanMaker {
       flow.end = kDefaultTime;
       warn(fmt::format("flows off the invariant set end at t = {:g} ({})", kDefaultTime, name("time")));
     }
+    if (plan().other) {
+      // Averages over some thousand draws are not worth more digits.
+      flow.relative_tolerance = flow.stationary_tolerance = 1e-6;
+      flow.absolute_tolerance = 1e-9;
+      flow.method = plan().start.size() <= kMostDense ? FlowMethod::dense : FlowMethod::krylov;
+    }
     if (!request_.tolerance) return;
     const double tolerance = *request_.tolerance;
     if (!(tolerance >= kLeastTolerance && tolerance <= kLargestTolerance)) {
@@ -217,13 +319,24 @@ TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
     cost.descents += kinds * plan.seeds;
     for (const AttentionKind kind : plan.attention) cost.seconds += seeds * seconds_of_descent(plan, kind, L);
   }
-  const double size =
-      std::max(1.0, static_cast<double>(plan.problem.dimension()) / 13);  // matrices dominate beyond
-  const double limits = invariant ? 1 : seeds;  // flows with which runs are compared
+  if (plan.other && has(plan, TrainingMethod::flow)) {
+    // A flow takes some thousand averages over its draws, which it holds.
+    for (const LengthLaw& L : plan.lengths) {
+      const double tokens = L.is_infinite() ? 0 : L.mean();
+      cost.seconds += 3000 * seeds * static_cast<double>(plan.prompts * std::ssize(plan.attention)) *
+                      (1e-6 + 6e-9 * tokens);
+      cost.megabytes += 8e-6 * static_cast<double>(plan.prompts) *
+                        (500 + tokens * static_cast<double>(token_dimension(plan)));
+    }
+  }
+  const auto dimension = static_cast<double>(token_dimension(plan) - 1);
+  const double size = std::max(1.0, dimension / 13);  // matrices dominate beyond
+  const double limits = invariant ? 1 : seeds;        // flows with which runs are compared
   cost.seconds += 0.3 * size * size * size * (static_cast<double>(cost.flows) + limits);
   // Risks at ends average over 32 times the nodes, up to 2^20, of three vectors each, for every thread.
-  const double nodes = invariant ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
-  const double width = 8.0 * (3 * static_cast<double>(plan.problem.dimension()) + 6);
+  const double nodes =
+      invariant || plan.other ? 0 : std::min(32.0 * static_cast<double>(plan.nodes.count), 0x1p20);
+  const double width = 8.0 * (3 * dimension + 6);
   // A record of a descent is kept with its parameters, again in a path, and twice more with its derivatives
   // there; vectors have headers, and room to grow. A flow of about 500 steps has up to six derivatives.
   const auto parameters = static_cast<double>(plan.start.size());
@@ -231,8 +344,28 @@ TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
   const double bytes = nodes * width * static_cast<double>(threads) +
                        static_cast<double>(cost.descents) * records * (8.0 * 4 * parameters + 220) +
                        (static_cast<double>(cost.flows) + limits) * 500 * (8.0 * 7 * parameters + 220);
-  cost.megabytes = 30 + 1e-6 * bytes;
+  cost.megabytes += 30 + 1e-6 * bytes;
   return cost;
+}
+
+RegressionProblem moments_of(const InContextProblem& problem) {
+  const PromptTask& task = *problem.task;
+  const Eigen::Index d = task.token_dimension() - task.output_dimension();
+  if (task.token_dimension() != task.query_dimension() || d < 1) {
+    fail("icl", "tokens and queries of this task differ in size: give a start of your own");
+  }
+  const double infinity = std::numeric_limits<double>::infinity();
+  const PromptSetting setting{problem.task, problem.loss, infinity};
+  Matrix moment = Matrix::Zero(d, d);
+  for (std::int64_t i = 0; i < kMomentDraws; ++i) {
+    const MeasurePtr tokens = draw_prompt(setting, i).tokens;
+    const Vector mean = tokens->mean().head(d);
+    moment += (tokens->covariance().topLeftCorner(d, d) + mean * mean.transpose()) /
+              static_cast<double>(kMomentDraws);
+  }
+  RegressionProblem regression = paper_problem((moment + moment.transpose()) / 2);
+  regression.score_scale = problem.score_scale;
+  return regression;
 }
 
 std::vector<std::string> start_warnings(const RegressionProblem& problem, const InvariantPoint& start) {

@@ -5,6 +5,8 @@
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
+#include "largo/icl/regression_risk.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo::icl {
 namespace {
@@ -15,26 +17,73 @@ constexpr double kShort = 16;
 constexpr std::int64_t kNodesOfShort = 2;  // times those of the plan
 constexpr std::int64_t kFinalNodes = 32;   // likewise
 constexpr std::int64_t kMostNodes = std::int64_t{1} << 20;
+// Seeds of draws that have nothing in common; the next seeds belong to other runs.
+constexpr std::uint64_t kSeedApart = 0x9e3779b97f4a7c15;
 
 }  // namespace
 
 std::shared_ptr<const ParameterMap> map_of(const TrainingPlan& plan) {
-  return map_of(plan.parameters, plan.problem.dimension());
+  if (!plan.other) return map_of(plan.parameters, plan.problem.dimension());
+  const PromptTask& task = *plan.other->task;
+  const Eigen::Index d = task.token_dimension(), e = task.query_dimension(), m = task.output_dimension();
+  if (plan.parameters == Parametrisation::merged) return identity_map(d * e + m * d);
+  if (d != e || m != 1 || d < 2) {
+    fail("train", "parameters", "invariant or factored",
+         "merged for several outputs, or where tokens and queries differ in size");
+  }
+  return map_of(plan.parameters, d - 1);
 }
 
 Vector parameters_of(const TrainingPlan& plan, const TrainingRun& run, const Vector& point) {
-  if (plan.parameters != Parametrisation::invariant) return point;
+  if (plan.parameters != Parametrisation::invariant || plan.other) return point;
   const Vector merged = run.map->map(point);
   return invariant_map(plan.problem.dimension())->pull_back(merged, merged);  // the inverse on that set
 }
 
 std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
                                     const TaskNodes& nodes, const Execution& execution) {
+  if (plan.other) {
+    const PromptSetting setting = setting_of(plan, attention, L, DrawsOf::flow);
+    return in_parameters(std::make_shared<const PromptRisk>(setting, plan.prompts, execution), map_of(plan));
+  }
   if (plan.parameters == Parametrisation::invariant) return invariant_risk(plan.problem, attention, L);
   const bool softmax = attention == AttentionKind::softmax;
   return in_parameters(softmax ? softmax_risk_over_nodes(plan.problem, L, nodes, execution)
                                : general_risk(plan.problem, attention, L, nodes, execution),
                        map_of(plan));
+}
+
+std::shared_ptr<const StochasticRisk> batches_of(const TrainingPlan& plan, const RegressionBatches& batches) {
+  if (!plan.other) return in_parameters(regression_batches(plan.problem, batches), map_of(plan));
+  TrainingPlan seeded = plan;
+  seeded.batches.seed = batches.seed;
+  const LengthLaw L = batches.random_length ? *batches.random_length : static_cast<double>(batches.length);
+  const PromptSetting setting = setting_of(seeded, batches.attention, L, DrawsOf::descent);
+  return in_parameters(std::make_shared<const PromptBatches>(setting, batches.prompts, batches.execution),
+                       map_of(plan));
+}
+
+Estimate end_risk(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
+                  const RegressionParameters& head, const Execution& execution) {
+  if (!plan.other) {
+    return regression_risk(plan.problem, attention, L, head, final_nodes(plan), execution);
+  }
+  // Used once, so the prompts are not held.
+  const PromptRisk risk(setting_of(plan, attention, L, DrawsOf::end), kDrawsAtEnds * plan.prompts, execution,
+                        0);
+  Vector values(head.U.size() + head.v.size());
+  values << head.U.reshaped(), head.v;
+  const RiskPoint point = risk.at(values);
+  return {point.value, point.error};
+}
+
+PromptSetting setting_of(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
+                         DrawsOf draws) {
+  const InContextProblem& problem = *plan.other;
+  PromptSetting setting{problem.task, problem.loss, L, attention, problem.score_scale};
+  setting.seed = plan.batches.seed + static_cast<std::uint64_t>(draws) * kSeedApart;
+  if (draws == DrawsOf::flow) setting.sampling = plan.sampling;
+  return setting;
 }
 
 TaskNodes early_nodes(const TrainingPlan& plan, const LengthLaw& L) {

@@ -19,7 +19,6 @@
 #include "icl/training/plan_parts.hpp"
 #include "icl/training/run_exchange.hpp"
 #include "icl/training/training_state.hpp"
-#include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
 #include "runtime/linked_stop.hpp"
@@ -41,7 +40,8 @@ void make_folder(const std::filesystem::path& folder) {
 }
 
 void check(const TrainingPlan& plan) {
-  check(plan.problem);
+  if (!plan.other) check(plan.problem);
+  if (plan.other && (!plan.other->task || !plan.other->loss)) fail(kTrain, "the task or the loss is null");
   if (plan.lengths.empty()) fail(kTrain, "there are no lengths");
   check_size(kTrain, "start", plan.start.size(), icl::map_of(plan)->size());
   const std::uint64_t last = std::numeric_limits<std::uint64_t>::max();
@@ -77,26 +77,30 @@ std::vector<TrainingPlan> plans_of_seeds(const TrainingPlan& plan) {
 // The flows of the infinite prompt for each seed among `states`, with which their runs are compared.
 using Limits = std::vector<std::shared_ptr<const icl::LimitFlows>>;
 Limits limits_of(const std::vector<TrainingPlan>& plans, const std::vector<icl::TrainingState>& states,
-                 const Execution& execution) {
+                 const icl::ShowFlow& show, const Execution& execution) {
   Limits limits(plans.size());
   std::shared_ptr<const icl::LimitFlows> latest;
+  // Descents alone are not worth a flow over draws.
+  if (plans.front().other && !has(plans.front(), TrainingMethod::flow)) return limits;
   for (const icl::TrainingState& state : states) {
     if (limits[state.seed] != nullptr) continue;
     const TrainingPlan& plan = plans[state.seed];
     if (latest == nullptr || icl::flows_have_seeds(plan)) {
-      latest = std::make_shared<const icl::LimitFlows>(icl::limit_flows(plan, without_device(execution)));
+      latest =
+          std::make_shared<const icl::LimitFlows>(icl::limit_flows(plan, show, without_device(execution)));
     }
     limits[state.seed] = latest;
   }
   return limits;
 }
 
-// Calls make(i, inner) for the runs i, in about the given order, each on one thread. A run that fails stops
-// the others, which save what they have, and its error is reported: of several, that of the first run.
-void make_all(const std::vector<std::size_t>& order, const Execution& execution, runtime::LinkedStop& stop,
+// Calls make(i, inner) for the runs i, in about the given order, each on so many threads. A run that fails
+// stops the others, which save what they have, and its error is reported: of several, that of the first run.
+void make_all(const std::vector<std::size_t>& order, int threads_each, const Execution& execution,
+              runtime::LinkedStop& stop,
               const std::function<void(std::size_t i, const Execution& inner)>& make) {
   Execution inner = without_device(execution);
-  inner.threads = 1;
+  inner.threads = threads_each;
   inner.stop = stop.flag();
   std::vector<std::exception_ptr> errors(order.size());
   std::atomic<std::size_t> next = 0;
@@ -120,39 +124,38 @@ void make_all(const std::vector<std::size_t>& order, const Execution& execution,
   if (stopped) throw Stopped();
 }
 
-// The share of all descents that is done, from the share of each.
-class DescentProgress {
+// The share of the work of all runs that is done, from the share of each. `before` is work before them.
+class RunProgress {
  public:
-  DescentProgress(const std::vector<icl::TrainingState>& states,
-                  const std::function<void(double share)>& show)
-      : show_(show) {
+  RunProgress(const std::vector<icl::TrainingState>& states, double before,
+              const std::function<void(double share)>& show)
+      : show_(show), work_(before), left_(before > 0 ? 1 : 0) {
     for (const icl::TrainingState& state : states) {
       work_ += cost_of(state);
-      if (state.method == TrainingMethod::descent) ++left_;
+      if (cost_of(state) > 0) ++left_;
     }
   }
 
-  /// `before` is the share of this descent that was last shown.
-  void add(const icl::TrainingState& state, double share, double& before) {
-    if (!show_) return;
+  /// A share of work that costs so much is done; `before` is the share that was last shown.
+  void add(double cost, double share, double& before) {
+    if (!show_ || cost == 0 || before == 1) return;
     const std::lock_guard lock(mutex_);
-    done_ += cost_of(state) * (share - std::exchange(before, share));
+    done_ += cost * (share - std::exchange(before, share));
     if (share == 1) --left_;
     show_(left_ == 0 ? 1 : std::min(done_ / work_, 1.0));  // sums are rounded
   }
 
  private:
   const std::function<void(double share)>& show_;
-  double work_ = 0, done_ = 0;
-  std::size_t left_ = 0;
+  double work_, done_ = 0;
+  std::size_t left_;
   std::mutex mutex_;
 };
 
 // The risks of a run's end at the other lengths that the plan asks for.
 void evaluate(const TrainingPlan& plan, TrainingRun& run, const Execution& execution) {
   for (const LengthLaw& L : plan.evaluate) {
-    run.evaluated.push_back(
-        regression_risk(plan.problem, run.attention, L, run.last, icl::final_nodes(plan), execution));
+    run.evaluated.push_back(icl::end_risk(plan, run.attention, L, run.last, execution));
   }
 }
 
@@ -160,7 +163,13 @@ std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
                                    std::vector<icl::TrainingState>& states,
                                    const std::function<void(double share)>& show,
                                    const Execution& execution) {
-  const Limits limits = limits_of(plans, states, execution);
+  // Flows on the exact risks of regression cost next to nothing; those over draws take the time.
+  const double cost_of_limit =
+      has(plans.front(), TrainingMethod::flow) ? icl::cost_of_flow(plans.front(), icl::kInfinity) : 0;
+  RunProgress progress(states, cost_of_limit, show);
+  double limit_shown = 0;
+  const Limits limits = limits_of(
+      plans, states, [&](double share) { progress.add(cost_of_limit, share, limit_shown); }, execution);
   std::vector<icl::TrainingState*> descents;
   for (icl::TrainingState& state : states) {
     if (state.method != TrainingMethod::descent) continue;
@@ -169,32 +178,36 @@ std::vector<TrainingRun> make_runs(const std::vector<TrainingPlan>& plans,
   }
   const bool on_device = execution.device != nullptr;
   if (on_device) icl::descend_on_device(plans.front(), descents, show, execution);
-  DescentProgress progress(states, show);
   std::vector<TrainingRun> runs(states.size());
   runtime::LinkedStop stop(execution.stop);
-  make_all(icl::order_of(states), execution, stop, [&](std::size_t i, const Execution& inner) {
+  const int threads = runtime::thread_count(execution);
+  const int each =
+      plans.front().other ? std::max(1, threads / std::max(1, static_cast<int>(states.size()))) : 1;
+  make_all(icl::order_of(states), each, execution, stop, [&](std::size_t i, const Execution& inner) {
     icl::TrainingState& state = states[i];
     const TrainingPlan& plan = plans[state.seed];
-    const icl::LimitFlows& limit = *limits[state.seed];
+    double shown = 0;
     if (state.method == TrainingMethod::flow) {
-      runs[i] = icl::flow_run(plan, state.attention, state.L, limit, inner);
+      const auto show_flow = [&](double share) { progress.add(cost_of(state), share, shown); };
+      runs[i] = icl::flow_run(plan, state.attention, state.L, *limits[state.seed], show_flow, inner);
       evaluate(plan, runs[i], inner);
+      show_flow(1);
       return;
     }
     if (!on_device) {
-      double shown = 0;
       icl::descend_here(
           plan, state,
           [&](double share) {
-            progress.add(state, share, shown);
+            progress.add(cost_of(state), share, shown);
             stop.look();
           },
           inner);
     }
     runs[i] = icl::descent_run(plan, state);
     evaluate(plan, runs[i], inner);
-    if (icl::is_comparable(plan))
-      runs[i].to_limit_flow = icl::path_distance(plan.problem, runs[i], limit.exact);
+    if (icl::is_comparable(plan) && limits[state.seed] != nullptr) {
+      runs[i].to_limit_flow = icl::path_distance(plan, runs[i], limits[state.seed]->exact);
+    }
   });
   return runs;
 }
@@ -235,6 +248,25 @@ void describe(const TrainingPlan& plan, const icl::TrainingState& state, Trainin
 
 bool has(const TrainingPlan& plan, TrainingMethod method) {
   return std::find(plan.methods.begin(), plan.methods.end(), method) != plan.methods.end();
+}
+
+Eigen::Index token_dimension(const TrainingPlan& plan) {
+  return plan.other ? plan.other->task->token_dimension() : plan.problem.dimension() + 1;
+}
+
+RegressionParameters to_head(const TrainingPlan& plan, const ConstVectorRef& values) {
+  if (!plan.other) return to_parameters(values, plan.problem.dimension());
+  const PromptTask& task = *plan.other->task;
+  const Eigen::Index d = task.token_dimension(), e = task.query_dimension(), m = task.output_dimension();
+  check_size(kTrain, "parameters", values.size(), d * e + m * d);
+  return {values.head(d * e).reshaped(d, e), values.tail(m * d)};
+}
+
+double null_risk(const TrainingPlan& plan, const Execution& execution) {
+  if (!plan.other) return plan.problem.null_risk();
+  return null_risk(icl::setting_of(plan, AttentionKind::softmax, icl::kInfinity, icl::DrawsOf::end),
+                   kDrawsAtEnds * plan.prompts, execution)
+      .value;
 }
 
 TrainingPlan plan_of_seed(const TrainingPlan& plan, std::int64_t number) {

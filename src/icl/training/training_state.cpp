@@ -17,7 +17,9 @@ void set_length(RegressionBatches& batches, const LengthLaw& L) {
   }
 }
 
-bool flows_have_seeds(const TrainingPlan& plan) { return plan.parameters != Parametrisation::invariant; }
+bool flows_have_seeds(const TrainingPlan& plan) {
+  return plan.other || plan.parameters != Parametrisation::invariant;
+}
 
 std::vector<TrainingState> states_of(const TrainingPlan& plan) {
   std::vector<TrainingState> states;
@@ -29,7 +31,10 @@ std::vector<TrainingState> states_of(const TrainingPlan& plan) {
         if (!flow && L.is_infinite()) continue;
         for (std::int64_t seed = 0; seed < seeds; ++seed) {
           states.push_back({method, attention, L, static_cast<std::size_t>(seed)});
-          if (flow) continue;
+          if (flow) {
+            if (!L.is_infinite()) states.back().cost_of_flow = cost_of_flow(plan, L);
+            continue;
+          }
           TrainingState& state = states.back();
           state.descent.batches = plan.batches;
           set_length(state.descent.batches, L);
@@ -42,8 +47,16 @@ std::vector<TrainingState> states_of(const TrainingPlan& plan) {
   return states;
 }
 
+double cost_of_flow(const TrainingPlan& plan, const LengthLaw& L) {
+  if (!plan.other) return 0;
+  constexpr double kEvaluations = 2000, kTiltInTokens = 200;
+  const double prompts = kEvaluations * static_cast<double>(plan.prompts);
+  const double steps = static_cast<double>(plan.descent.steps) * static_cast<double>(plan.batches.prompts);
+  return prompts / steps * (L.is_infinite() ? kTiltInTokens : kTiltInTokens + L.mean());
+}
+
 double cost_of(const TrainingState& state) {
-  return state.method == TrainingMethod::flow ? 0 : cost_of(state.descent.batches);
+  return state.method == TrainingMethod::flow ? state.cost_of_flow : cost_of(state.descent.batches);
 }
 
 std::vector<std::size_t> order_of(const std::vector<TrainingState>& states) {

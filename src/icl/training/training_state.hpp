@@ -16,6 +16,7 @@ struct TrainingState {
   LengthLaw L = 1;
   std::size_t seed = 0;            ///< number of its seed among those of the plan
   RegressionDescent descent = {};  ///< for the method descent
+  double cost_of_flow = 0;         ///< for the method flow
 };
 
 /// Sets the length of the prompts, or its law.
@@ -27,7 +28,10 @@ bool flows_have_seeds(const TrainingPlan& plan);
 /// One state for each run, in the order of train(), before its first step.
 std::vector<TrainingState> states_of(const TrainingPlan& plan);
 
-/// The cost of a step (see cost_of(RegressionBatches)); zero for a flow.
+/// The cost of a flow over draws, relative to that of a step; zero for regression and its exact risks.
+double cost_of_flow(const TrainingPlan& plan, const LengthLaw& L);
+
+/// The cost of a step (see cost_of(RegressionBatches)), or of a flow.
 double cost_of(const TrainingState& state);
 
 /// Flows come before descents, and the longest prompts first, so that cores are idle least at the end.

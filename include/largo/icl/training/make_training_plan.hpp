@@ -27,6 +27,11 @@ inline constexpr double kLeastTolerance = 1e-13, kLargestTolerance = 1e-2;
 /// defaults of its own.
 struct TrainingRequest {
   RegressionProblem problem;
+  /// In place of `problem`. If it is the same as a Gaussian regression, that one is trained, exactly.
+  std::optional<InContextProblem> other = {};
+  std::optional<std::int64_t> prompts = {};  ///< for `other`: see TrainingPlan; default: 4096
+  /// PromptSampling::always trains flows on a fixed set of prompts, drawn once.
+  PromptSampling sampling = PromptSampling::where_needed;
   bool published = false;  ///< use the defaults of the published experiment
   std::vector<TrainingMethod> methods = {TrainingMethod::flow};
   std::vector<AttentionKind> attention = {};  ///< default: softmax; published: both
@@ -34,8 +39,10 @@ struct TrainingRequest {
   std::vector<LengthLaw> evaluate = {};       ///< as in TrainingPlan
   std::optional<Parametrisation> parameters;  ///< default: invariant; published: factored
   std::optional<InvariantPoint> start;  ///< default: half of the largest admissible α; factored: random
-  std::optional<double> time;           ///< default: that of the descents beside it, or until stationary
-  std::optional<double> tolerance;      ///< default: 1e-9; 1e-4 for softmax off the invariant set
+  std::optional<RegressionParameters> head = {};  ///< any other start, for merged parameters
+  std::optional<double> time;  ///< default: that of the descents beside it, or until stationary
+  /// Default: 1e-9; 1e-4 for softmax off the invariant set, 1e-6 for `other`.
+  std::optional<double> tolerance;
   std::int64_t nodes = TrainingPlan().nodes.count;
   std::uint64_t seed = 1;
 
@@ -70,6 +77,10 @@ struct TrainingCost {
   double megabytes = 0;  ///< for one process
 };
 TrainingCost estimate_cost(const TrainingPlan& plan, int threads);
+
+/// The regression with the second moments of a task's tokens (x, y), averaged over some draws: its start is
+/// the default start of the task. InputError if tokens and queries differ in size.
+RegressionProblem moments_of(const InContextProblem& problem);
 
 /// Warnings about a start outside the range of the paper's theorem.
 std::vector<std::string> start_warnings(const RegressionProblem& problem, const InvariantPoint& start);

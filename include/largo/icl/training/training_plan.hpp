@@ -1,5 +1,6 @@
-// Training of in-context regression by flows and stochastic descents, from one start, at many lengths: the
-// plan, train(), and its runs.
+// Training in context by flows and stochastic descents, from one start, at many lengths: the plan, train(),
+// and its runs. The problem is the Gaussian regression of regression_problem.hpp, whose risks are exact, or
+// any other (in_context_problem.hpp), whose risks are averages over draws (prompt_risk.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,8 @@
 
 #include "largo/attention/attention_kind.hpp"
 #include "largo/icl/general_risk.hpp"
+#include "largo/icl/in_context_problem.hpp"
+#include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_batches.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/numerics/estimate.hpp"
@@ -30,6 +33,14 @@ inline constexpr double kLongestDescent = 1e12;
 
 struct TrainingPlan {
   RegressionProblem problem;
+  /// In place of `problem`: any in-context problem. Its parameters are merged, in the layout of
+  /// prompt_risk.hpp, or, for one output and tokens as large as queries, those of regression with d = their
+  /// dimension - 1.
+  std::optional<InContextProblem> other = {};
+  /// Draws that flows on `other` average over, the same along all flows. Risks at ends are averages over
+  /// kDrawsAtEnds times as many fresh draws.
+  std::int64_t prompts = 4096;
+  PromptSampling sampling = PromptSampling::where_needed;  ///< of these draws
   Parametrisation parameters = Parametrisation::invariant;
   Vector start;  ///< in the layout of invariant_map(), to_vector() or factored_map()
   std::vector<AttentionKind> attention = {AttentionKind::softmax};
@@ -60,7 +71,18 @@ struct TrainingPlan {
   std::function<void(double share)> progress = {};
 };
 
+inline constexpr std::int64_t kDrawsAtEnds = 4;
+
 bool has(const TrainingPlan& plan, TrainingMethod method);
+
+/// The dimension of the tokens of a plan, and of its covariates if tokens are (x, y) with one y.
+Eigen::Index token_dimension(const TrainingPlan& plan);
+
+/// The matrix U and the rows of V, one after the other in v, from the vector that parameters are mapped to.
+RegressionParameters to_head(const TrainingPlan& plan, const ConstVectorRef& values);
+
+/// The risk of predicting zero: exact, or for other problems an average over draws.
+double null_risk(const TrainingPlan& plan, const Execution& execution = {});
 
 /// Suprema over time, up to the end of the shorter of two paths; a flow that is stationary at its end stays
 /// there, and then the other path counts to its end.
@@ -79,7 +101,7 @@ struct TrainingRun {
   /// attention in up to 32 dimensions by rough_risk() but at the end. In between they are
   /// averages over tasks, the same tasks all along, corrected by what these averages miss at the nine
   /// records; the gradient norms are those of the averages, without correction. For a descent the risks are
-  /// losses of its batches.
+  /// losses of its batches. For another problem the risks of a flow are averages over its draws.
   Trajectory path;
   std::shared_ptr<const ParameterMap> map;  ///< map of its parameters to (U, v)
   RegressionParameters last;                ///< parameters at its end
@@ -90,15 +112,18 @@ struct TrainingRun {
   /// three flows over a quarter as many tasks, drawn anew (or all that training gained, if one of these does
   /// not end in three times as many steps, or 1000), and the errors of the steps. This is a heuristic,
   /// usually several times too large. It does not include what no set of so many tasks shows
-  /// (exact_risk.hpp).
+  /// (exact_risk.hpp). For another problem it is an average over fresh draws, and its standard error; how far
+  /// the draws of the flow moved its end is part of the value, since the fresh ones do not know them.
   Estimate final_risk;
-  std::vector<Estimate> evaluated;  ///< regression_risk() at `last`, for each of TrainingPlan::evaluate
+  std::vector<Estimate> evaluated;  ///< the same risk at `last`, for each of TrainingPlan::evaluate
   /// For a flow: how far the risks along its path may be from regression_risk() at the same parameters. Off
   /// the invariant set it is the larger of two errors, plus the error of the nine risks. One is the error of
   /// the correction from every other one of the nine, at those left out. The other is the error of the same
   /// interpolation, at all records, when it is applied to the difference between averages over early and late
-  /// tasks.
+  /// tasks. For another problem it is the difference between the risks of the end over the draws of the flow
+  /// and over fresh ones, plus two standard errors, or two standard errors at any record if that is more.
   std::optional<double> record_error;
+  std::optional<PromptAverage> average;  ///< for another problem: how averages over prompts are known
   bool stationary = false;
   bool flat = false;  ///< for a flow: see FlowResult::flat and regression_flow()
   std::int64_t steps = 0;
