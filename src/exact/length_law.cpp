@@ -44,12 +44,12 @@ class GaussRule {
     vector_ = next / last_norm_;
   }
 
-  std::vector<LengthLaw::Node> nodes() const {
+  std::vector<LengthNode> nodes() const {
     const auto n = static_cast<Eigen::Index>(diagonal_.size());
     Eigen::SelfAdjointEigenSolver<Matrix> solver;
     solver.computeFromTridiagonal(Eigen::Map<const Vector>(diagonal_.data(), n),
                                   Eigen::Map<const Vector>(norms_.data(), n - 1));
-    std::vector<LengthLaw::Node> nodes;
+    std::vector<LengthNode> nodes;
     for (Eigen::Index i = 0; i < n; ++i) {
       const double share = solver.eigenvectors()(0, i);
       nodes.push_back({std::max(1.0, std::exp(solver.eigenvalues()[i])), total_ * share * share});
@@ -66,7 +66,7 @@ class GaussRule {
 };
 
 // For negative powers: the smallest terms come first, so that a million of them lose no digits.
-double average_power(const std::vector<LengthLaw::Node>& nodes, double power) {
+double average_power(const std::vector<LengthNode>& nodes, double power) {
   double sum = 0;
   for (auto node = nodes.rbegin(); node != nodes.rend(); ++node)
     sum += node->weight * std::pow(node->L, power);
@@ -157,13 +157,13 @@ double LengthLaw::mean() const {
 }
 
 LengthLaw::LengthLaw(Data data) {
-  std::vector<Node> own;
+  std::vector<LengthNode> own;
   for (std::size_t i = 0; i < data.lengths.size(); ++i)
     own.push_back({data.lengths[i], data.probabilities[i]});
   const double inverse = average_power(own, -1), inverse_square = average_power(own, -2);
   data.harmonic_mean = 1 / inverse;
   const std::size_t count = own.size();
-  const auto is_good = [&](const std::vector<Node>& rule) {
+  const auto is_good = [&](const std::vector<LengthNode>& rule) {
     return std::abs(average_power(rule, -1) / inverse - 1) <= kRuleTolerance &&
            std::abs(average_power(rule, -2) / inverse_square - 1) <= kRuleTolerance;
   };

@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "numerics/simd_math.hpp"
+
 namespace largo::exact {
 namespace {
 
@@ -21,6 +23,8 @@ constexpr double kEnough = 1e-8;
 constexpr double kDepth = 38;
 constexpr double kLeastDepth = 6;
 constexpr double kMargin = 3;
+// The growth of y beyond all lengths. With 2 some laws need another halving, and 1 takes a fifth more nodes.
+constexpr double kTailGrowth = 1.5;
 // Smaller quantities have too few digits to converge.
 constexpr double kSmallestFollowed = 1e-290;
 // Rounding errors of a term of an integrand, in epsilons, besides those of its exponents.
@@ -43,21 +47,105 @@ void for_each_partition(const std::vector<Block>& factors, std::size_t next, std
   blocks.pop_back();
 }
 
+// Where the integrands of one length are large: where L (1 - φ_0(y)) is about one. Their width is about one
+// or, where the weights condense on few tokens, that of the law of the largest score.
+struct Bulk {
+  Bulk(double s, double L) {
+    const double log_L = std::log(L);
+    const double largest = std::sqrt(2 * log_L);
+    middle = s <= largest ? -log_L - 0.5 * s * s : -s * largest;
+    spread = s / std::max(1.0, largest);
+    width = std::max(1.0, spread);
+  }
+  double middle, spread, width;
+};
+
 // The outer variable: y = middle + width (v + 1 - e^-v). In y the integrands fall like those of a Gumbel law,
 // doubly exponentially to the right but like e^{Ky} to the left; in v they fall doubly exponentially on both
 // sides, which takes only a third of the nodes.
-struct OuterVariable {
-  OuterVariable(double s, double log_L) {
-    // The integrands are large where L (1 - φ_0(y)) is about one. Their width is about one or, where the
-    // weights condense on few tokens, that of the law of the largest score.
-    const double largest = std::sqrt(2 * log_L);
-    middle = s <= largest ? -log_L - 0.5 * s * s : -s * largest;
-    width = std::max(1.0, s / std::max(1.0, largest));
+//
+// Of several lengths, the longest is the narrowest and lies on the left. To the right of the bulk of the
+// shortest, from v = turn on, only the tail of its largest score is left, which needs fewer nodes: there y
+// grows by kTailGrowth spreads of that score.
+class OuterVariable {
+ public:
+  OuterVariable(double s, double shortest, double longest) : bulk_(s, longest) {
+    if (shortest == longest) return;
+    const Bulk last(s, shortest);
+    growth_ = std::max(0.0, kTailGrowth * last.spread - bulk_.width);
+    turn_ = (last.middle - bulk_.middle) / bulk_.width - 1;
   }
-  double y(double v) const { return middle + width * (v - std::expm1(-v)); }
-  double slope(double v) const { return width * (1 + std::exp(-v)); }
+  double y(double v) const {
+    const double y = bulk_.middle + bulk_.width * (v - std::expm1(-v));
+    return growth_ == 0 ? y : y + growth_ * std::log1p(std::exp(v - turn_));
+  }
+  double slope(double v) const {
+    const double slope = bulk_.width * (1 + std::exp(-v));
+    return growth_ == 0 ? slope : slope + growth_ / (1 + std::exp(turn_ - v));
+  }
 
-  double middle, width;
+ private:
+  Bulk bulk_;
+  double growth_ = 0, turn_ = 0;
+};
+
+// The weights of partitions into m blocks at one y. The integrals R have the longest length L as a factor, so
+//
+//   value[m] = Σ_n weight_n φ_0^{L_n} ∏_{i<m} (L_n - i)/L.
+//
+// Of a single length with weight one, the factors are kept apart: φ_0^L in `power`, (L - i)/L in `ratio`.
+class LengthWeights {
+ public:
+  LengthWeights(std::span<const LengthNode> lengths, std::size_t most_blocks)
+      : value(most_blocks + 1, 1),
+        magnitude(most_blocks + 1, 1),
+        ratio(most_blocks, 1),
+        lengths_(lengths),
+        is_single_(lengths.size() == 1 && lengths[0].weight == 1),
+        exponents_(lengths.size()),
+        powers_(lengths.size()) {
+    const double L = lengths.back().L;
+    const auto falling = [&](double length, std::size_t i) { return (length - static_cast<double>(i)) / L; };
+    for (std::size_t i = 0; is_single_ && i < most_blocks; ++i) ratio[i] = falling(L, i);
+    for (const LengthNode& node : lengths) {
+      factors_.push_back(node.weight);
+      for (std::size_t i = 0; i < most_blocks; ++i) factors_.push_back(factors_.back() * falling(node.L, i));
+    }
+  }
+
+  void at(double log_phi) {
+    for (std::size_t n = 0; n < lengths_.size(); ++n) exponents_[n] = lengths_[n].L * log_phi;
+    if (is_single_) {
+      power = std::exp(exponents_[0]);
+      sensitivity = 1 + std::abs(exponents_[0]);
+      return;
+    }
+    numerics::exp(exponents_, powers_);
+    sensitivity = 1;
+    for (std::size_t m = 0; m < value.size(); ++m) {
+      value[m] = magnitude[m] = 0;
+      double moved = 0;
+      for (std::size_t n = 0; n < lengths_.size(); ++n) {
+        const double term = factors_[n * value.size() + m] * powers_[n];
+        value[m] += term;
+        magnitude[m] += std::abs(term);
+        moved += std::abs(term * exponents_[n]);
+      }
+      if (magnitude[m] > 0) sensitivity = std::max(sensitivity, 1 + moved / magnitude[m]);
+    }
+  }
+
+  double power = 1;
+  std::vector<double> value;
+  std::vector<double> magnitude;  ///< the sum of the absolute values
+  std::vector<double> ratio;
+  double sensitivity = 1;  ///< relative change of the weights over that of log φ_0, plus one
+
+ private:
+  std::span<const LengthNode> lengths_;
+  bool is_single_;
+  std::vector<double> factors_;  ///< weight_n ∏_{i<m} (L_n - i)/L as [n][m]
+  std::vector<double> exponents_, powers_;
 };
 
 struct Sums {
@@ -85,6 +173,7 @@ MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
           if (is_new) blocks_.push_back(block);
           slots.push_back(at->second);
         }
+        most_blocks_ = std::max(most_blocks_, slots.size());
         std::sort(slots.begin(), slots.end());
         monomials[{product.centre, product.offset, slots}] += coefficient;
       });
@@ -97,15 +186,15 @@ MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
   }
 }
 
-// The trapezoidal sums of all quantities for one (s, L), refined by halving the step.
+// The trapezoidal sums of all quantities for one s and all lengths, refined by halving the step.
 class MasterFormula::Rule {
  public:
-  Rule(const MasterFormula& formula, double s, double L)
+  Rule(const MasterFormula& formula, double s, std::span<const LengthNode> lengths)
       : quantities_(formula.quantities_),
         s_(s),
-        L_(L),
-        variable_(s, std::log(L)),
-        integrals_(s, L, formula.blocks_),
+        lengths_(lengths, formula.most_blocks_),
+        variable_(s, lengths.front().L, lengths.back().L),
+        integrals_(s, lengths.back().L, formula.blocks_),
         largest_(quantities_.size()),
         sums_(quantities_.size()),
         coarse_(sums_) {
@@ -150,17 +239,18 @@ class MasterFormula::Rule {
   // gives zero or less.
   double add(double v, double depth) {
     integrals_.at(variable_.y(v), std::max(depth, kLeastDepth), values_);
-    const double weight = std::exp(values_.log_power) * variable_.slope(v);
+    lengths_.at(values_.log_phi);
+    const double weight = lengths_.power * variable_.slope(v);
     // Relative error of the integrand, in epsilons: that of L log φ_0, and of the exponents of the integrals.
-    const double uncertainty = (1 + std::abs(values_.log_power)) * (kRounding + 6 * values_.exponents);
+    const double uncertainty = lengths_.sensitivity * (kRounding + 6 * values_.exponents);
     double share = 0;
     for (std::size_t q = 0; q < quantities_.size(); ++q) {
       double sum = 0;
       double magnitude = 0;
       for (const Monomial& monomial : quantities_[q]) {
         const double term = evaluate(monomial);
-        sum += term;
-        magnitude += std::abs(term);
+        sum += term * lengths_.value[monomial.blocks.size()];
+        magnitude += std::abs(term) * lengths_.magnitude[monomial.blocks.size()];
       }
       magnitude *= weight;
       sums_.value[q] += sum * weight;
@@ -177,13 +267,14 @@ class MasterFormula::Rule {
     for (int i = 0; i < monomial.centre; ++i) term *= values_.centre;
     for (int i = 0; i < monomial.offset; ++i) term *= values_.centre - s_;
     for (std::size_t i = 0; i < monomial.blocks.size(); ++i) {
-      term *= values_.R[monomial.blocks[i]] * ((L_ - static_cast<double>(i)) / L_);
+      term *= values_.R[monomial.blocks[i]] * lengths_.ratio[i];
     }
     return term;
   }
 
   const std::vector<std::vector<Monomial>>& quantities_;
-  double s_, L_;
+  double s_;
+  LengthWeights lengths_;
   OuterVariable variable_;
   ScoreIntegrals integrals_;
   ScoreIntegrals::Values values_;
@@ -193,11 +284,16 @@ class MasterFormula::Rule {
   std::deque<double> depths_;  ///< of the nodes, from first_ on
 };
 
-std::vector<Estimate> MasterFormula::operator()(double spread, double L) const {
+std::vector<Estimate> MasterFormula::operator()(double s, double L) const {
+  const LengthNode one{L, 1};
+  return (*this)(s, std::span(&one, 1));
+}
+
+std::vector<Estimate> MasterFormula::operator()(double spread, std::span<const LengthNode> lengths) const {
   // Below 1e-8 the statistics are those of s = 0 to 1e-16.
   const double s = std::max(spread, 1e-8);
   std::vector<Estimate> results(quantities_.size());
-  Rule rule(*this, s, L);
+  Rule rule(*this, s, lengths);
   for (int halving = 0; halving < kHalvings; ++halving) {
     rule.halve();
     if (rule.estimate(results) < kEnough) break;

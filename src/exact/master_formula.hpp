@@ -5,12 +5,17 @@
 //
 // It holds because 1/(Σ_j e^{s g_j})^K = 1/Γ(K) ∫ t^{K-1} e^{-t Σ_j e^{s g_j}} dt factorises over the tokens;
 // factors of one block of the partition fall on the same token. See docs/moments.md.
+//
+// The expensive part, φ_0 and R/L, does not depend on L. So averages over lengths are taken under the
+// integral.
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "exact/score_integrals.hpp"
+#include "largo/exact/length_node.hpp"
 #include "largo/numerics/estimate.hpp"
 
 namespace largo::exact {
@@ -34,6 +39,10 @@ class MasterFormula {
   /// Domain: s > 0, L >= 1, both finite. The error estimate is that of the outer rule, from halving its step,
   /// plus that of rounding, from the integral of the absolute values.
   std::vector<Estimate> operator()(double s, double L) const;
+  /// The sums over lengths, each times its weight. Domain: lengths in increasing order, weights positive.
+  /// Cost: that of the longest length, times about 1 + ln(longest/shortest)/5, since the integrands are
+  /// wider.
+  std::vector<Estimate> operator()(double s, std::span<const LengthNode> lengths) const;
 
  private:
   class Rule;
@@ -44,6 +53,7 @@ class MasterFormula {
   };
   std::vector<Block> blocks_;
   std::vector<std::vector<Monomial>> quantities_;
+  std::size_t most_blocks_ = 0;  ///< of a monomial
 };
 
 }  // namespace largo::exact

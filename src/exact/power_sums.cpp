@@ -55,7 +55,7 @@ double log_lognormal_laplace(double log_t, double s) {
   exact::ScoreIntegrals::Values values;
   constexpr double kFullDepth = 38;
   integrals.at(log_t, kFullDepth, values);
-  return values.log_power;
+  return values.log_phi;
 }
 
 }  // namespace largo

@@ -168,7 +168,7 @@ void ScoreIntegrals::at(double y, double depth, Values& values) {
   }
   values.centre = centre_;
   values.exponents = exponents_;
-  values.log_power = L_ * log_phi_;
+  values.log_phi = log_phi_;
   values.R.resize(blocks_.size());
   for (std::size_t i = 0; i < blocks_.size(); ++i) values.R[i] = integral(blocks_[i]);
 }

@@ -42,7 +42,7 @@ class ScoreIntegrals {
   static bool tilted(double s, double L);
 
   struct Values {
-    double log_power = 0;   ///< L log φ_0
+    double log_phi = 0;     ///< log φ_0
     double centre = 0;      ///< c
     double exponents = 0;   ///< size of the exponents in R, whose rounding is its relative error
     std::vector<double> R;  ///< in the order of the blocks

@@ -19,6 +19,10 @@
 namespace largo {
 namespace {
 
+// Lengths further apart than this have an integral each: a shared one would be wide, and keep the rounding
+// errors of the longest.
+constexpr double kWidestGroup = 1e4;
+
 constexpr exact::Block P1{1, 0, 0}, P2{2, 0, 0}, P3{3, 0, 0};
 constexpr exact::Block Y{1, 1, 0}, X{1, 0, 1};
 
@@ -151,28 +155,24 @@ SoftmaxMoments of_infinite_prompt(double s) {
   return m;
 }
 
-}  // namespace
-
-SoftmaxMoments softmax_moments(double s, double L) {
-  constexpr const char* kName = "softmax_moments";
-  check_score_spread(kName, s);
-  check_prompt_length(kName, L);
-  if (L == 1) return of_one_token(s);
-  if (L == kInfinitePrompt) return of_infinite_prompt(s);
-  if (s == 0) return at_zero(L);
-
+// The sums over lengths of one group, times their weights. The centre of the scores is that of the longest.
+SoftmaxMoments of_group(double s, std::span<const LengthNode> lengths) {
   static const exact::MasterFormula kTilted(tilted_quantities());
   static const exact::MasterFormula kLocal(local_quantities());
   static const exact::MasterFormula kSmall(quantities_for_small_s());
-  const bool tilted = exact::ScoreIntegrals::tilted(s, L);
+  const bool tilted = exact::ScoreIntegrals::tilted(s, lengths.back().L);
   const bool small = tilted && s < 1;
   const exact::MasterFormula& formula = small ? kSmall : tilted ? kTilted : kLocal;
-  const std::vector<Estimate> e = formula(s, L);
+  const std::vector<Estimate> e = formula(s, lengths);
 
   SoftmaxMoments m;
   m.s = s;
-  m.L = L;
-  m.self_check = e[kCheck].value - 1;
+  double total = 0;
+  for (const LengthNode& node : lengths) {
+    m.L += node.weight * node.L;
+    total += node.weight;
+  }
+  m.self_check = e[kCheck].value - total;
   m.P2 = e[kP2];
   m.P3 = e[kP3];
   m.P2P2 = e[kP2P2];
@@ -184,9 +184,9 @@ SoftmaxMoments softmax_moments(double s, double L) {
   m.P2P2_slope = slope * e[kSlopeP2P2];
   if (tilted) {
     m.bias = -s * m.P2;
-    m.mean = s + m.bias;
-    m.square = s * s + (2 * s * m.bias + m.mse);
-    m.variance = 1 + e[kB];
+    m.mean = total * s + m.bias;
+    m.square = total * s * s + (2 * s * m.bias + m.mse);
+    m.variance = total + e[kB];
     m.variance_mse = e[kBB];
     m.variance_P2 = e[kBP2];
   } else {
@@ -194,10 +194,59 @@ SoftmaxMoments softmax_moments(double s, double L) {
     m.bias = e[kBias];
     m.square = e[kSquare];
     m.variance = e[kB];
-    m.variance_mse = 1 + (-2 * e[kB] + e[kBB]);
+    m.variance_mse = total + (-2 * e[kB] + e[kBB]);
     m.variance_P2 = e[kBP2] + -1 * m.P2;
   }
   return m;
+}
+
+// The first length has a closed form, or those up to kWidestGroup times as long share an integral with it.
+std::size_t group_size(double s, std::span<const LengthNode> lengths) {
+  std::size_t size = 1;
+  if (s == 0 || lengths.front().L == 1) return size;
+  while (size < lengths.size() && lengths[size].L <= kWidestGroup * lengths.front().L) ++size;
+  return size;
+}
+
+void add(SoftmaxMoments& sum, double weight, const SoftmaxMoments& m) {
+  using M = SoftmaxMoments;
+  sum.L += weight * m.L;
+  sum.self_check += weight * m.self_check;
+  for (const auto field :
+       {&M::P2, &M::P3, &M::P2P2, &M::mean, &M::bias, &M::mse, &M::square, &M::variance, &M::variance_mse,
+        &M::variance_P2, &M::squared_spread, &M::P2_slope, &M::P3_slope, &M::P2P2_slope}) {
+    sum.*field = sum.*field + weight * (m.*field);
+  }
+}
+
+}  // namespace
+
+SoftmaxMoments softmax_moments(double s, double L) {
+  constexpr const char* kName = "softmax_moments";
+  check_score_spread(kName, s);
+  check_prompt_length(kName, L);
+  if (L == 1) return of_one_token(s);
+  if (L == kInfinitePrompt) return of_infinite_prompt(s);
+  if (s == 0) return at_zero(L);
+  const LengthNode one{L, 1};
+  return of_group(s, std::span(&one, 1));
+}
+
+SoftmaxMoments softmax_moments(double s, std::span<const LengthNode> lengths) {
+  check_score_spread("softmax_moments", s);
+  for (const LengthNode& node : lengths) check_prompt_length("softmax_moments", node.L);
+  SoftmaxMoments sum;
+  sum.s = s;
+  while (!lengths.empty()) {
+    const std::size_t size = group_size(s, lengths);
+    if (size == 1) {
+      add(sum, lengths.front().weight, softmax_moments(s, lengths.front().L));
+    } else {
+      add(sum, 1, of_group(s, lengths.first(size)));
+    }
+    lengths = lengths.subspan(size);
+  }
+  return sum;
 }
 
 std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,

@@ -128,18 +128,6 @@ std::array<Estimate, kFields> fields_of(const SoftmaxMoments& m) {
           m.mean, m.P2_slope, m.P3_slope, m.P2P2_slope, m.variance_P2,  square_and_F(m)};
 }
 
-std::array<Estimate, kFields> average_fields(const LengthLaw& lengths, double s) {
-  std::array<Estimate, kFields> sum{};
-  for (const LengthLaw::Node& node : lengths.rule()) {
-    const std::array<Estimate, kFields> fields = fields_of(softmax_moments(s, node.L));
-    for (std::size_t i = 0; i < kFields; ++i) {
-      sum[i].value += node.weight * fields[i].value;
-      sum[i].error += node.weight * fields[i].error;
-    }
-  }
-  return sum;
-}
-
 double node(std::size_t i) {
   return std::cos(std::numbers::pi * (static_cast<double>(i) + 0.5) / static_cast<double>(kNodes));
 }
@@ -198,7 +186,7 @@ SoftmaxPanel::SoftmaxPanel(const LengthLaw& lengths, const PanelRange& range)
   std::array<Samples, kFields> values{}, errors{};
   for (std::size_t i = 0; i < kNodes; ++i) {
     const double s = range.s_of(node(i));
-    const auto fields = average_fields(lengths, s);
+    const auto fields = fields_of(softmax_moments(s, lengths.rule()));
     const Fields factor = factors(range.variable, s);
     for (std::size_t field = 0; field < kFields; ++field) {
       values[field][i] = fields[field].value / factor[field];

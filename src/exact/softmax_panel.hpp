@@ -1,4 +1,4 @@
-// One panel of a SoftmaxTable: the statistics for s in an interval, at one L.
+// One panel of a SoftmaxTable: the statistics for s in an interval, averaged over a law of lengths.
 #pragma once
 
 #include <array>

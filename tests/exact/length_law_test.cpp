@@ -91,18 +91,62 @@ TEST(LengthLaw, TheRuleOfAMillionLengths) {
   }
 }
 
+// Lengths that share an integral, against an integral each: long and short ones, above and below the line of
+// condensation, groups that are as wide as they may be, lengths with closed forms and far lengths.
+TEST(LengthLaw, LengthsShareAnIntegral) {
+  using M = SoftmaxMoments;
+  constexpr double kRoundingOfSums = 2e-12;
+  for (const LengthLaw& law :
+       {LengthLaw::uniform(1, 64), LengthLaw::uniform(5, 700), LengthLaw::uniform(1, LengthLaw::kMostLengths),
+        LengthLaw::geometric(LengthLaw::kLargestMean), LengthLaw({1, 7, 3000}, {0.1, 0.2, 0.7}),
+        LengthLaw({2, 20000}, {1e-6, 1 - 1e-6}), LengthLaw({1e3, 1e7}, {1e-12, 1 - 1e-12}),
+        LengthLaw({1, 2}, {1 - 1e-9, 1e-9}), LengthLaw({3, 1e12}, {0.5, 0.5})}) {
+    for (const double s : {0.0, 1e-9, 1e-3, 0.3, 0.99, 1.5, 2.2, 2.9, 4.0, 6.0, 40.0, 1e4}) {
+      const M got = softmax_moments(s, law.rule());
+      EXPECT_NEAR(got.self_check, 0, 1e-13) << law.name() << ", s = " << s;
+      for (const auto field :
+           {&M::P2, &M::P3, &M::P2P2, &M::mean, &M::bias, &M::mse, &M::square, &M::variance, &M::variance_mse,
+            &M::variance_P2, &M::squared_spread, &M::P2_slope, &M::P3_slope, &M::P2P2_slope}) {
+        double value = 0, error = 0, size = 0;
+        for (const auto& [L, weight] : law.rule()) {
+          const Estimate alone = softmax_moments(s, L).*field;
+          value += weight * alone.value;
+          error += weight * alone.error;
+          size += weight * std::abs(alone.value);
+        }
+        const double difference = std::abs((got.*field).value - value);
+        EXPECT_LE(difference, kRoundingOfSums * size) << law.name() << ", s = " << s;
+        EXPECT_LE(difference, (got.*field).error + error + 1e-15 * size) << law.name() << ", s = " << s;
+      }
+    }
+  }
+}
+
 TEST(LengthLaw, TablesOfALawAreAverages) {
-  for (const LengthLaw& law : {LengthLaw::uniform(1, 64), LengthLaw({1, 7, 3000}, {0.1, 0.2, 0.7})}) {
+  for (const LengthLaw& law : {LengthLaw::uniform(1, 64), LengthLaw::uniform(5, 700),
+                               LengthLaw::geometric(20), LengthLaw({1, 7, 3000}, {0.1, 0.2, 0.7})}) {
     const SoftmaxTable table(law);
     for (const double s : {0.0, 0.3, 1.7, 4.0, 9.0, 40.0}) {
       const SoftmaxStatistics got = table(s);
-      const double P2 = average(law, [&](double L) { return softmax_statistics(s, L).P2; });
-      const double F = average(law, [&](double L) { return softmax_statistics(s, L).F; });
-      const double slope = average(law, [&](double L) { return softmax_statistics(s, L).P2_slope; });
+      SoftmaxStatistics sum;
+      for (std::size_t i = 0; i < law.lengths().size(); ++i) {
+        const SoftmaxStatistics m = softmax_statistics(s, law.lengths()[i]);
+        const double weight = law.probabilities()[i];
+        sum.P2 += weight * m.P2;
+        sum.P3 += weight * m.P3;
+        sum.P2P2 += weight * m.P2P2;
+        sum.mse += weight * m.mse;
+        sum.F += weight * m.F;
+        sum.P2_slope += weight * m.P2_slope;
+      }
       EXPECT_LE(got.relative_error, 1e-9) << law.name() << ", s = " << s;
-      EXPECT_NEAR(got.P2, P2, 1e-10 * P2) << law.name() << ", s = " << s;
-      EXPECT_NEAR(got.F, F, 1e-9 * (F + P2 / (1 + s * s))) << law.name() << ", s = " << s;
-      EXPECT_NEAR(got.P2_slope, slope, 1e-9 * (1 + s) * P2) << law.name() << ", s = " << s;
+      const double error = std::min(1e-11, got.relative_error);
+      EXPECT_NEAR(got.P2, sum.P2, error * sum.P2) << law.name() << ", s = " << s;
+      EXPECT_NEAR(got.P3, sum.P3, error * sum.P3) << law.name() << ", s = " << s;
+      EXPECT_NEAR(got.P2P2, sum.P2P2, error * sum.P2P2) << law.name() << ", s = " << s;
+      EXPECT_NEAR(got.mse, sum.mse, error * sum.mse) << law.name() << ", s = " << s;
+      EXPECT_NEAR(got.F, sum.F, error * (sum.F + sum.P2 / (1 + s * s))) << law.name() << ", s = " << s;
+      EXPECT_NEAR(got.P2_slope, sum.P2_slope, error * (1 + s) * sum.P2) << law.name() << ", s = " << s;
     }
   }
 }

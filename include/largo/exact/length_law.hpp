@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "largo/exact/length_node.hpp"
 #include "largo/exact/softmax_moments.hpp"
 
 namespace largo {
@@ -49,13 +50,10 @@ class LengthLaw {
   /// As it is written on the command line: "100", "inf", "uniform:1:100", "geometric:50", "10=0.5,100=0.5".
   const std::string& name() const { return data_->name; }
 
-  struct Node {
-    double L, weight;
-  };
   /// A rule for averages over the law of functions of L that are smooth in ln L, as all statistics are:
   /// E f(L) = Σ weight f(L). It is the law itself if that has few lengths, else a Gauss rule in ln L with
   /// enough nodes for 1/L and 1/L² to 1e-12. Those are the statistics at s = 0; they need the most nodes.
-  const std::vector<Node>& rule() const { return data_->rule; }
+  const std::vector<LengthNode>& rule() const { return data_->rule; }
 
   bool operator==(const LengthLaw& other) const {
     return data_ == other.data_ ||
@@ -65,7 +63,7 @@ class LengthLaw {
  private:
   struct Data {
     std::vector<double> lengths, probabilities;
-    std::vector<Node> rule = {};
+    std::vector<LengthNode> rule = {};
     double harmonic_mean = 1;
     std::string name;
   };

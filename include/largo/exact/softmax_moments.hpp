@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "largo/exact/length_node.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/execution.hpp"
@@ -63,6 +64,11 @@ struct SoftmaxMoments {
 /// an absolute error of 1e-14 for L close to 1. Each comes with its estimate. Values below 1e-308, such as
 /// P2P2 of a very long prompt, are returned as zero. Cost: 0.03 to 0.6 ms (s <= 10, L <= 1e12), 4 ms at most.
 SoftmaxMoments softmax_moments(double s, double L);
+
+/// Σ weight m(s, L) for every member m, also for L itself. Domain: as above, with lengths in increasing order
+/// and positive weights. Errors: as above, relative to Σ weight |m|. Cost: lengths within a factor of 10,000
+/// share an integral, so that 1, …, 64 cost twice as much as 64 alone.
+SoftmaxMoments softmax_moments(double s, std::span<const LengthNode> lengths);
 
 /// The same at every pair, in parallel: all lengths for the first s, then for the next.
 std::vector<SoftmaxMoments> softmax_moments(std::span<const double> spreads, std::span<const double> lengths,

@@ -1,5 +1,5 @@
-// The statistics of softmax_moments.hpp for one prompt length, interpolated as functions of s. Averages over
-// queries, risks and gradient flows use it, since they need the statistics at millions of s.
+// The statistics of softmax_moments.hpp for one prompt length or a law of them, interpolated as functions of
+// s. Averages over queries, risks and gradient flows use it, since they need the statistics at millions of s.
 //
 //   const SoftmaxTable table(1e6);
 //   const SoftmaxStatistics m = table(1.7);     // about 100 ns
@@ -22,8 +22,8 @@ class SoftmaxTable {
  public:
   /// For one length, which converts to a law, or for the averages over a law of lengths (all statistics are
   /// expectations; for L = 1 and ∞ alone there are closed forms). Computes nothing yet: a panel of s is
-  /// filled when it is first needed, with the same bits whichever thread is first. A law costs as many times
-  /// that of one length as LengthLaw::rule() has nodes.
+  /// filled when it is first needed, with the same bits whichever thread is first. Lengths
+  /// share their integrals: all up to 64 cost twice as much as one, all up to 1e7 seven times as much.
   explicit SoftmaxTable(const LengthLaw& lengths);
   ~SoftmaxTable();
   SoftmaxTable(SoftmaxTable&&) noexcept;
