@@ -30,6 +30,12 @@ class FileSizeLimit {
   void (*old_handler_)(int);
 };
 
+// Nothing else is left in the directory.
+void expect_only_a(const TemporaryDirectory& directory, const std::string& content) {
+  EXPECT_EQ(contents(directory / "a"), content);
+  EXPECT_EQ(directory.files(), 1);
+}
+
 TEST(AtomicFile, AppearsOnCommitOnly) {
   const TemporaryDirectory directory;
   {
@@ -40,8 +46,7 @@ TEST(AtomicFile, AppearsOnCommitOnly) {
     file.commit();
     EXPECT_EQ(contents(directory / "a"), "hello world");
   }
-  EXPECT_EQ(contents(directory / "a"), "hello world");
-  EXPECT_EQ(directory.files(), 1);
+  expect_only_a(directory, "hello world");
 }
 
 TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
@@ -51,8 +56,7 @@ TEST(AtomicFile, LeavesTheOldFileWithoutCommit) {
     io::AtomicFile file("test", directory / "a");
     file.write(std::string(1 << 20, 'x'));
   }
-  EXPECT_EQ(contents(directory / "a"), "old");
-  EXPECT_EQ(directory.files(), 1);
+  expect_only_a(directory, "old");
 }
 
 TEST(AtomicFile, ReplacesTheOldFile) {
@@ -61,7 +65,7 @@ TEST(AtomicFile, ReplacesTheOldFile) {
   io::AtomicFile file("test", directory / "a");
   file.write("new");
   file.commit();
-  EXPECT_EQ(contents(directory / "a"), "new");
+  expect_only_a(directory, "new");
 }
 
 TEST(AtomicFile, WritesManyMegabytesInOnePiece) {

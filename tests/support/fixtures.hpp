@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <iterator>
 #include <span>
 #include <string>
@@ -96,6 +97,18 @@ inline void expect_contains(const std::string& message, std::initializer_list<st
   for (const std::string_view part : parts) {
     EXPECT_NE(message.find(part), std::string::npos) << "no \"" << part << "\" in: " << message;
   }
+}
+
+/// A wrong input, and what the message that refuses it says.
+struct WrongInput {
+  std::string input;
+  std::string_view says;
+};
+
+/// Expects of every input that `refusal` of it, a message, says what stands beside it.
+template <class Refusal>
+void expect_refusals(Refusal refusal, std::initializer_list<WrongInput> inputs) {
+  for (const WrongInput& wrong : inputs) expect_contains(refusal(wrong.input), {wrong.says});
 }
 
 }  // namespace largo::test
