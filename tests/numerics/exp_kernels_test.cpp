@@ -11,6 +11,7 @@
 
 #include "high_precision.hpp"
 #include "largo/numerics/simd_level.hpp"
+#include "support/every_simd_level.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "exp_kernels_test.cpp"
@@ -62,11 +63,7 @@ std::vector<double> points(double low, double high) {
   return x;
 }
 
-class ExpKernels : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { force_simd_level(GetParam()); }
-  void TearDown() override { force_simd_level(simd_levels().front()); }
-};
+class ExpKernels : public test::EverySimdLevel {};
 
 TEST_P(ExpKernels, Exp2IsAccurate) {
   std::vector<float> x;
@@ -108,8 +105,7 @@ TEST_P(ExpKernels, TailIsAnExactCorrection) {
   EXPECT_LE(worst, kExpSumMaxUlp);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryLevel, ExpKernels, ::testing::ValuesIn(simd_levels()),
-                         [](const auto& level) { return level.param; });
+INSTANTIATE_TEST_SUITE_P(EveryLevel, ExpKernels, ::testing::ValuesIn(simd_levels()), test::level_name);
 
 }  // namespace
 }  // namespace largo

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "largo/numerics/simd_level.hpp"
+#include "support/every_simd_level.hpp"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "multiply_add_test.cpp"
@@ -81,11 +82,8 @@ void compare(const std::vector<T>& a, const std::vector<T>& b, const std::vector
   }
 }
 
-class MultiplyAdd : public ::testing::TestWithParam<std::string> {
+class MultiplyAdd : public test::EverySimdLevel {
  protected:
-  void SetUp() override { force_simd_level(GetParam()); }
-  void TearDown() override { force_simd_level(simd_levels().front()); }
-
   // `exponent` is that of the factors, and `apart` is how far the exponent of the term may be from that of
   // the product. Returns how many floats come out wrong from a sum in double, which is rounded twice.
   template <typename T>
@@ -131,8 +129,7 @@ TEST_P(MultiplyAdd, EdgeValues) {
   compare(a, b, c);
 }
 
-INSTANTIATE_TEST_SUITE_P(EveryLevel, MultiplyAdd, ::testing::ValuesIn(simd_levels()),
-                         [](const auto& level) { return level.param; });
+INSTANTIATE_TEST_SUITE_P(EveryLevel, MultiplyAdd, ::testing::ValuesIn(simd_levels()), test::level_name);
 
 }  // namespace
 }  // namespace largo

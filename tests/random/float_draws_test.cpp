@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "largo/numerics/simd_level.hpp"
+#include "support/every_simd_level.hpp"
 
 namespace largo {
 namespace {
@@ -45,14 +46,9 @@ Pair reference_polar(const random::DrawAddress& address, std::uint64_t t) {
           v % 2 == 0 ? angles & 0xffff : angles >> 16};
 }
 
-class FloatDraws : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { force_simd_level(GetParam()); }
-  void TearDown() override { force_simd_level(simd_levels().front()); }
-};
+class FloatDraws : public test::EverySimdLevel {};
 
-INSTANTIATE_TEST_SUITE_P(EveryLevel, FloatDraws, ::testing::ValuesIn(simd_levels()),
-                         [](const auto& level) { return level.param; });
+INSTANTIATE_TEST_SUITE_P(EveryLevel, FloatDraws, ::testing::ValuesIn(simd_levels()), test::level_name);
 
 constexpr std::size_t kGroups = 23;  // two pairs of blocks, a block and a part of one
 constexpr std::size_t kMost = kGroups * random::kTokensAtOnce;

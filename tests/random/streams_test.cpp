@@ -15,6 +15,7 @@
 
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/every_simd_level.hpp"
 
 namespace largo {
 namespace {
@@ -38,15 +39,9 @@ std::uint64_t reference_draw(const Stream& stream, std::uint64_t index) {
   return reference(stream.seed(), stream.id(), index / 2)[index % 2];
 }
 
-/// Every test runs at every level.
-class Streams : public ::testing::TestWithParam<std::string> {
- protected:
-  void SetUp() override { force_simd_level(GetParam()); }
-  void TearDown() override { force_simd_level(simd_levels().front()); }
-};
+class Streams : public test::EverySimdLevel {};
 
-INSTANTIATE_TEST_SUITE_P(EveryLevel, Streams, ::testing::ValuesIn(simd_levels()),
-                         [](const auto& level) { return level.param; });
+INSTANTIATE_TEST_SUITE_P(EveryLevel, Streams, ::testing::ValuesIn(simd_levels()), test::level_name);
 
 TEST_P(Streams, KnownAnswers) {
   // philox4x32 with 10 rounds, from the file kat_vectors of Random123.
