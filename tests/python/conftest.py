@@ -5,7 +5,10 @@ import os
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
+
+import largo
 
 
 @pytest.fixture(scope="session")
@@ -15,11 +18,31 @@ def cli():
     if not program:
         pytest.skip("LARGO_CLI is not set")
 
-    def largo(*arguments):
+    def output(*arguments):
         run = subprocess.run([program, *map(str, arguments), "--json"], check=True, capture_output=True, text=True)
         return json.loads(run.stdout)
 
-    return largo
+    return output
+
+
+class Coin(largo.Law):
+    """±1 in each coordinate, by its log-partition alone."""
+
+    def log_partition(self, a):
+        return float(np.sum(np.logaddexp(a, -a) - np.log(2)))
+
+
+class KnownCoin(Coin):
+    """The same law, by all that a law can define."""
+
+    def tilted_mean(self, a):
+        return np.tanh(a)
+
+    def tilted_covariance(self, a):
+        return np.diag(1 - np.tanh(a) ** 2)
+
+    def tokens(self, uniforms):
+        return np.where(uniforms < 0.5, -1.0, 1.0)
 
 
 def number(value):

@@ -6,24 +6,9 @@ import weakref
 
 import numpy as np
 import pytest
+from conftest import Coin, KnownCoin
 
 import largo
-
-
-class Coin(largo.Law):
-    def log_partition(self, a):
-        return float(np.sum(np.logaddexp(a, -a) - np.log(2)))
-
-
-class KnownCoin(Coin):
-    def tilted_mean(self, a):
-        return np.tanh(a)
-
-    def tilted_covariance(self, a):
-        return np.diag(1 - np.tanh(a) ** 2)
-
-    def tokens(self, uniforms):
-        return np.where(uniforms < 0.5, -1.0, 1.0)
 
 
 class Broken(largo.Law):
