@@ -10,8 +10,6 @@ matmul per query, the fastest way found in either library. The last lines measur
 attends over 10^7 tokens from a file.
 """
 
-import argparse
-import json
 import os
 import pathlib
 import statistics
@@ -32,15 +30,14 @@ try:
 except ImportError:
     torch = None
 
+import programs
+
 SIZES = [(1_000_000, 16, 8), (100_000, 64, 64)]
 
 
 def largo_ms(program, name):
     """One timing of a Google Benchmark by its exact name, in milliseconds, with its counters."""
-    out = subprocess.run(
-        [program, f"--benchmark_filter=^{name}$", "--benchmark_format=json", "--benchmark_min_time=0.3"],
-        check=True, capture_output=True, text=True).stdout
-    row = json.loads(out)["benchmarks"][0]
+    row = programs.benchmark(program, name, "--benchmark_min_time=0.3")
     unit = {"us": 1e-3, "ms": 1.0, "ns": 1e-6, "s": 1e3}[row["time_unit"]]
     return row["real_time"] * unit, row
 
@@ -144,14 +141,9 @@ def memory(largo):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    build = pathlib.Path(options.build)
-    program = build / "benchmarks" / "benchmark_attention"
-    if not program.exists():
-        sys.exit(f"{program} is not there: cmake --preset release && cmake --build --preset release")
+    options = programs.options(__doc__, rounds=5)
+    build = options.build
+    program = programs.built(build / "benchmarks" / "benchmark_attention")
     if torch is None:
         print("PyTorch is not installed (scripts/deps --bench): comparing with NumPy alone")
     ceilings = machine_ceilings(build / "benchmarks" / "benchmark_machine")

@@ -10,14 +10,12 @@ to a standard error of 1 % in all three. largo is the whole command on one threa
 errors are below 1e-9.
 """
 
-import argparse
 import json
 import math
 import os
 import pathlib
 import statistics
 import subprocess
-import sys
 import tempfile
 import time
 
@@ -25,6 +23,8 @@ os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import torch
+
+import programs
 
 torch.set_num_threads(1)
 
@@ -68,13 +68,8 @@ def save(folder, name, matrix):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--rounds", type=int, default=3)
-    options = parser.parse_args()
-    program = pathlib.Path(options.build) / "apps" / "largo" / "largo"
-    if not program.exists():
-        sys.exit(f"{program} is not there: cmake --preset release && cmake --build --preset release")
+    options = programs.options(__doc__, rounds=3)
+    program = programs.built(options.build / "apps" / "largo" / "largo")
     for norm in (0.22, 1.0):
         compare(program, options.rounds, norm)
 

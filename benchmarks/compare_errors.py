@@ -9,19 +9,16 @@ is given the fastest way found to draw each law. largo draws every coordinate (f
 known law for Gaussian and sphere tokens (collapsed). Medians over the rounds, PyTorch and largo in turn.
 """
 
-import argparse
-import json
 import os
-import pathlib
 import statistics
-import subprocess
-import sys
 import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import torch
+
+import programs
 
 torch.set_num_threads(1)
 
@@ -59,9 +56,7 @@ def torch_rate(law):
 
 def largo_rate(program, law, collapsed, threads):
     name = f"output_error/law:{LAWS.index(law)}/L:{L}/collapsed:{collapsed}/threads:{threads}/real_time"
-    out = subprocess.run([program, f"--benchmark_filter=^{name}$", "--benchmark_format=json",
-                          "--benchmark_min_time=0.2"], check=True, capture_output=True, text=True).stdout
-    return json.loads(out)["benchmarks"][0]["tokens"]
+    return programs.benchmark(program, name, "--benchmark_min_time=0.2")["tokens"]
 
 
 def compare(program, rounds, law):
@@ -85,13 +80,8 @@ def compare(program, rounds, law):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    program = pathlib.Path(options.build) / "benchmarks" / "benchmark_attention_errors"
-    if not program.exists():
-        sys.exit(f"{program} is not there: cmake --preset release && cmake --build --preset release")
+    options = programs.options(__doc__, rounds=5)
+    program = programs.built(options.build / "benchmarks" / "benchmark_attention_errors")
     for law in LAWS:
         compare(program, options.rounds, law)
 

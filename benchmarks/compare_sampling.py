@@ -13,20 +13,17 @@ The limit of the collapsed kernel is what its vector operations (eight tokens ea
 unit of the core were busy in every cycle; `benchmark_machine` measures how many a second that is.
 """
 
-import argparse
-import json
 import math
 import os
-import pathlib
 import statistics
-import subprocess
-import sys
 import time
 
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import torch
+
+import programs
 
 torch.set_num_threads(1)
 
@@ -95,9 +92,7 @@ def torch_rate(step, L, d):
 
 def largo_rate(program, L, d, collapsed, threads):
     name = f"sgd_step/L:{L}/d:{d}/collapsed:{collapsed}/threads:{threads}/real_time"
-    out = subprocess.run([program, f"--benchmark_filter=^{name}$", "--benchmark_format=json",
-                          "--benchmark_min_time=0.2"], check=True, capture_output=True, text=True).stdout
-    return json.loads(out)["benchmarks"][0]["tokens"]
+    return programs.benchmark(program, name, "--benchmark_min_time=0.2")["tokens"]
 
 
 def compare(program, rounds, L, d):
@@ -132,9 +127,7 @@ def report(rates, L, d):
 
 
 def vector_operations(program):
-    out = subprocess.run([program, "--benchmark_filter=^vector_operations/real_time$", "--benchmark_format=json"], check=True,
-                         capture_output=True, text=True).stdout
-    return json.loads(out)["benchmarks"][0]["operations"]
+    return programs.benchmark(program, "vector_operations/real_time")["operations"]
 
 
 def share_of_the_limit(build, rounds):
@@ -152,16 +145,11 @@ def share_of_the_limit(build, rounds):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", default="build/release")
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
-    program = pathlib.Path(options.build) / "benchmarks" / "benchmark_sampling"
-    if not program.exists():
-        sys.exit(f"{program} is not there: cmake --preset release && cmake --build --preset release")
+    options = programs.options(__doc__, rounds=5)
+    program = programs.built(options.build / "benchmarks" / "benchmark_sampling")
     for L, d in CASES:
         compare(program, options.rounds, L, d)
-    share_of_the_limit(pathlib.Path(options.build), options.rounds)
+    share_of_the_limit(options.build, options.rounds)
 
 
 if __name__ == "__main__":
