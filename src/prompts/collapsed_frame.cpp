@@ -10,13 +10,13 @@
 
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/simd-inl.hpp"
+#include "prompts/kernel-inl.hpp"
 #include "prompts/padded_rows.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using namespace prompts;
 using namespace four;
 constexpr std::size_t kPadding = PaddedRows::kPadding;
 constexpr std::size_t kVectors = kPadding / kLanes;
@@ -122,11 +122,9 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(Dot);
 HWY_EXPORT(Collapse);
 HWY_EXPORT(Spread);
-}  // namespace
 
 CollapsedFrame collapse(const double* a, const double* b, std::size_t stride, double* e, double* f) {
   ensure_simd_level();

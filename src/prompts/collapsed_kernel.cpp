@@ -13,6 +13,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "numerics/simd_math-inl.hpp"
+#include "prompts/kernel-inl.hpp"
 #include "runtime/distribute.hpp"
 
 #ifndef LARGO_COLLAPSED_KERNEL_SUMS
@@ -31,12 +32,8 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using namespace prompts;
-
-using DF = hn::CappedTag<float, random::kTokensAtOnce>;
-using V = hn::Vec<DF>;
+using namespace tokens;
 using D64 = hn::CappedTag<double, 4>;
-constexpr std::size_t kFloats = hn::MaxLanes(DF());
 constexpr std::size_t kGroups = 4;  // groups of tokens whose exponentials are computed together
 
 // Replaces x by 2^{rate x} for |rate x| < 126, with relative error 2^-21.8. With kUnderflow: for rate x <= 0,
@@ -47,7 +44,7 @@ HWY_INLINE void Weights(V rate, V (&x)[kCount]) {
   static constexpr float kC[] = {0x1.62e42ap-1F, 0x1.ebf958p-3F, 0x1.c6b476p-5F, 0x1.3d1166p-7F,
                                  0x1.5d9662p-10F};
   const DF d;
-  const hn::RebindToUnsigned<DF> du;
+  const DU du;
   const V round = hn::Set(d, numerics::ExpConstants<float>::kRound);
   V n[kCount], r[kCount], rr[kCount], even[kCount], odd[kCount];
   for (std::size_t i = 0; i < kCount; ++i) n[i] = FusedExact::MulAdd(rate, x[i], round);
@@ -150,10 +147,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(LargestDraw);
 HWY_EXPORT(Accumulate);
 HWY_EXPORT(AccumulateFixed);
+
+namespace {
 
 constexpr std::size_t kDrawn = 1024;                        // tokens drawn at a time
 constexpr std::int64_t kUntilStop = std::int64_t{1} << 20;  // tokens between two checks of Execution::stop

@@ -9,6 +9,7 @@
 
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/simd-inl.hpp"
+#include "prompts/kernel-inl.hpp"
 
 #ifndef LARGO_PADDED_ROWS_PRODUCT
 #define LARGO_PADDED_ROWS_PRODUCT
@@ -31,7 +32,6 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using namespace prompts;
 using namespace four;
 static_assert(PaddedRows::kPadding % (2 * kLanes) == 0);
 
@@ -92,10 +92,8 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(Multiply);
 HWY_EXPORT(AddRows);
-}  // namespace
 
 RightFactor::RightFactor(std::size_t rows, std::size_t columns, const double* values, std::size_t row_step,
                          std::size_t column_step, double scale)

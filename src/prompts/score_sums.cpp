@@ -13,6 +13,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "numerics/simd_math-inl.hpp"
+#include "prompts/kernel-inl.hpp"
 #include "prompts/token_source.hpp"
 #include "random/float_draws.hpp"
 #include "random/float_normals-inl.hpp"
@@ -30,18 +31,14 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using namespace prompts;
-
-using DF = hn::CappedTag<float, random::kTokensAtOnce>;
-using V = hn::Vec<DF>;
-constexpr std::size_t kFloats = hn::MaxLanes(DF());
+using namespace tokens;
 
 // A coordinate of a uniform point on the unit sphere of R^n. Two coordinates of the point together have
 // squared length 1 - U^{2/(n-2)} (n = 2: U^∞ = 0) and a uniform angle. Reads words for radius and angle.
 void SphereCoordinates(const std::uint32_t* HWY_RESTRICT radius, const std::uint32_t* HWY_RESTRICT angle,
                        std::size_t count, float order, float* HWY_RESTRICT out) {
   const DF df;
-  const hn::RebindToUnsigned<DF> du;
+  const DU du;
   // With r² = -2 ln U, U^{2/(n-2)} is 2^x with x = ln U log2 e 2/(n-2).
   const V rate = hn::Set(df, order > 2 ? -std::numbers::log2e_v<float> / (order - 2) : -1e30F);
   for (std::size_t i = 0; i < count; i += kFloats) {
@@ -94,10 +91,11 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(SphereCoordinates);
 HWY_EXPORT(LargestScore);
 HWY_EXPORT(Accumulate);
+
+namespace {
 
 struct Chunk {
   alignas(64) float v[kChunkTokens];

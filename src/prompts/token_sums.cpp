@@ -13,6 +13,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/portable_math.hpp"
 #include "numerics/simd_math-inl.hpp"
+#include "prompts/kernel-inl.hpp"
 
 #ifndef LARGO_TOKEN_SUMS_ONCE
 #define LARGO_TOKEN_SUMS_ONCE
@@ -43,8 +44,6 @@ struct TokenChunk {
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
-
-using namespace prompts;
 
 template <typename T>
 using Lanes = hn::CappedTag<T, kPartial<T>>;
@@ -166,9 +165,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(AddFloats);
 HWY_EXPORT(AddDoubles);
+
+namespace {
 
 void add_chunk(TokenChunk<float>& chunk) { HWY_DYNAMIC_DISPATCH(AddFloats)(chunk); }
 void add_chunk(TokenChunk<double>& chunk) { HWY_DYNAMIC_DISPATCH(AddDoubles)(chunk); }

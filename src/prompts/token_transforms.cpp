@@ -12,18 +12,14 @@
 #include "largo/numerics/simd_level.hpp"
 #include "numerics/simd-inl.hpp"
 #include "numerics/simd_math.hpp"
+#include "prompts/kernel-inl.hpp"
 #include "random/float_draws.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
-using namespace prompts;
-
-using DF = hn::CappedTag<float, random::kTokensAtOnce>;
-using DU = hn::RebindToUnsigned<DF>;
-using DI = hn::RebindToSigned<DF>;
-constexpr std::size_t kFloats = hn::MaxLanes(DF());
+using namespace tokens;
 
 void Coins(const std::uint32_t* HWY_RESTRICT words, std::size_t count, int bit, float low, float high,
            float* HWY_RESTRICT tokens) {
@@ -90,12 +86,10 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace largo::prompts {
-namespace {
 HWY_EXPORT(Coins);
 HWY_EXPORT(PickAtoms);
 HWY_EXPORT(Interval);
 HWY_EXPORT(Normalise);
-}  // namespace
 
 void coins(const std::uint32_t* words, std::size_t count, int bit, float low, float high, float* tokens) {
   ensure_simd_level();
