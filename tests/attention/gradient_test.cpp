@@ -5,17 +5,8 @@
 
 #include "laws.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::differences;
-using test::flat;
-using test::KnownLaw;
-using test::random_matrix;
-using test::relative_error;
-using test::wide;
-using test::wide_attention;
-using test::WideVector;
 
 // The promise, relative to the largest entry: tilts are accurate to a few 1e-15 of the spread, and the
 // quadrature over W to 1e-12.
@@ -163,4 +154,4 @@ TEST(AttentionGradient, VectorJacobianProductIsTheJacobianContracted) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

@@ -7,15 +7,8 @@
 
 #include "laws.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::flat;
-using test::KnownLaw;
-using test::random_covariance;
-using test::random_matrix;
-using test::wide;
-using test::WideVector;
 
 // Both sides evaluate the formulas in double, in a different order.
 constexpr double kRounding = 1e-13;
@@ -176,4 +169,4 @@ TEST(AttentionValue, ALongPromptApproachesTheLaw) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

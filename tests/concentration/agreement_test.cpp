@@ -13,13 +13,8 @@
 #include "largo/measures/sphere.hpp"
 #include "layers.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::centred_gaussian;
-using test::random_matrix;
-using test::random_vector;
-using test::standard_gaussian;
 
 // Seeds are fixed. With new ones, one of some 130 comparisons is beyond 4 standard errors in 1 % of cases.
 constexpr double kLargestZScore = 4;
@@ -102,4 +97,4 @@ TEST(Agreement, OfExactAndSampledErrors) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

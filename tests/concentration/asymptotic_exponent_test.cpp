@@ -13,12 +13,8 @@
 #include "largo/measures/sphere.hpp"
 #include "layers.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::random_matrix;
-using test::random_vector;
-using test::standard_gaussian;
 
 // U = σ e1 e1ᵀ and V = e2ᵀ: the values are independent of the scores, so that the output error is E_z E[P_2].
 AttentionLayer rank_one(double sigma) {
@@ -134,4 +130,4 @@ TEST(AsymptoticExponent, IsApproachedThroughLogarithms) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

@@ -14,13 +14,8 @@
 #include "layers.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::centred_gaussian;
-using test::random_matrix;
-using test::random_vector;
-using test::standard_gaussian;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -196,4 +191,4 @@ TEST(ConcentrationGrid, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

@@ -6,10 +6,8 @@
 #include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::random_matrix;
 
 std::vector<PathPoint> arc(std::size_t points) {
   std::vector<PathPoint> path;
@@ -66,4 +64,4 @@ TEST(ErrorPath, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

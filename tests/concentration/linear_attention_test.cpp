@@ -12,13 +12,8 @@
 #include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::centred_gaussian;
-using test::random_matrix;
-using test::random_vector;
-using test::standard_gaussian;
 
 // Seeds are fixed, and there are 20 comparisons.
 constexpr double kLargestZScore = 4;
@@ -154,4 +149,4 @@ TEST(ToleratedLength, SaysWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

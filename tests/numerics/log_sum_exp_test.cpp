@@ -13,11 +13,8 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::ulp_error;
-using test::Wide;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -203,4 +200,4 @@ TEST(Softmax, EdgeValues) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test

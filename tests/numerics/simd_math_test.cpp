@@ -17,11 +17,8 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::test {
 namespace {
-
-using test::ulp_error;
-using test::Wide;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -416,4 +413,4 @@ TEST(SimdMath, SizesMustAgree) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::test
