@@ -10,7 +10,6 @@
 #include <vector>
 
 #include <gtest/gtest.h>
-#include <boost/math/quadrature/gauss.hpp>
 
 #include "largo/exact/score_law_error.hpp"
 #include "largo/measures/affine.hpp"
@@ -21,6 +20,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/gauss_panels.hpp"
 
 namespace largo {
 namespace {
@@ -134,14 +134,7 @@ TEST(ScoreLawError, RademacherIsABinomialSum) {
   }
 }
 
-double panels(double low, double high, int count, const std::function<double(double)>& f) {
-  double sum = 0;
-  for (int k = 0; k < count; ++k) {
-    const double width = (high - low) / count;
-    sum += boost::math::quadrature::gauss<double, 20>::integrate(f, low + k * width, low + (k + 1) * width);
-  }
-  return sum;
-}
+constexpr auto panels = test::gauss_panels<20>;
 
 // The scores of two tokens are uniform, and given them the part orthogonal to a is known.
 TEST(ScoreLawError, TwoTokensOfASphere) {

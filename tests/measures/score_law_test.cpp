@@ -7,7 +7,6 @@
 #include <string>
 
 #include <gtest/gtest.h>
-#include <boost/math/quadrature/gauss.hpp>
 
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/mixture.hpp"
@@ -15,6 +14,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
+#include "support/gauss_panels.hpp"
 
 namespace largo {
 namespace {
@@ -39,14 +39,7 @@ std::vector<Vector> covered_directions(const Case& entry) {
   return {Vector::Zero(d), 0.7 * Vector::Unit(d, 0), -1.5 * Vector::Unit(d, d - 1)};
 }
 
-double panels(double low, double high, int count, const std::function<double(double)>& f) {
-  double sum = 0;
-  for (int k = 0; k < count; ++k) {
-    const double width = (high - low) / count;
-    sum += boost::math::quadrature::gauss<double, 30>::integrate(f, low + k * width, low + (k + 1) * width);
-  }
-  return sum;
-}
+constexpr auto panels = test::gauss_panels<30>;
 
 // E[f(v)], where v is the standard variable of the component.
 double expectation(const ScoreComponent& law, const std::function<double(double)>& f) {

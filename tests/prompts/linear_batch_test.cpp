@@ -33,26 +33,16 @@ Setting random_setting(std::uint64_t id) {
 }
 
 // Loss, gradient in v and gradient in U given the task and the query of one prompt, averaged over its tokens:
-// E o² = (1 + 1/L)c² + κs²/L and E o = c with c = <v, Γu>, κ = <v, Γv>, s² = <u, Γu>.
+// E o² = (1 + 1/L)c² + κs²/L and E o = c, with c, κ and s of GivenPrompt.
 Vector conditional(const Setting& setting, std::int64_t L, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
-  const Vector draws = test::prompt_draws(seed, prompt, d);
-  const Vector w = task.prior_root * draws.head(d);
-  const Vector query = task.query_root * draws.tail(d);
-  const Matrix covariance = task.token_root * task.token_root.transpose();
-  Matrix gamma(d + 1, d + 1);
-  gamma << covariance, covariance * w, (covariance * w).transpose(),
-      w.dot(covariance * w) + task.noise_deviation * task.noise_deviation;
-  const Vector u = task.score_scale * (setting.parameters.U.leftCols(d) * query);
-  const Vector& v = setting.parameters.v;
-  const Vector gu = gamma * u, gv = gamma * v;
-  const double c = v.dot(gu), kappa = v.dot(gv), ss = u.dot(gu), y = w.dot(query);
+  const auto [query, gu, gv, c, kappa, ss, y] = test::given_prompt(task, setting.parameters, seed, prompt);
   const double rate = 1 / static_cast<double>(L);
   const double slope = 2 * ((1 + rate) * c - y);
   Matrix U = Matrix::Zero(d + 1, d + 1);
   U.leftCols(d) = task.score_scale * (slope * gv + 2 * rate * kappa * gu) * query.transpose();
-  Vector result(1 + v.size() + U.size());
+  Vector result(1 + gv.size() + U.size());
   result << (1 + rate) * c * c + rate * kappa * ss - 2 * c * y + y * y, slope * gu + 2 * rate * ss * gv,
       U.reshaped();
   return result;

@@ -14,6 +14,7 @@
 #include "largo/random/streams.hpp"
 #include "prompts/chi_squared.hpp"
 #include "prompts/padded_rows.hpp"
+#include "support/kolmogorov.hpp"
 #include "support/random_matrices.hpp"
 
 namespace largo {
@@ -27,15 +28,8 @@ constexpr double kLargestZ = 5;
 constexpr test::RandomMatrices normals(19);
 
 // √n sup |F_n - F|, from the values F(x_i).
-double distance_to_uniform(std::vector<double> u) {
-  std::sort(u.begin(), u.end());
-  const auto n = static_cast<double>(u.size());
-  double largest = 0;
-  for (std::size_t i = 0; i < u.size(); ++i) {
-    const auto below = static_cast<double>(i);
-    largest = std::max({largest, u[i] - below / n, (below + 1) / n - u[i]});
-  }
-  return std::sqrt(n) * largest;
+double distance_to_uniform(const std::vector<double>& u) {
+  return std::sqrt(static_cast<double>(u.size())) * test::kolmogorov_distance(u);
 }
 
 // √(nm/(n+m)) sup |F_n - G_m|

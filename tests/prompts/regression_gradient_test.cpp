@@ -52,21 +52,8 @@ struct Conditional {
 Conditional conditional(const Setting& setting, std::uint64_t seed, std::uint64_t prompt) {
   const RegressionTask& task = setting.task;
   const auto d = task.token_root.rows();
-  const Vector draws = test::prompt_draws(seed, prompt, d);
-  const Vector w = task.prior_root * draws.head(d);
-  const Vector query = task.query_root * draws.tail(d);
-  const Matrix covariance = task.token_root * task.token_root.transpose();
-  Matrix gamma(d + 1, d + 1);
-  gamma.topLeftCorner(d, d) = covariance;
-  gamma.col(d).head(d) = covariance * w;
-  gamma.row(d).head(d) = (covariance * w).transpose();
-  gamma(d, d) = w.dot(covariance * w) + task.noise_deviation * task.noise_deviation;
-
-  const Vector u = task.score_scale * (setting.parameters.U.leftCols(d) * query);
-  const Vector& v = setting.parameters.v;
-  const Vector gu = gamma * u, gv = gamma * v;
-  const double s = std::sqrt(u.dot(gu));
-  const double c = v.dot(gu), kappa = v.dot(gv), y = w.dot(query);
+  const auto [query, gu, gv, c, kappa, ss, y] = test::given_prompt(task, setting.parameters, seed, prompt);
+  const double s = std::sqrt(ss);
   const SoftmaxMoments m = softmax_moments(s, static_cast<double>(setting.L));
   const double p = m.P2.value;
   const double F = 1 - p - 6 * m.P3.value + 6 * m.P2P2.value;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "largo/random/streams.hpp"
+#include "support/kolmogorov.hpp"
 
 namespace largo {
 namespace {
@@ -48,15 +49,8 @@ double correlation_z(const std::vector<double>& x, const std::vector<double>& y,
 
 template <class Cdf>
 double kolmogorov(std::vector<double> draws, Cdf cdf) {
-  std::sort(draws.begin(), draws.end());
-  const auto n = static_cast<double>(draws.size());
-  double distance = 0;
-  for (std::size_t i = 0; i < draws.size(); ++i) {
-    const double value = cdf(draws[i]);
-    const auto rank = static_cast<double>(i);
-    distance = std::max({distance, value - rank / n, (rank + 1) / n - value});
-  }
-  return distance * std::sqrt(n);
+  for (double& draw : draws) draw = cdf(draw);
+  return std::sqrt(static_cast<double>(draws.size())) * test::kolmogorov_distance(draws);
 }
 
 double normal_cdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }

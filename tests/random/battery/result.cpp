@@ -8,6 +8,8 @@
 #include <boost/math/distributions/normal.hpp>
 #include <boost/math/distributions/poisson.hpp>
 
+#include "support/kolmogorov.hpp"
+
 namespace largo::battery {
 namespace {
 
@@ -118,14 +120,7 @@ Result uniformity(std::span<const Result> results) {
     if (result.continuous) p.push_back(result.above);
   }
   if (p.empty()) return {"p-values", 0, 1, 1, false};
-  std::sort(p.begin(), p.end());
-  const auto n = static_cast<double>(p.size());
-  double distance = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    const auto rank = static_cast<double>(i);
-    distance = std::max({distance, p[i] - rank / n, (rank + 1) / n - p[i]});
-  }
-  return kolmogorov_result("p-values", distance, n);
+  return kolmogorov_result("p-values", test::kolmogorov_distance(p), static_cast<double>(p.size()));
 }
 
 }  // namespace largo::battery
