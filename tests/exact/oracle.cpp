@@ -4,6 +4,7 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "exact/oracle_inner.hpp"
@@ -236,18 +237,8 @@ OracleMoments Oracle::at(const Real& L) {
       out.digits_lost = std::max(out.digits_lost, log10(Real(size[q] / abs(value[q]))).convert_to<double>());
     }
   }
-  out.P2 = value[0];
-  out.P3 = value[1];
-  out.P2P2 = value[2];
-  out.mean = value[3];
-  out.mse = value[4];
-  out.B = value[5];
-  out.D = value[6];
-  out.B1_squared = value[7];
-  out.B1_P2 = value[8];
-  out.P2_slope = value[9];
-  out.P3_slope = value[10];
-  out.P2P2_slope = value[11];
+  std::tie(out.P2, out.P3, out.P2P2, out.mean, out.mse, out.B, out.D, out.B1_squared, out.B1_P2, out.P2_slope,
+           out.P3_slope, out.P2P2_slope) = std::tuple_cat(value);
   out.normalisation = totals.sum[algebra.normalisation] / gamma_of_K(algebra.normalisation);
   if (!(abs(out.normalisation - 1) < 1e-50)) {
     throw std::runtime_error("Oracle: E[P_1] = " + out.normalisation.str() + " at s = " + s_.str(6) +

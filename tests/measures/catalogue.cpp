@@ -65,6 +65,20 @@ Case ball_case(std::ptrdiff_t d, double radius) {
           Constant::smallest};
 }
 
+Case gaussian_elliptical_case(const std::string& name, const Matrix& shape, const RadialLaw& radial,
+                              const Line& line) {
+  return {"EllipticalGaussian" + name,
+          std::make_shared<EllipticalMeasure>(shape, EllipticalBase::gaussian, radial),
+          elliptical_gaussian(shape, line), Constant::smallest};
+}
+
+Case round_elliptical_case(const std::string& name, const Matrix& shape, const RadialLaw& radial,
+                           const Line& line) {
+  return {"EllipticalSphere" + name,
+          std::make_shared<EllipticalMeasure>(shape, EllipticalBase::sphere, radial),
+          elliptical_sphere(shape, line), Constant::upper_bound};
+}
+
 void add_elliptical_cases(std::vector<Case>& cases) {
   const Matrix shape = random_covariance(20, 3, 3);
   const Matrix flat = random_covariance(21, 4, 2);
@@ -72,18 +86,10 @@ void add_elliptical_cases(std::vector<Case>& cases) {
   const Line step_line{{{0, 1}, {0.5, 2}, {2, 1}}, {}};
   const RadialLaw range = RadialLaw::uniform(0.25, 2);
   const Line range_line{{}, {{0.25, 2, 0}}};
-  cases.push_back({"EllipticalGaussianDiscrete",
-                   std::make_shared<EllipticalMeasure>(shape, EllipticalBase::gaussian, steps),
-                   elliptical_gaussian(shape, step_line), Constant::smallest});
-  cases.push_back({"EllipticalGaussianUniform",
-                   std::make_shared<EllipticalMeasure>(flat, EllipticalBase::gaussian, range),
-                   elliptical_gaussian(flat, range_line), Constant::smallest});
-  cases.push_back({"EllipticalSphereDiscrete",
-                   std::make_shared<EllipticalMeasure>(flat, EllipticalBase::sphere, steps),
-                   elliptical_sphere(flat, step_line), Constant::upper_bound});
-  cases.push_back({"EllipticalSphereUniform",
-                   std::make_shared<EllipticalMeasure>(shape, EllipticalBase::sphere, range),
-                   elliptical_sphere(shape, range_line), Constant::upper_bound});
+  cases.push_back(gaussian_elliptical_case("Discrete", shape, steps, step_line));
+  cases.push_back(gaussian_elliptical_case("Uniform", flat, range, range_line));
+  cases.push_back(round_elliptical_case("Discrete", flat, steps, step_line));
+  cases.push_back(round_elliptical_case("Uniform", shape, range, range_line));
 }
 
 void add_empirical_cases(std::vector<Case>& cases) {

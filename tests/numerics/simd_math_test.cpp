@@ -57,26 +57,20 @@ std::vector<T> map(void (*function)(std::span<const T>, std::span<T>), const std
   return y;
 }
 
-std::vector<double> sin_of(const std::vector<double>& x) {
-  std::vector<double> s(x.size()), c(x.size());
-  numerics::sincos(x, s, c);
-  return s;
+struct SinesAndCosines {
+  std::vector<double> sines, cosines;
+};
+using SinCos = void (*)(std::span<const double>, std::span<double>, std::span<double>);
+SinesAndCosines map(SinCos function, const std::vector<double>& x) {
+  SinesAndCosines y{std::vector<double>(x.size()), std::vector<double>(x.size())};
+  function(x, y.sines, y.cosines);
+  return y;
 }
-std::vector<double> cos_of(const std::vector<double>& x) {
-  std::vector<double> s(x.size()), c(x.size());
-  numerics::sincos(x, s, c);
-  return c;
-}
-std::vector<double> sinpi_of(const std::vector<double>& x) {
-  std::vector<double> s(x.size()), c(x.size());
-  numerics::sincospi(x, s, c);
-  return s;
-}
-std::vector<double> cospi_of(const std::vector<double>& x) {
-  std::vector<double> s(x.size()), c(x.size());
-  numerics::sincospi(x, s, c);
-  return c;
-}
+
+std::vector<double> sin_of(const std::vector<double>& x) { return map(numerics::sincos, x).sines; }
+std::vector<double> cos_of(const std::vector<double>& x) { return map(numerics::sincos, x).cosines; }
+std::vector<double> sinpi_of(const std::vector<double>& x) { return map(numerics::sincospi, x).sines; }
+std::vector<double> cospi_of(const std::vector<double>& x) { return map(numerics::sincospi, x).cosines; }
 
 template <class T>
 double max_ulp(const std::string& name, const std::vector<T>& x, const std::vector<T>& y,

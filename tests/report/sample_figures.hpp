@@ -87,10 +87,7 @@ inline Figure concentration_figure() {
 /// L up to 1e300, errors down to 1e-200, and a limit at L = ∞ that is not drawn.
 inline Figure extreme_figure() {
   Figure figure;
-  Panel panel;
-  panel.title = "Very long prompts";
-  panel.x_label = "prompt length L";
-  panel.y_label = "E‖T[μ̂_L] − T[μ]‖²";
+  Panel panel{.title = "Very long prompts", .x_label = "prompt length L", .y_label = "E‖T[μ̂_L] − T[μ]‖²"};
   std::vector<double> lengths = log_spaced(2, 1e300, 80);
   lengths.push_back(kInfinity);
   for (int k = 0; k < 3; ++k) {
@@ -116,10 +113,7 @@ inline Figure extreme_figure() {
 /// One panel with one curve, broken by zeros.
 inline Figure single_figure() {
   Figure figure;
-  Panel panel;
-  panel.title = "Softmax weights: E[P₂] at s = 2";
-  panel.x_label = "prompt length L";
-  panel.y_label = "E[P₂]";
+  Panel panel{.title = "Softmax weights: E[P₂] at s = 2", .x_label = "prompt length L", .y_label = "E[P₂]"};
   panel.curves = {curve_of(
       "exact", log_spaced(1, 1e6, 50),
       [](double L) { return L > 300 && L < 1000 ? 0 : std::min(1.0, 3 / std::sqrt(L)); }, 0)};
@@ -133,10 +127,7 @@ inline Figure single_figure() {
 /// Twelve curves in one panel with linear axes.
 inline Figure crowded_figure() {
   Figure figure;
-  Panel panel;
-  panel.title = "Twelve trajectories";
-  panel.x_label = "time";
-  panel.y_label = "distance to the limit";
+  Panel panel{.title = "Twelve trajectories", .x_label = "time", .y_label = "distance to the limit"};
   panel.log_x = panel.log_y = false;
   std::vector<double> times;
   for (int i = 0; i <= 60; ++i) times.push_back(i * 2e-8);
