@@ -24,13 +24,18 @@ struct ClaimOptions {
   const Device* device = nullptr;  ///< for the descents of the published experiment
 };
 
+/// What is claimed, and how it is checked.
 struct NamedClaim {
-  const char* id;
-  report::ReportSection (*compute)(const ClaimOptions& options);
+  const char *id, *title, *source, *statement, *formula;
+  report::ReportSection (*compute)(const ClaimOptions& options);  ///< the section without these
 
   report::ReportSection check(const ClaimOptions& options) const {
     report::ReportSection section = compute(options);
     section.id = id;
+    section.title = title;
+    section.source = source;
+    section.statement = statement;
+    section.formula = formula;
     return section;
   }
 };
@@ -40,9 +45,9 @@ std::span<const NamedClaim> all_claims();
 /// The claim that a device has work for.
 inline constexpr const char* kPublishedClaim = "published";
 
-/// A claim holds if `condition` does and all its numbers are within their limits. The reason names these, and
-/// `what` the condition is.
-void decide(report::ReportSection& claim, bool condition, const std::string& what = {});
+/// The claim with its verdict: it holds if `condition` does and all its numbers are within their limits. The
+/// reason names these, and `what` the condition is.
+report::ReportSection decided(report::ReportSection claim, bool condition, const std::string& what = {});
 
 /// `count` numbers from first to last, equally spaced in their logarithm.
 std::vector<double> log_spaced(double first, double last, int count);

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -42,17 +43,6 @@ std::vector<BoundPoint> bound_points(const std::vector<ConcentrationRow>& rows,
 }  // namespace
 
 report::ReportSection audit_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "Errors fall like 1/L",
-      .source = "Propositions 3.1 and 3.4, small σ",
-      .statement =
-          "For tokens of moderate size the error of the output and of both gradients falls like 1/L.",
-      .formula = R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2 \sim C/L)",
-      .computed =
-          "Exact errors averaged over standard Gaussian queries, d = 4, U and V random with operator norms "
-          "0.22 and 0.75, three covariances of the tokens, L = 16 to 1024; slopes of ln error against ln L "
-          "by "
-          "least squares. Output errors are per coordinate."};
   constexpr std::ptrdiff_t d = 4;
   const struct {
     const char* name;
@@ -97,6 +87,11 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
     panel.x_label = "prompt length L";
     panel.y_label = "averaged error";
   }
+  report::ReportSection claim{
+      .computed =
+          "Exact errors averaged over standard Gaussian queries, d = 4, U and V random with operator norms "
+          "0.22 and 0.75, three covariances of the tokens, L = 16 to 1024; slopes of ln error against ln L "
+          "by least squares. Output errors are per coordinate."};
   claim.numbers = {
       {"largest |slope + 1|", std::max(std::abs(steepest + 1), std::abs(flattest + 1)), kSlopeBound},
       {"steepest slope", steepest},
@@ -105,26 +100,16 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
   claim.figures = {{"audit",
                     {{panels[0], panels[1], panels[2]},
                      "Exact errors averaged over queries, for three covariances of the tokens."}}};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 report::ReportSection bounds_claim(const ClaimOptions& options) {
   report::ReportSection claim{
-      .title = "The paper's bounds",
-      .source = "Propositions 3.1 and 3.4",
-      .statement =
-          "There are constants c₁, c₂ > 0, which depend on d, U and V alone, such that for σ-sub-Gaussian "
-          "tokens, σ ≫ 1, and L ≥ 2 the errors are at most as below; the gradient in V has a bound like that "
-          "of the output.",
-      .formula =
-          R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\qquad \mathbb E\,\|\nabla_U T[\hat\mu_L]-\nabla_U T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^{12}\,\frac{\ln^2 L}{L^{c_2/\sigma^2}})",
       .computed =
           "Exact errors of N(0, σ²I) tokens averaged over standard Gaussian queries, d = 4, U and V the "
           "identity. With c₂ = 0.4, c₁ is fitted at σ = 1, 2, 4 and lengths from 2 to 10¹²; twice that c₁ is "
           "then checked at five other σ from 1.2 to 3 and lengths up to 10³⁰⁰. The same with c₂ = 1, which "
-          "is "
-          "too large, must fail there: else the check would show nothing."};
+          "is too large, must fail there: else the check would show nothing."};
   // For σ ≥ 1, σ² c(σ) is at least c(1) = 0.618 and at most 1: kC2 is below it, and kTooLarge above.
   constexpr double kC2 = 0.4, kTooLarge = 1;
   constexpr double kMargin = 2;
@@ -196,27 +181,11 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
   }
   claim.tables = {constants_table, sigmas_table};
   claim.figures = {{"bounds", figure}};
-  decide(claim, too_large_fails, too_large_fails ? "c₂ = 1 fails, as it must" : "c₂ = 1 does not fail");
-  return claim;
+  return decided(std::move(claim), too_large_fails,
+                 too_large_fails ? "c₂ = 1 fails, as it must" : "c₂ = 1 does not fail");
 }
 
 report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "When linear attention will do",
-      .source = "ours, on the Lemma at finite L",
-      .statement =
-          "Over long prompts of centred Gaussian tokens softmax attention may be replaced by linear "
-          "attention "
-          "over the same tokens: the two differ by what falls like 1/L at a fixed query. For standard "
-          "tokens, "
-          "U = V = I and |z| = 1 the constant is (d + 1)(e − 1).",
-      .formula =
-          R"(L\;\mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (d+1)(e-1)\quad\text{for } \mu=\mathcal N(0,I),\;U=V=I,\;|z|=1)",
-      .computed =
-          "The shortest prompts over which the two differ by at most a tolerance ε (mean squared, relative "
-          "to "
-          "the squared limit), d = 4, U = V = I, at a query of unit length and averaged over standard "
-          "Gaussian ones."};
   constexpr std::ptrdiff_t d = 4;
   const Matrix identity = Matrix::Identity(d, d);
   const AttentionLayer at_query{gaussian(identity), identity, identity, Vector(Vector::Unit(d, 0))};
@@ -247,6 +216,10 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
     one.y.push_back(here->L);
     mean.y.push_back(overall->L);
   }
+  report::ReportSection claim{.computed =
+                                  "The shortest prompts over which the two differ by at most a tolerance ε "
+                                  "(mean squared, relative to the squared limit), d = 4, U = V = I, at a "
+                                  "query of unit length and averaged over standard Gaussian ones."};
   claim.tables = {table};
   if (!one.x.empty()) {
     claim.figures = {
@@ -258,9 +231,9 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
   }
   claim.numbers = {
       {"|ε L / ((d + 1)(e − 1)) − 1| at the smallest ε", std::abs(last / kConstant - 1), kConstantBound}};
-  decide(claim, found,
-         found ? "there is a length for every tolerance" : "no length up to 10³⁰⁰ for some tolerance");
-  return claim;
+  return decided(
+      std::move(claim), found,
+      found ? "there is a length for every tolerance" : "no length up to 10³⁰⁰ for some tolerance");
 }
 
 }  // namespace largo::claims

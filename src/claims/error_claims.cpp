@@ -1,6 +1,7 @@
 // The exact error of attention over L Gaussian tokens: at one query, and averaged over queries.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -126,20 +127,6 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
   if (options.full) settings.prompts = 200000;
   const std::vector<estimation::SimulatedErrors> rows =
       estimation::simulate_gaussian_errors(settings, options.execution);
-  report::ReportSection claim{
-      .title = "The exact error at every prompt length",
-      .source = "ours, behind Propositions 3.1 and 3.4",
-      .statement =
-          "For Gaussian tokens N(m, Γ) the mean squared distance of attention over L tokens from its limit, "
-          "and that of its gradients in V and U, are known in closed form up to one-dimensional integrals, "
-          "for every L. They need moments of the power sums of the softmax weights pᵢ, which depend on L and "
-          "on the standard deviation s of the scores alone, s² = zᵀUᵀΓUz.",
-      .formula =
-          R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \operatorname{tr}(V\Gamma V^\top)\,p + \|V\Gamma Uz\|^2\,(p-6p_3+6q),\\ p=\mathbb E[P_2],\quad p_3=\mathbb E[P_3],\quad q=\mathbb E[P_2^2],\quad P_k=\textstyle\sum_i p_i^k\end{gathered})",
-      .computed =
-          fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
-                      "average over {} simulated prompts.",
-                      settings.dimension, settings.prompts)};
   constexpr const char* kErrors[] = {"output", "gradient in V", "gradient in U"};
   Curve ratios[3];
   Curve one{.style = Curve::Style::dashed, .color = 7};
@@ -170,29 +157,19 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
                              .log_y = false,
                              .curves = {ratios[k], one}});
   }
+  report::ReportSection claim{
+      .computed =
+          fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
+                      "average over {} simulated prompts.",
+                      settings.dimension, settings.prompts)};
   claim.numbers = {
       {"largest distance of simulated and exact error, in standard errors", worst, kLargestZScore}};
   claim.tables = {table};
   claim.figures = {{"exact-error", figure}, error_figure(options.quick)};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "The exponent of the averaged error",
-      .source = "ours, sharpening Proposition 3.1",
-      .statement =
-          "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens falls like "
-          "L⁻ᶜ up to logarithms. The exponent c is of order 1/σ² for large σ, as in the paper's bound, and "
-          "is "
-          "known exactly; σ is the largest standard deviation of the scores over unit queries.",
-      .formula =
-          R"(c(\sigma) = 1 \;\text{ for } \sigma^2\le\tfrac12,\qquad c(\sigma)=\tfrac12\Big(\sqrt{1+4/\sigma^2}-1\Big) \;\text{ beyond})",
-      .computed =
-          fmt::format("The exact averaged output error in d = 1 at L = {} and {}, and minus the slope "
-                      "between them; so far out because it approaches c only logarithmically.",
-                      report::shown(kFirstLength), report::shown(kSecondLength))};
   report::ReportTable table{"Averaged errors at two lengths, the exponent between them, and its limit.",
                             {"σ", fmt::format("error at L = {}", report::shown(kFirstLength)),
                              fmt::format("at L = {}", report::shown(kSecondLength)), "exponent", "c(σ)"}};
@@ -225,13 +202,17 @@ report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
     sharp.y.push_back(averaged_exponent(i / 20.0));
   }
   exponents.curves = {sharp, measured};
+  report::ReportSection claim{
+      .computed =
+          fmt::format("The exact averaged output error in d = 1 at L = {} and {}, and minus the slope "
+                      "between them; so far out because it approaches c only logarithmically.",
+                      report::shown(kFirstLength), report::shown(kSecondLength))};
   claim.numbers = {{"largest difference of exponent and c(σ)", worst, kExponentBound}};
   claim.tables = {table};
   claim.figures = {
       {"averaged-exponent", {{curves, exponents}, "The averaged error over 300 decades, and its exponent."}},
       averaged_figure(options)};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 }  // namespace largo::claims

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -72,19 +73,6 @@ double trained_constant() {
 }  // namespace
 
 report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "Training on infinite prompts",
-      .source = "Theorem 5.1",
-      .statement =
-          "From A = αΘΘᵀ, b = α with ‖ΘΘᵀ‖ = 1 and 0 < α < √2/(d^{1/4}‖Σ‖), the flow of the infinite prompt "
-          "ends at the global minimum of the risk below, where the risk is that of Bayes, zero; on its way "
-          "it "
-          "keeps ‖A‖² − b².",
-      .formula =
-          R"(A_\infty = \operatorname{tr}(\Sigma^{-2})^{-1/4}\,\Sigma^{-1},\qquad b_\infty = \operatorname{tr}(\Sigma^{-2})^{1/4})",
-      .computed =
-          "Random covariances Σ of condition up to 100 in 2 to 10 dimensions, random Θ, α uniform in the "
-          "admissible range (from 5 % of it on); flow by CVODE until it is stationary."};
   const int starts = options.quick ? 10 : options.full ? 100 : 30;
   constexpr int kShown = 6;
   constexpr double kShownDistance = 1e-7;  // below this, the error of the integrator shows
@@ -117,6 +105,10 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
                                         return distance > kShownDistance ? distance : 0;
                                       }));
   }
+  report::ReportSection claim{
+      .computed =
+          "Random covariances Σ of condition up to 100 in 2 to 10 dimensions, random Θ, α uniform in the "
+          "admissible range (from 5 % of it on); flow by CVODE until it is stationary."};
   claim.numbers = {{"starts", static_cast<double>(starts)},
                    {"largest condition of a covariance", largest_condition},
                    {"largest distance from (A∞, b∞) at the end", error, kLimitTolerance},
@@ -127,23 +119,10 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
        {{panel},
         "Flows of the infinite prompt from six of the starts approach the minimum of the theorem, down to "
         "what the integrator resolves."}}};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 report::ReportSection transfer_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "From infinite to finite prompts",
-      .source = "Theorems 4.3 and 5.2",
-      .statement =
-          "On a finite horizon the training trajectories of long prompts are uniformly close to that of the "
-          "infinite prompt, and the trained risk falls to its limit as L grows.",
-      .formula =
-          R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0,\qquad \lim_{t\to\infty} R_L(\theta_L(t)) \le \lim_{t\to\infty} R_\infty(\theta_\infty(t)) + \varepsilon \;\text{ for } L\ge L(\varepsilon))",
-      .computed =
-          "Gradient flow on the exact risk, d = 5, identity covariances, α half of the admissible range: the "
-          "suprema up to t = 5 of the distances from the flow of the infinite prompt, and the risks at the "
-          "end, beside C/L with the constant C of L(ε)."};
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const RegressionFlow limit = regression_flow(problem, AttentionKind::softmax, kInfinity, start);
@@ -182,29 +161,23 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
                   .x_label = "prompt length L",
                   .y_label = "distance from the limit flow",
                   .curves = {curves[0], curves[1], curves[2]}};
+  report::ReportSection claim{
+      .computed =
+          "Gradient flow on the exact risk, d = 5, identity covariances, α half of the admissible range: the "
+          "suprema up to t = 5 of the distances from the flow of the infinite prompt, and the risks at the "
+          "end, beside C/L with the constant C of L(ε)."};
   claim.numbers = {{"largest distance of the parameters at L = 10⁹", before, kCloseToLimitFlow},
                    {"|L R / C − 1| at L = 10⁹", std::abs(kLongest * risk_before / trained_constant() - 1),
                     kRatioTolerance}};
   claim.tables = {table};
   claim.figures = {
       {"transfer", {{training, distances}, "Training at finite L beside training on the infinite prompt."}}};
-  decide(claim, falls,
-         falls ? "distance and trained risk fall with every L" : "distance or trained risk does not fall");
-  return claim;
+  return decided(
+      std::move(claim), falls,
+      falls ? "distance and trained risk fall with every L" : "distance or trained risk does not fall");
 }
 
 report::ReportSection threshold_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "How long must a prompt be: L(ε)",
-      .source = "Theorem 5.2, as a number",
-      .statement =
-          "The smallest L whose trained risk is within ε of the limit exists for every ε; for identity "
-          "covariances it is asymptotically a constant over ε, 47.89/ε in five dimensions.",
-      .formula =
-          R"(L(\varepsilon)\sim \frac{C_d}{\varepsilon},\qquad C_d = \min_{0<t<1/2}\ \tfrac d2\,(1-2t)^{-d/2-1}\,\frac{1-t}{t})",
-      .computed =
-          "d = 5, identity covariances: bracketing on the exact trained risk, verified by training at L and "
-          "at L − 1."};
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double constant = trained_constant();
@@ -233,29 +206,20 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
     asymptote.x.push_back(epsilon);
     asymptote.y.push_back(constant / epsilon);
   }
+  report::ReportSection claim{.computed =
+                                  "d = 5, identity covariances: bracketing on the exact trained risk, "
+                                  "verified by training at L and at L − 1."};
   claim.numbers = {{"|ε L(ε) / C − 1| at the smallest ε", std::abs(last / constant - 1), kRatioTolerance}};
   claim.tables = {table};
   claim.figures = {{"threshold",
                     {{{.x_label = "ε", .y_label = "prompt length L(ε)", .curves = {found, asymptote}}},
                      "The prompt length that training needs to come within ε of the infinite prompt."}}};
-  decide(claim, holds,
-         holds ? "every L(ε) is enough, and a token less is not" : "some L(ε) is not the smallest length");
-  return claim;
+  return decided(
+      std::move(claim), holds,
+      holds ? "every L(ε) is enough, and a token less is not" : "some L(ε) is not the smallest length");
 }
 
 report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "Trained softmax beside trained linear attention",
-      .source = "ours",
-      .statement =
-          "At every length a trained softmax head has a larger risk than the best linear one; for long "
-          "prompts their ratio tends to a constant, 3.19 in five dimensions (C as in L(ε)).",
-      .formula =
-          R"(\frac{R_L^{\mathrm{softmax}}}{R_L^{\mathrm{linear}}} \longrightarrow \frac{2\,C_d}{d(d+1)})",
-      .computed =
-          "d = 5, identity covariances, no noise: gradient flow on the exact softmax risk to its end, and "
-          "the "
-          "exact minimum of the linear one."};
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const double limit = 2 * trained_constant() / (kDimension * (kDimension + 1.0));
@@ -283,6 +247,9 @@ report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
     ratio.y.push_back(last);
     asymptote.y.push_back(limit);
   }
+  report::ReportSection claim{.computed =
+                                  "d = 5, identity covariances, no noise: gradient flow on the exact softmax "
+                                  "risk to its end, and the exact minimum of the linear one."};
   claim.numbers = {{"|ratio / limit − 1| at the largest L", std::abs(last / limit - 1), kRatioTolerance}};
   claim.tables = {table};
   claim.figures = {{"risk-ratio",
@@ -296,28 +263,12 @@ report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
                        .log_y = false,
                        .curves = {ratio, asymptote}}},
                      "Trained softmax and linear attention at the same prompt length."}}};
-  decide(claim, larger,
-         larger ? "the ratio is above 1 at every length" : "the ratio is not above 1 at some length");
-  return claim;
+  return decided(std::move(claim), larger,
+                 larger ? "the ratio is above 1 at every length" : "the ratio is not above 1 at some length");
 }
 
 report::ReportSection random_lengths_claim(const ClaimOptions& options) {
   const LengthLaw law = LengthLaw::uniform(1, 64);
-  report::ReportSection claim{
-      .title = "Prompts of random length, and lengths not trained on",
-      .source = "ours, beyond Theorem 5.2",
-      .statement =
-          "The risk over prompts whose length has a law π is that of one length with the statistics of the "
-          "softmax averaged over π, so it has a gradient flow like any other. In the runs below, training at "
-          "a length ends no worse there "
-          "than training elsewhere.",
-      .formula = R"(R_\pi=\sum_L \pi_L R_L,\qquad p_\pi(s)=\sum_L \pi_L\,p(s,L))",
-      .computed =
-          "d = 5, identity covariances, no noise: gradient flows to their ends at L = 8, at L = 64, on "
-          "lengths "
-          "uniform from 1 to 64, and on the infinite prompt, each evaluated at other lengths. The risk of "
-          "the "
-          "law is compared with the average of its 64 risks."};
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const auto end_of = [&](const LengthLaw& L) {
@@ -366,6 +317,11 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
   }
   curves.push_back(own);
   const double risk = risk_at(law, ends[2]), of_mean = risk_at(law.mean(), ends[2]);
+  report::ReportSection claim{
+      .computed =
+          "d = 5, identity covariances, no noise: gradient flows to their ends at L = 8, at L = 64, on "
+          "lengths uniform from 1 to 64, and on the infinite prompt, each evaluated at other lengths. The "
+          "risk of the law is compared with the average of its 64 risks."};
   claim.computed +=
       fmt::format(" Negative control: prompts of the mean length, {:g}, have {:.2f} times the risk.",
                   law.mean(), of_mean / risk);
@@ -376,9 +332,9 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
                     {{{.x_label = "prompt length L", .y_label = "risk at L", .curves = curves}},
                      "Heads trained at one length, or on all lengths up to 64, at other lengths."}}};
   const bool differs = std::abs(of_mean / risk - 1) > 0.01;
-  decide(claim, differs,
-         differs ? "the risk of the law is not that of its mean length" : "the control does not fail");
-  return claim;
+  return decided(
+      std::move(claim), differs,
+      differs ? "the risk of the law is not that of its mean length" : "the control does not fail");
 }
 
 }  // namespace largo::claims

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -27,24 +28,6 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
   if (options.quick) settings.lengths = {100, 1000, 10000};
   if (options.full) settings.prompts = 512;
   const LemmaReport lemma = check_lemma(settings, options.execution);
-  report::ReportSection claim{
-      .title = "Gaussian tokens make softmax attention linear",
-      .source = "Lemma (Castin et al., 2025)",
-      .statement =
-          "Softmax attention over an infinite prompt of Gaussian tokens N(m, Γ) is the affine map z ↦ V m + "
-          "V "
-          "Γ U z, and attention over finite prompts converges to it.",
-      .formula = R"(T^{U,V}[\mathcal N(m,\Gamma)](z) = V m + V\,\Gamma\, U z)",
-      .computed = fmt::format("{} random Gaussians (d up to 32, {} singular): closed form against the "
-                              "defining integrals. Then {} prompts at each of some lengths in d = 4: their "
-                              "mean squared distance from the limit, and its slope, which must be −1, by "
-                              "least squares.",
-                              lemma.cases, lemma.singular_cases, settings.prompts)};
-  claim.numbers = {
-      {"largest relative difference of closed form and integrals", lemma.worst_error, kLemmaBound},
-      {"|slope + 1| of the distance against L", std::abs(lemma.slope + 1), kSampledSlopeBound},
-      {"slope", lemma.slope},
-      {"its standard error", lemma.slope_error}};
   report::ReportTable table{"Mean squared distance of attention over L tokens from its limit.",
                             {"L", "E‖T[prompt] − T[law]‖²", "standard error"}};
   Curve sampled{.label = "prompts of L tokens", .style = Curve::Style::points},
@@ -59,13 +42,23 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
     rate.x.push_back(L);
     rate.y.push_back(sampled.y.front() * sampled.x.front() / L);
   }
+  report::ReportSection claim{
+      .computed = fmt::format("{} random Gaussians (d up to 32, {} singular): closed form against the "
+                              "defining integrals. Then {} prompts at each of some lengths in d = 4: their "
+                              "mean squared distance from the limit, and its slope, which must be −1, by "
+                              "least squares.",
+                              lemma.cases, lemma.singular_cases, settings.prompts)};
+  claim.numbers = {
+      {"largest relative difference of closed form and integrals", lemma.worst_error, kLemmaBound},
+      {"|slope + 1| of the distance against L", std::abs(lemma.slope + 1), kSampledSlopeBound},
+      {"slope", lemma.slope},
+      {"its standard error", lemma.slope_error}};
   claim.tables = {table};
   claim.figures = {
       {"lemma",
        {{{.x_label = "prompt length L", .y_label = "E‖T[prompt] − T[law]‖²", .curves = {sampled, rate}}},
         "Attention over L Gaussian tokens approaches its linear limit; bars are two standard errors."}}};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 report::ReportSection other_laws_claim(const ClaimOptions& options) {
@@ -75,18 +68,6 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
   settings.lengths = {10, 100, 1000};
   const std::vector<estimation::SimulatedLaw> rows =
       estimation::simulate_law_errors(settings, options.execution);
-  report::ReportSection claim{
-      .title = "Tokens that are not Gaussian",
-      .source = "ours",
-      .statement =
-          "Attention over prompts of other laws converges as well, to the mean of the tilted law. Its error "
-          "is an integral over one variable t wherever the law of the score ⟨Uz, x⟩ of a token x is known; "
-          "below, Y = Vx − T[μ](z).",
-      .formula =
-          R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \int_0^\infty t\,\Big\{L\,\Phi_2[\|Y\|^2]\,\varphi^{L-1} + L(L-1)\,\|\Phi_1[Y]\|^2\,\varphi^{L-2}\Big\}\,dt,\\ \Phi_k[h]=\mathbb E\big[h\,e^{k\langle Uz,x\rangle}\,e^{-t e^{\langle Uz,x\rangle}}\big],\quad \varphi=\Phi_0[1]\end{gathered})",
-      .computed = fmt::format("Tokens of four laws in d = {}, random U, V and query: the exact output error, "
-                              "and the average over {} sampled prompts.",
-                              settings.dimension, settings.prompts)};
   report::ReportTable table{"Output errors, exact and sampled; z is their distance in standard errors.",
                             {"law", "L", "exact", "sampled", "95 % from", "to", "z"}};
   Panel panel{.title = "error", .x_label = "prompt length L", .y_label = "output error"},
@@ -127,6 +108,10 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
     }
     beside.curves.push_back(std::move(line));
   }
+  report::ReportSection claim{
+      .computed = fmt::format("Tokens of four laws in d = {}, random U, V and query: the exact output error, "
+                              "and the average over {} sampled prompts.",
+                              settings.dimension, settings.prompts)};
   claim.numbers = {
       {"largest distance of sampled and exact error, in standard errors", worst, kLargestZScore},
       {fmt::format("95 % intervals, of {}, that miss the exact value", rows.size()), missed, kMostMissed}};
@@ -136,8 +121,7 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
        {{panel, beside},
         "Output error for tokens of other laws: lines through exact values, filled marks sampled with 95 % "
         "intervals; dashed are the limits of the verdict."}}};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 }  // namespace largo::claims

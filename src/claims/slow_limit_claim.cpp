@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -37,24 +38,6 @@ Head head_of(Eigen::Index d) {
 }  // namespace
 
 report::ReportSection slow_limit_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "Off the invariant set risks approach their limit more and more slowly",
-      .source = "ours, beyond Theorem 5.2",
-      .statement =
-          "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
-          "large as their product, and carry the difference between the risk of L tokens and its limit. The "
-          "exponent with which it falls becomes smaller and smaller as L grows. A heuristic says why: it is "
-          "about exp(−c √(ln L)), which falls more slowly than every power of L. Training from the paper's "
-          "start keeps U₂₁ = 0, and is not concerned. The risk itself is known by quadrature at every L.",
-      .formula =
-          R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}})",
-      .computed = fmt::format(
-          "The exact risk of one head in one dimension and in two, covariates, queries and tasks standard "
-          "normal, no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and "
-          "the same difference by plain trapezoidal rules over the task, the query, and the prompt, which "
-          "share the formula above with it, but no code. The exponents are those of L between one length and "
-          "the one before. Other dimensions and heads were not computed here.",
-          report::shown(kAlpha), report::shown(kBeta))};
   std::vector<double> lengths = {1e2, 1e4, 1e8, 1e16, 1e32};
   if (!options.quick) lengths = {1e2, 1e3, 1e4, 1e6, 1e8, 1e12, 1e16, 1e24, 1e32};
   report::ReportTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
@@ -96,6 +79,14 @@ report::ReportSection slow_limit_claim(const ClaimOptions& options) {
     panel.curves.push_back(std::move(exact));
     panel.curves.push_back(std::move(rules));
   }
+  report::ReportSection claim{
+      .computed = fmt::format(
+          "The exact risk of one head in one dimension and in two, covariates, queries and tasks standard "
+          "normal, no noise, U₁₁ = {} and U₂₁ = {} for the first coordinate and zero elsewhere, V = I; and "
+          "the same difference by plain trapezoidal rules over the task, the query, and the prompt, which "
+          "share the formula above with it, but no code. The exponents are those of L between one length and "
+          "the one before. Other dimensions and heads were not computed here.",
+          report::shown(kAlpha), report::shown(kBeta))};
   claim.numbers = {{"largest difference of quadrature and plain rules, of the difference to the limit", worst,
                     kMostDifference},
                    {"largest error reported, of the same", worst_error, kMostError}};
@@ -105,8 +96,8 @@ report::ReportSection slow_limit_claim(const ClaimOptions& options) {
        {{panel},
         "How far the risk of L tokens is below its limit; a power of L would be a straight line. Lines are "
         "quadrature, filled marks plain rules."}}};
-  decide(claim, falls, fmt::format("exponents fall from L = {} on", report::shown(kFirstFalling)));
-  return claim;
+  return decided(std::move(claim), falls,
+                 fmt::format("exponents fall from L = {} on", report::shown(kFirstFalling)));
 }
 
 }  // namespace largo::claims

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <utility>
 #include <vector>
 
 #include <fmt/core.h>
@@ -123,32 +124,6 @@ FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, cons
 }  // namespace
 
 report::ReportSection published_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "The published experiment",
-      .source = "Section 5 of the paper, figures",
-      .statement =
-          "Stochastic training at finite L ends where the flow on the risk averaged over tasks does, softmax "
-          "attention as well as linear; both risks fall with L. The data are as in the paper, Σᵢⱼ = "
-          "0.5^{|i−j|} for prompts and queries, and as in its code, which has Σ² for prompts and I for "
-          "queries.",
-      .formula = R"(\dot\theta = -\nabla R_L(\theta),\qquad \theta=(K,Q,V,o),\;U=K^\top Q,\;v=V^\top o)",
-      .computed =
-          options.full
-              ? "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: 300,000 "
-                "steps of 10⁻³ with 128 prompts at 19 lengths, beside the flow on the risk averaged over "
-                "tasks."
-              : fmt::format(
-                    "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: the "
-                    "flow on the risk averaged over tasks{}; stochastic descent on 128 prompts a step, with "
-                    "{} for the published 300,000 of 10⁻³, at L = 50{} (all of it: --full).",
-                    options.quick ? "" : " at 19 lengths",
-                    options.quick ? "10,000 steps of 0.03" : "30,000 steps of 0.01",
-                    options.quick ? ", data of the paper" : "")};
-  claim.computed +=
-      " All runs have one random start. Risks have a factor ½, and are those of predicting the label without "
-      "its noise. Steps of finite size leave noise in the parameters, which costs risk: excess and standard "
-      "deviation are predicted from the flow's end alone, by the Hessian there and the covariance of a "
-      "batch's gradient.";
   report::ReportTable table{
       "Risks after training; excess of the descent over the flow, and what is predicted.",
       {"data", "attention", "L", "flow", "descent", "excess", "predicted excess",
@@ -190,29 +165,34 @@ report::ReportSection published_claim(const ClaimOptions& options) {
     figure.panels.push_back(
         published_panel(data == PublishedData::paper ? "data of the paper" : "data of its code", runs));
   }
+  report::ReportSection claim{
+      .computed =
+          options.full
+              ? "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: 300,000 "
+                "steps of 10⁻³ with 128 prompts at 19 lengths, beside the flow on the risk averaged over "
+                "tasks."
+              : fmt::format(
+                    "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: the "
+                    "flow on the risk averaged over tasks{}; stochastic descent on 128 prompts a step, with "
+                    "{} for the published 300,000 of 10⁻³, at L = 50{} (all of it: --full).",
+                    options.quick ? "" : " at 19 lengths",
+                    options.quick ? "10,000 steps of 0.03" : "30,000 steps of 0.01",
+                    options.quick ? ", data of the paper" : "")};
+  claim.computed +=
+      " All runs have one random start. Risks have a factor ½, and are those of predicting the label without "
+      "its noise. Steps of finite size leave noise in the parameters, which costs risk: excess and standard "
+      "deviation are predicted from the flow's end alone, by the Hessian there and the covariance of a "
+      "batch's gradient.";
   claim.numbers = {
       {"farthest end of a descent from the flow's risk and the predicted excess, in predicted "
        "standard deviations",
        farthest, kMostDeviations}};
   claim.tables = {table};
   claim.figures = {{"published", figure}};
-  decide(claim, falls, falls ? "risks fall with every L" : "a risk does not fall with L");
-  return claim;
+  return decided(std::move(claim), falls, falls ? "risks fall with every L" : "a risk does not fall with L");
 }
 
 report::ReportSection other_covariates_claim(const ClaimOptions& options) {
-  report::ReportSection claim{
-      .title = "Covariates that are not Gaussian",
-      .source = "Theorem 4.3, general laws",
-      .statement =
-          "With covariates that are not Gaussian, training on prompts of L tokens converges to the "
-          "infinite-prompt flow of their law as L grows, uniformly on a finite horizon; at least like 1/√L, "
-          "which the theorem does not say.",
-      .formula = R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| = O(L^{-1/2}))",
-      .computed =
-          "In-context regression in two dimensions, 64 tasks with common draws at all lengths, gradient flow "
-          "up to t = 6: largest distance of (A, b), mean and standard error over four sets of draws. Laws of "
-          "variance 1: ±1, uniform on an interval, uniform on the circle."};
   constexpr int kSets = 4;
   Execution execution = options.execution;
   execution.ranks = nullptr;
@@ -255,6 +235,11 @@ report::ReportSection other_covariates_claim(const ClaimOptions& options) {
         std::max(slowest, (mean - 2 * error) / (first + 2 * first_error) * std::sqrt(lengths.back() / 10));
     panel.curves.push_back(std::move(curve));
   }
+  report::ReportSection claim{
+      .computed =
+          "In-context regression in two dimensions, 64 tasks with common draws at all lengths, gradient flow "
+          "up to t = 6: largest distance of (A, b), mean and standard error over four sets of draws. Laws of "
+          "variance 1: ±1, uniform on an interval, uniform on the circle."};
   claim.numbers = {
       {"largest √(L/10) × distance at the longest L over that at L = 10, within two standard errors", slowest,
        kRootRate}};
@@ -264,8 +249,7 @@ report::ReportSection other_covariates_claim(const ClaimOptions& options) {
                      "Distance of training at finite L from the flow of the infinite prompt; bands are two "
                      "standard errors "
                      "over sets of draws."}}};
-  decide(claim, true);
-  return claim;
+  return decided(std::move(claim), true);
 }
 
 }  // namespace largo::claims
