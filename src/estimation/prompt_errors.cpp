@@ -16,14 +16,22 @@
 namespace largo::estimation {
 namespace {
 
+class SamplingKernel : public PromptErrorKernel {
+ protected:
+  SamplingKernel(const Matrix& V, const ErrorSampling& sampling, const Execution& execution)
+      : V_(V), sampling_(sampling), execution_(execution) {}
+
+  const Matrix& V_;
+  const ErrorSampling& sampling_;
+  const Execution& execution_;
+};
+
 template <typename T>
-class FullKernelOf final : public PromptErrorKernel {
+class FullKernelOf final : public SamplingKernel {
  public:
   FullKernelOf(const PromptLaw& law, const ErrorSampling& sampling, const Execution& execution,
                const prompts::PreparedPrompts* prepared)
-      : V_(law.V),
-        sampling_(sampling),
-        execution_(execution),
+      : SamplingKernel(law.V, sampling, execution),
         prepared_(prepared),
         prompt_(law.leaves, law.law.dimension(), sampling.gradient_U ? &law.V : nullptr) {}
 
@@ -50,9 +58,6 @@ class FullKernelOf final : public PromptErrorKernel {
   }
 
  private:
-  const Matrix& V_;
-  const ErrorSampling& sampling_;
-  const Execution& execution_;
   const prompts::PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
   prompts::FullPrompt<T> prompt_;
@@ -73,13 +78,11 @@ prompts::ScoreSums to_sums(std::span<const double> row) {
 
 // For Gaussian tokens mean + R g the errors, given the scores, are the combinations of softmax statistics
 // whose expectations the exact engine computes (exact/attention_forms.hpp).
-class GaussianScoreKernel final : public PromptErrorKernel {
+class GaussianScoreKernel final : public SamplingKernel {
  public:
   GaussianScoreKernel(const TokenLeaf& leaf, const Matrix& V, const ErrorSampling& sampling,
                       const Execution& execution, const prompts::PreparedPrompts* prepared)
-      : V_(V),
-        sampling_(sampling),
-        execution_(execution),
+      : SamplingKernel(V, sampling, execution),
         prepared_(prepared),
         R_(leaf.scale * leaf.map),
         offset_(leaf.offset),
@@ -130,9 +133,6 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   }
 
  private:
-  const Matrix& V_;
-  const ErrorSampling& sampling_;
-  const Execution& execution_;
   const prompts::PreparedPrompts* prepared_;
   const QueryLimit* limit_ = nullptr;
   Matrix R_;
@@ -143,11 +143,11 @@ class GaussianScoreKernel final : public PromptErrorKernel {
   exact::MomentCombination output_, gradient_V_, gradient_U_;
 };
 
-class ScoreLawKernel final : public PromptErrorKernel {
+class ScoreLawKernel final : public SamplingKernel {
  public:
   ScoreLawKernel(const Measure& law, const Matrix& V, const ErrorSampling& sampling,
                  const Execution& execution)
-      : law_(law), V_(V), sampling_(sampling), execution_(execution) {}
+      : SamplingKernel(V, sampling, execution), law_(law) {}
 
   void aim(const QueryLimit& limit) override {
     prompt_.emplace(law_.score_law(limit.direction), V_, limit.tilt.mean);
@@ -165,9 +165,6 @@ class ScoreLawKernel final : public PromptErrorKernel {
 
  private:
   const Measure& law_;
-  const Matrix& V_;
-  const ErrorSampling& sampling_;
-  const Execution& execution_;
   std::optional<prompts::ScorePrompt> prompt_;
 };
 
