@@ -141,43 +141,6 @@ class View {
   bool log_y_, band_;
 };
 
-}  // namespace
-
-std::string shown_value(const StudyValue& value) {
-  constexpr int kDigits = 6;
-  const double* number = std::get_if<double>(&value);
-  return number != nullptr && !std::isnan(*number) ? shown(*number, kDigits) : studies::value_text(value);
-}
-
-std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result) {
-  std::string text = table.results[result];
-  if (layout.x) text += fmt::format(" against {}", layout.x->name);
-  if (layout.curves) text += fmt::format(", a curve for each {}", layout.curves->name);
-  if (layout.curves && layout.curves->values.size() > kMostCurves) {
-    text += fmt::format(" ({} of its {} values)", kMostCurves, layout.curves->values.size());
-  }
-  if (layout.slider) text += fmt::format(", {} by the slider", layout.slider->name);
-  for (const ReportAxis& axis : layout.held) text += fmt::format(", {}", named(axis, axis.values.front()));
-  const auto no_place = [](const StudyValue& value) { return !std::isfinite(std::get<double>(value)); };
-  if (layout.x && std::any_of(layout.x->values.begin(), layout.x->values.end(), no_place)) {
-    text += fmt::format("; {} = inf has no place on the axis, and is in the table", layout.x->name);
-  }
-  return fmt::format("{}.", text);
-}
-
-ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts,
-                          std::size_t result) {
-  const std::size_t points = kMostPoints / (table.results.size() * layouts.size());
-  ReportFigure figure = View(table, layouts.front(), result, points).make();
-  figure.id = table.results[result];
-  for (const ReportLayout& layout : layouts.subspan(1)) {
-    figure.views.push_back(View(table, layout, result, points).make());
-  }
-  return figure;
-}
-
-namespace {
-
 // Parameters that have more than one value.
 std::vector<ReportAxis> axes_of(const StudyTable& table) {
   std::vector<ReportAxis> axes;
@@ -214,6 +177,39 @@ ReportLayout layout_with(const std::string& x, std::vector<ReportAxis> axes) {
 }
 
 }  // namespace
+
+std::string shown_value(const StudyValue& value) {
+  constexpr int kDigits = 6;
+  const double* number = std::get_if<double>(&value);
+  return number != nullptr && !std::isnan(*number) ? shown(*number, kDigits) : studies::value_text(value);
+}
+
+std::string statement_of(const StudyTable& table, const ReportLayout& layout, std::size_t result) {
+  std::string text = table.results[result];
+  if (layout.x) text += fmt::format(" against {}", layout.x->name);
+  if (layout.curves) text += fmt::format(", a curve for each {}", layout.curves->name);
+  if (layout.curves && layout.curves->values.size() > kMostCurves) {
+    text += fmt::format(" ({} of its {} values)", kMostCurves, layout.curves->values.size());
+  }
+  if (layout.slider) text += fmt::format(", {} by the slider", layout.slider->name);
+  for (const ReportAxis& axis : layout.held) text += fmt::format(", {}", named(axis, axis.values.front()));
+  const auto no_place = [](const StudyValue& value) { return !std::isfinite(std::get<double>(value)); };
+  if (layout.x && std::any_of(layout.x->values.begin(), layout.x->values.end(), no_place)) {
+    text += fmt::format("; {} = inf has no place on the axis, and is in the table", layout.x->name);
+  }
+  return fmt::format("{}.", text);
+}
+
+ReportFigure study_figure(const StudyTable& table, std::span<const ReportLayout> layouts,
+                          std::size_t result) {
+  const std::size_t points = kMostPoints / (table.results.size() * layouts.size());
+  ReportFigure figure = View(table, layouts.front(), result, points).make();
+  figure.id = table.results[result];
+  for (const ReportLayout& layout : layouts.subspan(1)) {
+    figure.views.push_back(View(table, layout, result, points).make());
+  }
+  return figure;
+}
 
 bool is_log_spaced(const ReportAxis& axis) {
   std::vector<double> values;

@@ -23,27 +23,6 @@ double now() {
   return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
 }
 
-}  // namespace
-
-void rethrow(const std::filesystem::path& path, const SqliteError& error) {
-  if (error.not_a_database()) {
-    fail(path.string(), fmt::format("this is not a store of largo, or it is damaged ({})", error.what()));
-  }
-  if (error.cannot_open())
-    fail(path.string(), fmt::format("this store cannot be written ({})", error.what()));
-  if (error.busy()) {
-    throw std::runtime_error(fmt::format("{}: another program holds a lock on the store", path.string()));
-  }
-  if (error.full()) {
-    throw std::runtime_error(fmt::format(
-        "{}: the store cannot be written: is the disk full? ({}) What was finished before is kept",
-        path.string(), error.what()));
-  }
-  throw std::runtime_error(fmt::format("{}: {}", path.string(), error.what()));
-}
-
-namespace {
-
 // Whether the file is new, or was left by a process killed in its first transaction.
 bool is_empty(Database& database) {
   return database.number("SELECT count(*) FROM sqlite_master") == 0 &&
@@ -131,7 +110,39 @@ void check_file(const std::filesystem::path& path) {
   }
 }
 
+std::string quoted(const std::string& name) { return fmt::format("\"{}\"", name); }
+
+// The parameters that are the same at every unit: null if not given. Those that vary are absent.
+std::map<std::string, io::Json> fixed_of(const io::Json& configuration) {
+  std::map<std::string, io::Json> fixed;
+  for (const auto& name : configuration.at("parameters")) {
+    const auto key = name.get<std::string>();
+    const auto& settings = configuration.at("settings");
+    bool varies = configuration.at("grid").contains(key);
+    for (const auto& point : configuration.at("points")) varies = varies || point.contains(key);
+    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : io::Json(nullptr);
+  }
+  return fixed;
+}
+
 }  // namespace
+
+void rethrow(const std::filesystem::path& path, const SqliteError& error) {
+  if (error.not_a_database()) {
+    fail(path.string(), fmt::format("this is not a store of largo, or it is damaged ({})", error.what()));
+  }
+  if (error.cannot_open())
+    fail(path.string(), fmt::format("this store cannot be written ({})", error.what()));
+  if (error.busy()) {
+    throw std::runtime_error(fmt::format("{}: another program holds a lock on the store", path.string()));
+  }
+  if (error.full()) {
+    throw std::runtime_error(fmt::format(
+        "{}: the store cannot be written: is the disk full? ({}) What was finished before is kept",
+        path.string(), error.what()));
+  }
+  throw std::runtime_error(fmt::format("{}: {}", path.string(), error.what()));
+}
 
 std::unique_ptr<Database> read_store(const std::filesystem::path& path) {
   std::error_code ignored;
@@ -298,12 +309,6 @@ bool StudyStore::write(const std::vector<FinishedUnit>& finished) {
   return true;
 }
 
-namespace {
-
-std::string quoted(const std::string& name) { return fmt::format("\"{}\"", name); }
-
-}  // namespace
-
 // One row holds all of a unit, and is written once, at the end of the table: a second table and an index on
 // the names would take as long as a small unit does.
 std::string store_schema(const Study& study) {
@@ -331,23 +336,6 @@ std::string store_schema(const Study& study) {
       "ORDER BY ordinal",
       sql, results, points);
 }
-
-namespace {
-
-// The parameters that are the same at every unit: null if not given. Those that vary are absent.
-std::map<std::string, io::Json> fixed_of(const io::Json& configuration) {
-  std::map<std::string, io::Json> fixed;
-  for (const auto& name : configuration.at("parameters")) {
-    const auto key = name.get<std::string>();
-    const auto& settings = configuration.at("settings");
-    bool varies = configuration.at("grid").contains(key);
-    for (const auto& point : configuration.at("points")) varies = varies || point.contains(key);
-    if (!varies) fixed[key] = settings.contains(key) ? settings.at(key) : io::Json(nullptr);
-  }
-  return fixed;
-}
-
-}  // namespace
 
 std::string study_difference(const std::string& stored, const std::string& wanted) {
   const io::Json before = io::Json::parse(stored), here = io::Json::parse(wanted);

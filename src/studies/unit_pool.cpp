@@ -25,6 +25,49 @@ std::string warning_of(const std::vector<UnitResult>& results) {
   return fmt::format("{}", fmt::join(said, "; "));
 }
 
+using Numbers = runtime::AlignedVector<double>;
+
+bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
+
+// Everything is sent as doubles, which is what ranks gather; a message goes character by character.
+void append(Numbers& numbers, const std::string& text) {
+  numbers.push_back(static_cast<double>(text.size()));
+  for (const char c : text) numbers.push_back(static_cast<unsigned char>(c));
+}
+
+std::string read_text(const double*& next) {
+  std::string text(static_cast<std::size_t>(*next++), ' ');
+  for (char& c : text) c = static_cast<char>(static_cast<unsigned char>(*next++));
+  return text;
+}
+
+void append(Numbers& numbers, const FinishedUnit& unit) {
+  numbers.push_back(static_cast<double>(unit.unit));
+  numbers.push_back(unit.seconds);
+  append(numbers, unit.failure);
+  append(numbers, unit.warning);
+  for (const UnitResult& result : unit.results) {
+    numbers.insert(numbers.end(), {result.value, result.error, result.given ? 1.0 : 0.0});
+  }
+}
+
+FinishedUnit read_unit(const double*& next, std::size_t names) {
+  FinishedUnit unit;
+  unit.unit = static_cast<std::int64_t>(*next++);
+  unit.seconds = *next++;
+  unit.failure = read_text(next);
+  unit.warning = read_text(next);
+  if (!unit.failure.empty()) return unit;
+  unit.results.resize(names);
+  for (UnitResult& result : unit.results) {
+    result.value = next[0];
+    result.error = next[1];
+    result.given = next[2] != 0;
+    next += 3;
+  }
+  return unit;
+}
+
 }  // namespace
 
 FinishedUnit evaluate_unit(const Study& study, std::int64_t unit, const Execution& execution) {
@@ -123,53 +166,6 @@ std::int64_t UnitPool::waiting() const {
   const std::lock_guard lock(mutex_);
   return std::ssize(queue_);
 }
-
-namespace {
-
-using Numbers = runtime::AlignedVector<double>;
-
-bool alone(const Execution& execution) { return execution.ranks == nullptr || execution.ranks->size() == 1; }
-
-// Everything is sent as doubles, which is what ranks gather; a message goes character by character.
-void append(Numbers& numbers, const std::string& text) {
-  numbers.push_back(static_cast<double>(text.size()));
-  for (const char c : text) numbers.push_back(static_cast<unsigned char>(c));
-}
-
-std::string read_text(const double*& next) {
-  std::string text(static_cast<std::size_t>(*next++), ' ');
-  for (char& c : text) c = static_cast<char>(static_cast<unsigned char>(*next++));
-  return text;
-}
-
-void append(Numbers& numbers, const FinishedUnit& unit) {
-  numbers.push_back(static_cast<double>(unit.unit));
-  numbers.push_back(unit.seconds);
-  append(numbers, unit.failure);
-  append(numbers, unit.warning);
-  for (const UnitResult& result : unit.results) {
-    numbers.insert(numbers.end(), {result.value, result.error, result.given ? 1.0 : 0.0});
-  }
-}
-
-FinishedUnit read_unit(const double*& next, std::size_t names) {
-  FinishedUnit unit;
-  unit.unit = static_cast<std::int64_t>(*next++);
-  unit.seconds = *next++;
-  unit.failure = read_text(next);
-  unit.warning = read_text(next);
-  if (!unit.failure.empty()) return unit;
-  unit.results.resize(names);
-  for (UnitResult& result : unit.results) {
-    result.value = next[0];
-    result.error = next[1];
-    result.given = next[2] != 0;
-    next += 3;
-  }
-  return unit;
-}
-
-}  // namespace
 
 std::vector<UnitReport> exchange(UnitReport mine, std::size_t names, const Execution& execution) {
   std::vector<UnitReport> reports;
