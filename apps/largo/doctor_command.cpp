@@ -23,6 +23,17 @@ namespace {
 
 constexpr double kSelfCheckBound = 1e-12;  // the Lemma's error in double precision
 
+#ifdef NDEBUG
+constexpr bool kAssertions = false;
+#else
+constexpr bool kAssertions = true;
+#endif
+#ifdef LARGO_HAS_PYTHON
+constexpr bool kPython = true;
+#else
+constexpr bool kPython = false;
+#endif
+
 std::string describe_mpi(const std::string& mpi, int processes) {
   if (mpi.empty()) return "not in this build";
   if (processes == 1) return fmt::format("{}; one process (mpirun -n 4 largo ... starts four)", mpi);
@@ -33,11 +44,7 @@ void run_doctor(const CommonOptions& options) {
   io::Json json;
   json["version"] = kVersion;
   json["compiler"] = compiler_of_this_build();
-#ifdef NDEBUG
-  json["assertions"] = false;
-#else
-  json["assertions"] = true;
-#endif
+  json["assertions"] = kAssertions;
   json["simd"] = simd_level();
   json["simd_available"] = simd_levels();
   json["threads"] = options.threads > 0 ? options.threads : tbb::info::default_concurrency();
@@ -48,11 +55,7 @@ void run_doctor(const CommonOptions& options) {
   json["processes"] = processes;
   json["cuda"] = cuda_in_this_build();
   json["cuda_device"] = describe_devices();
-#ifdef LARGO_HAS_PYTHON
-  json["python"] = true;
-#else
-  json["python"] = false;
-#endif
+  json["python"] = kPython;
   json["libraries"]["Eigen"] =
       fmt::format("{}.{}.{}", EIGEN_WORLD_VERSION, EIGEN_MAJOR_VERSION, EIGEN_MINOR_VERSION);
   json["libraries"]["Highway"] = fmt::format("{}.{}.{}", HWY_MAJOR, HWY_MINOR, HWY_PATCH);
