@@ -145,6 +145,15 @@ std::span<const NamedClaim> all_claims() {
                     "like 1/√L, which the theorem does not say.",
        .formula = R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| = O(L^{-1/2}))",
        .compute = other_covariates_claim},
+      {.id = "other-losses",
+       .title = "Other losses, tasks and noise",
+       .source = "Theorem 4.3, general losses",
+       .statement = "The theorem holds for any law of the tasks and any smooth loss: training on prompts of "
+                    "L tokens converges to the infinite-prompt flow of the same problem as L grows, "
+                    "uniformly on a finite horizon, and so does its risk.",
+       .formula =
+           R"(R_L(\theta)=\mathbb E\,\ell\big(T^{\theta}[\hat\mu_L](z_q),\,y_q\big),\qquad \sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0)",
+       .compute = other_losses_claim},
   });
   return kClaims;
 }

@@ -71,5 +71,6 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options);
 report::ReportSection slow_limit_claim(const ClaimOptions& options);
 report::ReportSection published_claim(const ClaimOptions& options);
 report::ReportSection other_covariates_claim(const ClaimOptions& options);
+report::ReportSection other_losses_claim(const ClaimOptions& options);
 
 }  // namespace largo::claims

@@ -1,8 +1,6 @@
-// The claims about stochastic training: the published experiment, and covariates that are not Gaussian.
+// The claim about stochastic training: the published experiment.
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -10,13 +8,8 @@
 
 #include "claims/claims.hpp"
 #include "largo/icl/named_problem.hpp"
-#include "largo/icl/prompt_risk.hpp"
-#include "largo/icl/regression_maps.hpp"
-#include "largo/icl/law_regression.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/training_plan.hpp"
-#include "largo/measures/named_law.hpp"
-#include "largo/training/gradient_flow.hpp"
 
 namespace largo::claims {
 namespace {
@@ -25,8 +18,6 @@ namespace {
 // more of them judging by its mean and standard deviation: beyond 5 once in about 2000 runs, and --full has
 // 76.
 constexpr double kMostDeviations = 5;
-// Limit for the distance at L over that at 10, times √(L/10), less two standard errors.
-constexpr double kRootRate = 1;
 
 // The runs for one convention of the data.
 std::vector<TrainingRun> published_runs(PublishedData data, const ClaimOptions& options) {
@@ -103,24 +94,6 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
   return panel;
 }
 
-// The end time of gradient flow on common draws, from A = 0.8 I/√2 and b = 0.8.
-constexpr double kHorizon = 6;
-
-FlowResult flow_of(const PromptTaskPtr& task, double L, std::uint64_t seed, const Execution& execution) {
-  constexpr std::int64_t kDraws = 64;
-  const PromptSetting setting{task, squared_loss(), L, AttentionKind::softmax, 1, seed};
-  const auto risk =
-      in_parameters(std::make_shared<const PromptRisk>(setting, kDraws, execution), invariant_map(2));
-  Vector start(5);
-  start << Matrix(0.8 / std::numbers::sqrt2 * Matrix::Identity(2, 2)).reshaped(), 0.8;
-  FlowPlan plan;
-  plan.end = kHorizon;
-  plan.method = FlowMethod::krylov;
-  plan.relative_tolerance = 1e-4;
-  plan.absolute_tolerance = 1e-6;
-  return gradient_flow(*risk, start, plan, execution);
-}
-
 }  // namespace
 
 report::ReportSection published_claim(const ClaimOptions& options) {
@@ -190,66 +163,6 @@ report::ReportSection published_claim(const ClaimOptions& options) {
   claim.tables = {table};
   claim.figures = {{"published", figure}};
   return decided(std::move(claim), falls, falls ? "risks fall with every L" : "a risk does not fall with L");
-}
-
-report::ReportSection other_covariates_claim(const ClaimOptions& options) {
-  constexpr int kSets = 4;
-  Execution execution = options.execution;
-  execution.ranks = nullptr;
-  double slowest = 0;
-  report::ReportTable table{"Largest distance of (A, b) from the limit flow up to t = 6.",
-                            {"law", "L", "distance", "standard error"}};
-  Panel panel{.x_label = "prompt length L", .y_label = "largest distance from the limit flow"};
-  for (const char* name : {"rademacher", "uniform:half-width=1.7320508", "sphere:radius=1.41421356"}) {
-    const auto task = std::make_shared<LawRegression>(
-        RegressionLaws{named_law(name, 2)});
-    std::vector<FlowResult> limits;
-    for (std::uint64_t set = 0; set < kSets; ++set) {
-      limits.push_back(flow_of(task, kInfinity, options.seed + set, execution));
-    }
-    const std::string law = std::string(name).substr(0, std::string(name).find(':'));
-    Curve curve{.label = law, .color = static_cast<int>(panel.curves.size())};
-    double first = 0, first_error = 0, mean = 0, error = 0;
-    const std::vector<double> lengths =
-        options.quick ? std::vector<double>{10, 100} : std::vector<double>{10, 100, 1000};
-    for (const double L : lengths) {
-      std::vector<double> distances;
-      for (std::uint64_t set = 0; set < kSets; ++set) {
-        const FlowResult flow = flow_of(task, L, options.seed + set, execution);
-        distances.push_back(
-            largest_distance(flow.trajectory, limits[static_cast<std::size_t>(set)].trajectory, kHorizon)
-                .value);
-      }
-      mean = error = 0;
-      for (const double x : distances) mean += x / kSets;
-      for (const double x : distances) error += (x - mean) * (x - mean) / (kSets * (kSets - 1));
-      error = std::sqrt(error);
-      table.rows.push_back({law, L, mean, error});
-      curve.x.push_back(L);
-      curve.y.push_back(mean);
-      curve.low.push_back(mean - 2 * error);
-      curve.high.push_back(mean + 2 * error);
-      if (L == 10) first = mean, first_error = error;
-    }
-    slowest =
-        std::max(slowest, (mean - 2 * error) / (first + 2 * first_error) * std::sqrt(lengths.back() / 10));
-    panel.curves.push_back(std::move(curve));
-  }
-  report::ReportSection claim{
-      .computed =
-          "In-context regression in two dimensions, 64 tasks with common draws at all lengths, gradient flow "
-          "up to t = 6: largest distance of (A, b), mean and standard error over four sets of draws. Laws of "
-          "variance 1: ±1, uniform on an interval, uniform on the circle."};
-  claim.numbers = {
-      {"largest √(L/10) × distance at the longest L over that at L = 10, within two standard errors", slowest,
-       kRootRate}};
-  claim.tables = {table};
-  claim.figures = {{"other-covariates",
-                    {{panel},
-                     "Distance of training at finite L from the flow of the infinite prompt; bands are two "
-                     "standard errors "
-                     "over sets of draws."}}};
-  return decided(std::move(claim), true);
 }
 
 }  // namespace largo::claims

@@ -75,6 +75,7 @@ class LossSums {
 
   void add(const Numbers& rows) {
     const LossRows losses = losses_of(rows);
+    has_open_ = has_open_ || losses.values.size() > 0;
     Eigen::Index next = 0;
     for (Eigen::Index i = 0; i < rows.rows(); ++i) {
       const double* row = rows.row(i).data();
@@ -95,6 +96,9 @@ class LossSums {
       }
     }
   }
+
+  /// Whether some losses were not known as averages over prompts.
+  bool has_open() const { return has_open_; }
 
   RiskPoint mean(double score_scale) const {
     const double n = values_.n;
@@ -134,6 +138,7 @@ class LossSums {
   icl::RowLayout layout_;
   estimation::CentralMoments values_;
   Matrix U_, V_;  // V transposed
+  bool has_open_ = false;
 };
 
 // Writes the rows of draws with given parameters: draw(i) is number i.
@@ -186,6 +191,7 @@ RiskPoint PromptRisk::at(const ConstVectorRef& parameters) const {
     const auto draw = [this](std::int64_t i) { return icl::prepare_prompt(setting_, i); };
     for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), add);
   }
+  if (sums.has_open() && !setting_.length.is_infinite()) average_ = PromptAverage::sampled;
   return sums.mean(setting_.score_scale);
 }
 

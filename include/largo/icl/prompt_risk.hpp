@@ -20,6 +20,7 @@
 // than the risks themselves.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -60,7 +61,8 @@ class PromptRisk final : public Risk {
   RowMatrix outputs(const ConstVectorRef& parameters) const;
   std::int64_t prompts() const { return prompts_; }
   bool holds_prompts() const { return held_ != nullptr; }
-  /// The form of the draws; `sampled` if some are sampled.
+  /// How averages over prompts are known; `sampled` if prompts of some draws are sampled. Where prompts are
+  /// not held, this is known of the first draw, and of all after an evaluation.
   PromptAverage average() const { return average_; }
 
  private:
@@ -69,7 +71,7 @@ class PromptRisk final : public Risk {
   std::int64_t prompts_;
   Execution execution_;
   std::shared_ptr<const Held> held_;
-  PromptAverage average_ = PromptAverage::sampled;
+  mutable std::atomic<PromptAverage> average_ = PromptAverage::sampled;
 };
 
 /// Fresh draws for each batch: batch k has the draws k n, ..., k n + n - 1. These are the draws of a

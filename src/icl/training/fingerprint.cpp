@@ -1,6 +1,7 @@
 #include "icl/training/fingerprint.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 
 #include "icl/training/plan_parts.hpp"
@@ -37,15 +38,21 @@ void add_lengths(Hash& hash, const LengthLaw& L) {
 void add_draws(Hash& hash, const TrainingPlan& plan) {
   constexpr std::int64_t kDraws = 8;
   constexpr double kLength = 2;
+  constexpr std::array kOutputs = {0.0, -1e-3, 0.03, -0.3, 1.0, -3.0, 10.0, -1e2, 1e3, -1e5};
   const PromptSetting setting = setting_of(plan, AttentionKind::softmax, kLength, DrawsOf::flow);
   for (std::int64_t i = 0; i < kDraws; ++i) {
     const PromptDraw draw = draw_prompt(setting, i);
-    const RowMatrix target = draw.target.transpose(), zero = RowMatrix::Zero(1, draw.target.size());
-    const LossRows losses = setting.loss->rows(zero, target);
+    // Losses that agree near their targets, such as Huber's, differ farther out.
+    const RowMatrix targets = draw.target.transpose().replicate(std::ssize(kOutputs), 1);
+    RowMatrix outputs = targets;
+    for (std::size_t k = 0; k < kOutputs.size(); ++k) {
+      outputs.row(static_cast<Eigen::Index>(k)).array() += kOutputs[k];
+    }
+    const LossRows losses = setting.loss->rows(outputs, targets);
     hash.add(Matrix(draw.query));
     hash.add(Matrix(draw.target));
     hash.add(Matrix(draw.tokens->mean()));
-    hash.add(losses.values[0]);
+    hash.add(Matrix(losses.values));
     hash.add(Matrix(losses.slopes));
   }
   hash.add(plan.start);
