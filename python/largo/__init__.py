@@ -27,7 +27,7 @@ CONCENTRATION  how far attention over L tokens is from its limit
 
 IN-CONTEXT LEARNING  largo.icl
     regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
-    any other task and loss: risks and gradients over drawn prompts
+    any other task and loss: risks, gradients and training over drawn prompts
 
 TRAINING  largo.training: gradient flow and stochastic descent on any function of yours
 
@@ -101,6 +101,7 @@ def __dir__() -> List[str]:
 for _one in (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, Pair, Product, Prompt, SoftmaxTable, Sphere,
              Statistics):
     _one.__module__ = "largo"
-icl.Task.__module__ = icl.Classification.__module__ = "largo.icl"
+for _one in (icl.Task, icl.Classification, icl.Regression, icl.Loss, icl.Run):
+    _one.__module__ = "largo.icl"
 parts.Expression.__module__ = "largo.parts"
 del _one

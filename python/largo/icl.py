@@ -10,10 +10,17 @@ b). L = math.inf is the infinite prompt, by the same calls.
     start, limit, best_linear, largest_alpha                 what the paper proves about training
     train, threshold                                         flows and stochastic descent; the L that is long enough
 
-ANY TASK, ANY LOSS  prompt_risk(task, L, ...) and its gradient, over drawn prompts
+ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts where there is no better way
 
-    Classification                                           two Gaussian classes
+    Regression, Classification                               any laws and several outputs; two Gaussian classes
     Task                                                     subclass it to define your own task by its draw(uniforms)
+    read_task                                                a task, its loss and the scale of its scores from a file
+    risk, train                                              take tasks as well
+    prompt_risk, learner_risk                                the risk with its gradient; that of ridge regression or Bayes
+
+    A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
+
+FILES  save, load: runs of training
 
 >>> import math, largo
 >>> problem = largo.icl.Problem(d=5)
@@ -26,26 +33,31 @@ array([0.44518126, 0.00046841, 0.        ])
 
 from __future__ import annotations
 
-import math
 import os
-from dataclasses import dataclass, field
-from typing import Any, Callable, Dict, List, Mapping, NamedTuple, Optional, Sequence, Tuple, Union
+from dataclasses import dataclass
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 import numpy as np
+import numpy.typing as npt
 
 from . import _largo
 from ._arguments import (ArrayInput, LawInput, LengthInput, MatrixInput, Progress, as_length_laws, as_lengths, as_list, as_progress, shaped)
-from ._largo import Classification, Task
+from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
+from ._runs import PathInput, Run, load, run_of, save
 
-__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "Run", "Task", "Classification", "risk",
-           "sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "train", "threshold",
-           "prompt_risk"]
+__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "Run", "Task", "Classification",
+           "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
+           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "read_task", "save", "load"]
 
 #: (A, b), with A as an array or by its name.
 PointInput = Union[Point, Tuple[MatrixInput, float]]
-#: A loss by its name, or a function (output, target) -> (value, slope).
-LossInput = Union[str, Callable[[float, float], Tuple[float, float]]]
+#: (A, b), or (U, v) with v an array.
+StartInput = Union[PointInput, Tuple[MatrixInput, ArrayInput]]
+#: (outputs, targets) -> (values, slopes) of n prompts: arrays (n,) for one output; for m outputs (n, m), but values (n,).
+LossFunction = Callable[[Array, Array], Tuple[ArrayInput, ArrayInput]]
+#: A loss by its name, from a task file, or as a function.
+LossInput = Union[str, Loss, LossFunction]
 
 
 def _matrix_text(matrix: Array) -> str:
@@ -125,12 +137,25 @@ class Gradient(NamedTuple):
 
 
 class PromptRisk(NamedTuple):
-    """A risk over drawn prompts, its standard error, and its gradient in U and v. Each has the shape of L in front."""
+    """A risk over draws, its standard error, and its gradient in U and v. Each has the shape of L in front.
+
+    `average` says how the average over the prompts of a task is known: "exact" (Gaussian tokens and squared loss), "limit"
+    (L = ∞), or "sampled".
+    """
 
     value: Union[float, Array]
     error: Union[float, Array]
     U: Array
     v: Array
+    average: Union[str, npt.NDArray[np.str_]]
+
+
+class TaskFile(NamedTuple):
+    """What a task file says: the task, its loss, and the factor of its scores."""
+
+    task: Task
+    loss: Loss
+    score_scale: float
 
 
 @dataclass(frozen=True)
@@ -146,66 +171,40 @@ class Threshold:
     tried: Tuple[Tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
-class Run:
-    """One training at one length: its path in time, its end, and its distance from the run of the infinite prompt.
-
-    `times`, `risks` and `gradient_norms` are (n,); `U_path` is (n, d+1, d+1), `v_path` (n, d+1). `details` has everything
-    else that is known: "record_error" (the error of the `risks` of a flow at the recorded parameters; `risk_error` of the
-    last one also includes how far the flow itself may be off), "balance_drift", "distances_to_limit_flow", "gradient_gap",
-    "distances_to_flow", "noise", "predicted_noise", "distance_to_theorem_limit", and "flat" (the flow stopped in a valley
-    too flat to be told from rounding). For flows off the invariant set, `risk_error` includes how far averages over tasks
-    move their ends (docs/icl.md).
-    """
-
-    L: Union[float, str]
-    attention: str
-    method: str
-    seed: int
-    final_risk: float
-    risk_error: float
-    stationary: bool
-    steps: int
-    U: Array = field(repr=False)
-    v: Array = field(repr=False)
-    times: Array = field(repr=False)
-    risks: Array = field(repr=False)
-    gradient_norms: Array = field(repr=False)
-    U_path: Array = field(repr=False)
-    v_path: Array = field(repr=False)
-    details: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def A(self) -> Array:
-        """A at the end, on the invariant set: the upper left block of U."""
-        return self.U[:-1, :-1]
-
-    @property
-    def b(self) -> float:
-        """b at the end, on the invariant set: the last entry of v."""
-        return float(self.v[-1])
-
-
 def _checked(problem: Any, function: str) -> _largo.Problem:
     """The problem itself, or a TypeError that says what to do with a task."""
     if isinstance(problem, Problem):
         return problem._problem
-    hint = ": other tasks have icl.prompt_risk, and largo.training to train on it" if isinstance(problem, Task) else ""
+    hint = ": tasks have icl.risk, icl.prompt_risk, icl.learner_risk and icl.train" if isinstance(problem, Task) else ""
     raise TypeError(f"{function}: problem is {type(problem).__name__}, must be an icl.Problem{hint}")
+
+
+def _refuse_for_problems(function: str, options: Dict[str, bool]) -> None:
+    """A ValueError for the first option of tasks that is given with a problem."""
+    for name, given in options.items():
+        if given:
+            raise ValueError(f"{function}: {name} is for tasks, and this is an icl.Problem: make an icl.Regression of its laws")
+
+
+def _is_squared(loss: Any) -> bool:
+    return isinstance(loss, str) and loss == "squared"
 
 
 def _estimate(result: Tuple[Array, Array], shape: Tuple[int, ...]) -> Estimate:
     return Estimate(shaped(result[0], shape), shaped(result[1], shape))
 
 
-def risk(problem: Problem, L: LengthInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
-         v: Optional[ArrayInput] = None, attention: str = "softmax", nodes: int = 65536, seed: int = 1,
+def risk(problem: Union[Problem, Task], L: LengthInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
+         v: Optional[ArrayInput] = None, loss: LossInput = "squared", attention: str = "softmax",
+         score_scale: Optional[float] = None, nodes: Optional[int] = None, prompts: Optional[int] = None, seed: int = 1,
          threads: int = 0, progress: Progress = None) -> Estimate:
-    """R_L at (A, b) = `point` or at any (U, v). It is exact: nothing is sampled.
+    """R_L at (A, b) = `point` or at any (U, v). That of a Problem is exact: nothing is sampled. That of a Task is an average
+    over `prompts` draws (2000 unless given), as in `prompt_risk`.
 
-    `error` is an estimate of the numerical error from above: the change of the value if every other node of the rules is
-    left out. Off the invariant set and above 32 dimensions, the part beyond R_∞ is instead an average over `nodes` tasks,
-    and `error` is 5.41 standard errors of it.
+    For a Problem, `error` is an estimate of the numerical error from above: the change of the value if every other node of
+    the rules is left out. Off the invariant set and above 32 dimensions, the part beyond R_∞ is instead an average over
+    `nodes` tasks (65536 unless given), and `error` is 5.41 standard errors of it. For a Task it is the standard error over
+    draws. `loss`, `score_scale` and `prompts` are for tasks, `nodes` for problems.
 
     `L` is one length or an array of lengths, finite or ∞; the result has its shape. A text is a law of random lengths:
     "uniform:1:100" (the positions of a causal prompt), "geometric:50", "10=0.5,100=0.5".
@@ -214,10 +213,25 @@ def risk(problem: Problem, L: LengthInput, *, point: Optional[PointInput] = None
     >>> problem = largo.icl.Problem(5, covariance="toeplitz:0.5", noise=0.1)
     >>> round(largo.icl.risk(problem, 100, point=("0.5*identity", 2.0)).value, 7)
     1.9690966
+    >>> task = largo.icl.Regression(5, covariates="gaussian:cov=toeplitz:0.5", noise=0.1)
+    >>> sampled = largo.icl.risk(task, 100, point=("0.5*identity", 2.0), prompts=1000)
+    >>> abs(sampled.value - 1.9690966) < 4 * sampled.error
+    True
     """
     lengths, shape = as_length_laws(L)
-    return _estimate(_largo.icl_risk(_checked(problem, "icl.risk"), lengths, point, U, v, attention, nodes, seed, threads,
-                                     as_progress(progress, "icl.risk")), shape)
+    report = as_progress(progress, "icl.risk")
+    if isinstance(problem, Task):
+        if nodes is not None:
+            raise ValueError("icl.risk: nodes is for an icl.Problem, and this is a task: give prompts")
+        found = _largo.icl_prompt_risk("icl.risk", problem, lengths, point, U, v, loss, attention,
+                                       1.0 if score_scale is None else score_scale, 2000 if prompts is None else prompts, seed,
+                                       threads, report)
+        return _estimate(found[:2], shape)
+    plan = _checked(problem, "icl.risk")
+    _refuse_for_problems("icl.risk", {"loss": not _is_squared(loss), "score_scale": score_scale is not None,
+                                      "prompts": prompts is not None})
+    return _estimate(_largo.icl_risk(plan, lengths, point, U, v, attention, 65536 if nodes is None else nodes, seed, threads,
+                                     report), shape)
 
 
 def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point: Optional[PointInput] = None,
@@ -261,27 +275,84 @@ def gradient(problem: Problem, L: LengthInput, point: PointInput, *, attention: 
     return Gradient(shaped(value, shape), shaped(error, shape), A.reshape(*shape, d, d), shaped(b, shape))
 
 
-def prompt_risk(task: Task, L: ArrayInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
+def prompt_risk(task: Task, L: LengthInput, *, point: Optional[PointInput] = None, U: Optional[MatrixInput] = None,
                 v: Optional[ArrayInput] = None, loss: LossInput = "squared", attention: str = "softmax",
                 score_scale: float = 1.0, prompts: int = 2000, seed: int = 1, threads: int = 0,
                 progress: Progress = None) -> PromptRisk:
-    """E ℓ(<v, T(z_q)>, y) of a head on any task, and its gradient, averaged over `prompts` draws of task, prompt and query.
+    """E ℓ(V T(z_q), y) of a head on any task, and its gradient, averaged over `prompts` draws of task, prompt and query.
 
-    The head is (U, v), or U = [[A, 0], [0, 0]] and v = (0, b) at a `point` (A, b). `loss` is "squared", ½(o - y)²,
-    "logistic", log(1 + e^{-yo}), or a function (o, y) -> (ℓ, ∂ℓ/∂o). With the same seed, every L, finite or ∞, has the same
-    tasks and queries, and the tokens of a shorter prompt are the first ones of a longer one.
+    The head is (U, v), where v is (d,) for one output and (m, d) for m, or U = [[A, 0], [0, 0]] and v = (0, b) at a `point`
+    (A, b). Prompts are drawn unless their average is known: for Gaussian tokens with the squared loss, and for L = ∞;
+    `average` says which. With the same seed, every L, finite or ∞, has the same tasks and queries, and the tokens of a
+    shorter prompt are the first ones of a longer one. `L` may be a law of lengths, as in `risk`.
+
+    `loss` is "squared", ½‖o - y‖², "huber:DELTA", "absolute", Σ|o - y|, "logistic", Σ log(1 + e^{-yo}), or a function
+    (outputs, targets) -> (values, slopes), called once for many prompts: outputs, targets and slopes ∂ℓ/∂o are (n,) for one
+    output and (n, m) for m, values are (n,). A row of its result must depend on its own rows alone.
+
+    >>> import numpy as np, largo
+    >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
+    >>> risk = largo.icl.prompt_risk(task, [20, np.inf], point=("identity", 2.0), loss="logistic", prompts=200)
+    >>> risk.value.shape, risk.U.shape, risk.v.shape, risk.average.tolist()
+    ((2,), (2, 3, 3), (2, 3), ['sampled', 'limit'])
+    >>> def cosh(outputs, targets):                              # log cosh(o - y), a loss of one's own
+    ...     return np.log(np.cosh(outputs - targets)), np.tanh(outputs - targets)
+    >>> 0 < largo.icl.prompt_risk(task, 20, point=("identity", 2.0), loss=cosh, prompts=200).value < 1
+    True
+    """
+    lengths, shape = as_length_laws(L)
+    value, error, slope_U, slope_v, averages = _largo.icl_prompt_risk(
+        "icl.prompt_risk", task, lengths, point, U, v, loss, attention, score_scale, prompts, seed, threads,
+        as_progress(progress, "icl.prompt_risk"))
+    return PromptRisk(shaped(value, shape), shaped(error, shape), slope_U.reshape(*shape, *slope_U.shape[1:]),
+                      slope_v.reshape(*shape, *slope_v.shape[1:]),
+                      averages[0] if shape == () else np.array(averages, dtype=np.str_).reshape(shape))
+
+
+def learner_risk(task: Task, L: LengthInput, *, loss: LossInput = "squared", prompts: int = 2000, seed: int = 1,
+                 threads: int = 0, progress: Progress = None) -> Optional[Estimate]:
+    """The risk of a learner that knows the laws of the task and sees the prompt and the query, over the draws of
+    `prompt_risk`; None for a task without one.
+
+    For Regression it is ridge regression with the second moments of prior and noise. No predictor does better with the
+    squared loss if both are Gaussian; the floor of an icl.Problem is `floor`. For Classification it is the Bayes predictor.
 
     >>> import largo
-    >>> task = largo.icl.Classification(1.2, [[1.0, 0.0], [0.0, 0.25]])
-    >>> risk = largo.icl.prompt_risk(task, [20, 200], point=("identity", 2.0), loss="logistic", prompts=200)
-    >>> risk.value.shape, risk.U.shape, risk.v.shape
-    ((2,), (2, 3, 3), (2, 3))
+    >>> task = largo.icl.Regression(3, noise=0.1)
+    >>> learner = largo.icl.learner_risk(task, [5, 50], prompts=500)
+    >>> bool(learner.value[0] > learner.value[1] > 0)
+    True
     """
-    lengths, shape = as_lengths(L)
-    value, error, slope_U, slope_v = _largo.icl_prompt_risk(task, lengths, point, U, v, loss, attention, score_scale, prompts,
-                                                            seed, threads, as_progress(progress, "icl.prompt_risk"))
-    return PromptRisk(shaped(value, shape), shaped(error, shape), slope_U.reshape(*shape, *slope_U.shape[1:]),
-                      slope_v.reshape(*shape, *slope_v.shape[1:]))
+    lengths, shape = as_length_laws(L)
+    found = _largo.icl_learner_risk(task, lengths, loss, prompts, seed, threads, as_progress(progress, "icl.learner_risk"))
+    return None if found is None else _estimate(found, shape)
+
+
+def _part_of_file(path: str, part: int) -> Any:
+    """Called by pickle and copy: the task or the loss of a file, which is read again."""
+    return read_task(path)[part]
+
+
+def read_task(path: PathInput) -> TaskFile:
+    """The task, the loss and the score scale of a task file (docs/icl.md has the format).
+
+    Pickles of the task and of the loss keep the name of the file, and read it again.
+
+    >>> import os, tempfile, largo
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = os.path.join(folder, "task.toml")
+    ...     with open(file, "w") as out:
+    ...         _ = out.write('dimension = 3\\nprior = "laplace"\\nnoise = "gaussian:cov=0.1*identity"\\nloss = "huber:1"')
+    ...     task, loss, score_scale = largo.icl.read_task(file)
+    >>> task.token_dimension, score_scale
+    (4, 1.0)
+    >>> 0 < largo.icl.risk(task, 20, point=("identity", 1.0), loss=loss, score_scale=score_scale, prompts=200).value
+    True
+    """
+    name = os.path.abspath(os.fspath(path))
+    task, loss, score_scale = _largo.icl_read_task(os.fspath(path))
+    task._recipe, loss._recipe = (_part_of_file, (name, 0), {}), (_part_of_file, (name, 1), {})
+    return TaskFile(task, loss, score_scale)
 
 
 def largest_alpha(problem: Problem) -> float:
@@ -345,37 +416,37 @@ def _names(name: str, value: Union[str, Sequence[str]]) -> List[str]:
     return list(dict.fromkeys([value] if isinstance(value, str) else map(str, as_list(name, value))))
 
 
-def _run(result: Dict[str, Any], d: int) -> Run:
-    path = result.pop("parameters")
-    size = (d + 1) ** 2
-    known = {name: result.pop(name) for name in (
-        "L", "attention", "method", "seed", "final_risk", "risk_error", "stationary", "steps", "U", "v", "times", "risks",
-        "gradient_norms")}
-    return Run(**known, U_path=path[:, :size].reshape(-1, d + 1, d + 1).transpose(0, 2, 1), v_path=path[:, size:],
-               details=result)
-
-
-def train(problem: Problem, L: Optional[LengthInput] = None, *, evaluate: Optional[LengthInput] = None,
-          method: Union[str, Sequence[str]] = "flow",
+def train(problem: Union[Problem, Task], L: Optional[LengthInput] = None, *, evaluate: Optional[LengthInput] = None,
+          loss: LossInput = "squared", method: Union[str, Sequence[str]] = "flow",
           attention: Union[None, str, Sequence[str]] = None, parameters: Optional[str] = None,
-          alpha: Optional[float] = None, theta: MatrixInput = "identity", time: Optional[float] = None,
-          tolerance: Optional[float] = None, steps: Optional[int] = None, step_size: Optional[float] = None,
-          batch: Optional[int] = None, optimizer: Optional[str] = None, schedule: Optional[str] = None,
-          kernel: Optional[str] = None, nodes: Optional[int] = None, seed: int = 1, seeds: int = 1,
-          checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
+          start: Optional[StartInput] = None, alpha: Optional[float] = None, theta: MatrixInput = "identity",
+          time: Optional[float] = None, tolerance: Optional[float] = None, prompts: Optional[int] = None,
+          common_draws: bool = False, score_scale: Optional[float] = None, steps: Optional[int] = None,
+          step_size: Optional[float] = None, batch: Optional[int] = None, optimizer: Optional[str] = None,
+          schedule: Optional[str] = None, kernel: Optional[str] = None, nodes: Optional[int] = None, seed: int = 1,
+          seeds: int = 1, checkpoints: Union[None, str, "os.PathLike[str]"] = None, threads: int = 0,
           progress: Progress = None) -> List[Run]:
     """Trains at every length, by gradient flow ("flow"), by stochastic descent ("sgd"), or by both.
 
-    Flows follow the risk without sampled prompts; descents use drawn prompts. A length may be a law of random lengths, as
-    in `risk`. `evaluate` are other lengths at which the risk of each end is computed: `details["evaluated"]`.
+    Flows on a Problem follow the risk without sampled prompts; descents use drawn prompts. A length may be a law of random
+    lengths, as in `risk`. `evaluate` are other lengths at which the risk of each end is computed: `details["evaluated"]`.
 
-    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). Flows run to
-    `time`, or as far as the descent beside them, or else until stationary (off the invariant set, to a time of 1000).
-    `tolerance` is the relative tolerance of a step: 1e-9, and 1e-4 for softmax attention off the invariant set, whose
-    averages over tasks have larger errors. With `checkpoints`, a folder, descents that were stopped are resumed. Times are
-    those of the flow on half the mean squared error. For the same seed the results are bit-identical to those of `largo icl
-    train`. `seeds` is the number of seeds per descent (up to 4096): `seed`, `seed` + 1 and so on. Each run is the same as
-    if it were made alone.
+    A Task is trained with its `loss` (as in `prompt_risk`) and `score_scale` (1 unless given). Its flows follow an average
+    over `prompts` draws (4096 unless given), the same along all flows; `risk_error` of an end is the standard error over
+    fresh draws. Prompts are drawn only where their average is not known, or always with `common_draws`, which trains on a
+    fixed set of prompts. A Regression that is a Problem, with the squared loss, is trained as one. Flows need a smooth loss.
+
+    `parameters` are "invariant" (A and b), "merged" (U and v) or "factored" (K, Q, V and the output row). The `start` is a
+    pair (A, b) with a number b, or (U, v) with an array v for merged parameters; without it, the paper's, of `alpha` and
+    `theta` as in `icl.start`. Tasks with several outputs, or with tokens and queries of different size, have merged
+    parameters; v is then (m, d) for m outputs.
+
+    Flows run to `time`, or as far as the descent beside them, or else until stationary (off the invariant set, to a time of
+    1000). `tolerance` is the relative tolerance of a step: 1e-9, 1e-4 for softmax attention off the invariant set, whose
+    averages over tasks have larger errors, and 1e-6 for tasks. With `checkpoints`, a folder, descents that were stopped are
+    resumed. Times are those of the flow on half the mean squared error. For the same seed the results are bit-identical to
+    those of `largo icl train`. `seeds` is the number of seeds per descent (up to 4096): `seed`, `seed` + 1 and so on. Each
+    run is the same as if it were made alone.
 
     Arguments that are None take their defaults, as on the command line: 20,000 steps of 0.01 with a batch of 128 prompts,
     optimizer "plain" (or "momentum", "adam"), schedule "constant" (or "inverse-time", "cosine"), kernel "collapsed" (or
@@ -387,19 +458,32 @@ def train(problem: Problem, L: Optional[LengthInput] = None, *, evaluate: Option
     [(100.0, 0.36968237, 2.0586), (inf, 0.0, 1.4953)]
     >>> [run.seed for run in largo.icl.train(largo.icl.Problem(2), 10, method="sgd", steps=20, seed=7, seeds=3)]
     [7, 8, 9]
+    >>> task = largo.icl.Regression(2, covariates="sphere", noise=0.1)
+    >>> run, = largo.icl.train(task, math.inf, loss="huber:1", start=("0.1*identity", 0.1), time=2.0, prompts=50)
+    >>> bool(run.risks[-1] < run.risks[0]), run.details["average"]
+    (True, 'limit')
     """
-    plan = _checked(problem, "icl.train")
-    given = alpha is not None or not (isinstance(theta, str) and theta == "identity")
+    is_task = isinstance(problem, Task)
     options = {
-        "published": problem.preset != "paper",
+        "published": not is_task and getattr(problem, "preset", "paper") != "paper",
         "method": _names("method", method),
         "attention": [] if attention is None else _names("attention", attention),
         "L": [] if L is None else as_length_laws(L)[0],
         "evaluate": [] if evaluate is None else as_length_laws(evaluate)[0],
-        "parameters": parameters, "start": start(problem, alpha, theta) if given else None,
+        "parameters": parameters, "start": start, "alpha": alpha,
+        "theta": None if isinstance(theta, str) and theta == "identity" else theta,
+        "loss": loss, "prompts": prompts, "common_draws": bool(common_draws),
+        "score_scale": 1.0 if score_scale is None else score_scale,
         "time": time, "tolerance": tolerance, "nodes": nodes, "seed": seed, "seeds": seeds,
         "steps": steps, "step_size": step_size, "batch": batch, "optimizer": optimizer, "schedule": schedule,
         "kernel": kernel, "checkpoints": checkpoints,
     }
-    results = _largo.icl_train(plan, options, threads, as_progress(progress, "icl.train"))
-    return [_run(result, problem.dimension) for result in results]
+    plan: Union[_largo.Problem, Task]
+    if isinstance(problem, Task):
+        plan = problem
+        if nodes is not None:
+            raise ValueError("icl.train: nodes is for an icl.Problem, and this is a task: give prompts")
+    else:
+        plan = _checked(problem, "icl.train")
+        _refuse_for_problems("icl.train", {"loss": not _is_squared(loss), "score_scale": score_scale is not None})
+    return [run_of(result) for result in _largo.icl_train(plan, options, threads, as_progress(progress, "icl.train"))]

@@ -158,19 +158,45 @@ inline constexpr const char* kExpressionDerivative =
 inline constexpr const char* kTask =
     R"(A task of in-context learning: tokens that are i.i.d. given it, a query, a target.
 
-To define one of your own, derive, call super().__init__(token_dimension, query_dimension) and define
+To define one of your own, derive, call super().__init__(token_dimension, query_dimension, output_dimension=1) and define
 
     draw(self, uniforms)    (law, query, target): the law of the tokens given the task, a largo.Law; the query, (e,); the
-                            target, a number. A function of the uniform numbers alone: as many as the attribute
-                            uniforms_per_task says, else the dimension of the tokens
+                            target, a number or (m,) for m outputs. A function of the uniform numbers alone: as many as the
+                            attribute uniforms_per_task says, else the dimension of the tokens
 
 >>> import numpy as np, largo
 >>> class Shift(largo.icl.Task):                  # which way were the tokens shifted?
 ...     def draw(self, uniforms):
 ...         side = 1.0 if uniforms[0] < 0.5 else -1.0
 ...         return largo.Gaussian([side], [[1.0]]), [1.0], side
->>> round(largo.icl.prompt_risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], prompts=200).value, 2)
-0.01)";
+>>> round(largo.icl.risk(Shift(1, 1), 100, U=[[0.0]], v=[1.0], prompts=200).value, 3)
+0.005)";
+
+inline constexpr const char* kRegression =
+    R"(Linear regression in which covariates, tasks and noise have any law, with one or several outputs.
+
+The task is an m x d matrix W. Tokens are (x, y) with y = W x + s ε in R^m; the query is (x_q, 0) and its target is W x_q.
+
+    covariates, queries     laws of x and x_q; queries are as the covariates unless given
+    prior                   law of W, row after row, on R^{md}; or of each row, on R^d
+    noise                   law of ε, on R^m, or a variance; None for no noise
+    noise_scale             law of s, on the line, drawn with the task; None for s = 1
+    outputs                 m
+
+Laws are laws of largo or their names ("laplace:scale=0.7", as in largo.law). d may be left out if a law knows its
+dimension. Prompts whose tokens are Gaussian are not sampled if the loss is squared; one with all laws Gaussian and centred
+is an icl.Problem, and is trained as one, exactly.
+
+>>> import largo
+>>> task = largo.icl.Regression(3, covariates="sphere:radius=2", prior="laplace", noise=0.1)
+>>> task.token_dimension, task.output_dimension
+(4, 1)
+>>> risk = largo.icl.risk(task, [10, 100], point=("0.5*identity", 2.0), loss="huber:1", prompts=200)
+>>> risk.value[0] > risk.value[1]
+True)";
+
+inline constexpr const char* kLoss =
+    R"(A loss that a task file names: icl.read_task(path).loss. Accepted wherever a loss is.)";
 
 inline constexpr const char* kClassification =
     R"(Two Gaussian classes whose means the prompt must tell: m ~ N(0, mean_scale² I), tokens (y m + ξ, y), ξ ~ N(0, Σ).

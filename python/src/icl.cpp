@@ -12,12 +12,12 @@
 #include "calls.hpp"
 #include "icl_arguments.hpp"
 #include "largo/icl/invariant_risk.hpp"
+#include "largo/icl/law_regression.hpp"
 #include "largo/icl/named_problem.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/regression_risk.hpp"
-#include "largo/icl/regression_task_sampler.hpp"
 #include "largo/icl/ridge_floor.hpp"
 #include "largo/icl/threshold.hpp"
 #include "largo/runtime/check.hpp"
@@ -194,6 +194,15 @@ InvariantPoint point_of(Eigen::Index d, const py::object& point) {
   return at;
 }
 
+InvariantPoint start_of(const RegressionProblem& problem, const py::object& given, const py::object& theta) {
+  std::optional<double> alpha;
+  if (!given.is_none()) alpha = read_real("alpha", given);
+  if (py::isinstance<py::str>(theta)) return named_start(problem, alpha, py::cast<std::string>(theta));
+  const double a = alpha.value_or(largest_admissible_alpha(problem) / 2);
+  check_finite("icl.start", "alpha", a);
+  return paper_start(problem, a, to_matrix({"icl.start", "theta"}, theta));
+}
+
 RegressionParameters parameters_of(Eigen::Index d, const py::object& point, const py::object& U,
                                    const py::object& v) {
   if (U.is_none() != v.is_none()) fail("icl", "U and v go together");
@@ -205,12 +214,25 @@ RegressionParameters parameters_of(Eigen::Index d, const py::object& point, cons
     parameters.v[d] = at.b;
     return parameters;
   }
-  parameters = {to_matrix({"icl", "U"}, U, d + 1, d + 1), to_vector({"icl", "v"}, v)};
-  check_shape("icl", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);
-  check_size("icl", "v", parameters.v.size(), d + 1);
-  check_finite("icl", "U", parameters.U);
-  check_finite("icl", "v", parameters.v);
-  return parameters;
+  return head_of("icl", {d + 1, d + 1, 1}, U, v);
+}
+
+RegressionParameters head_of(const char* function, const HeadSizes& sizes, const py::object& U,
+                             const py::object& v) {
+  const auto [d, e, m] = sizes;
+  RegressionParameters head{to_matrix({function, "U"}, U, d, e), Vector()};
+  if (m == 1) {
+    head.v = to_vector({function, "v"}, v);
+    check_size(function, "v", head.v.size(), d);
+  } else {
+    const Matrix rows = to_matrix({function, "v"}, v);
+    check_shape(function, "v", rows.rows(), rows.cols(), m, d);
+    head.v = rows.reshaped<Eigen::RowMajor>();
+  }
+  check_shape(function, "U", head.U.rows(), head.U.cols(), d, e);
+  check_finite(function, "U", head.U);
+  check_finite(function, "v", head.v);
+  return head;
 }
 
 void bind_icl(py::module_& module) {
@@ -250,17 +272,8 @@ void bind_icl(py::module_& module) {
   module.def("icl_best_linear", [](const RegressionProblem& problem, Real<"L"> L) {
     return to_tuple(best_linear(problem, L.value));
   });
-  module.def("icl_start",
-             [](const RegressionProblem& problem, const py::object& given, const py::object& theta) {
-               std::optional<double> alpha;
-               if (!given.is_none()) alpha = read_real("alpha", given);
-               if (py::isinstance<py::str>(theta)) {
-                 return to_tuple(named_start(problem, alpha, py::cast<std::string>(theta)));
-               }
-               const double a = alpha.value_or(largest_admissible_alpha(problem) / 2);
-               check_finite("icl.start", "alpha", a);
-               return to_tuple(paper_start(problem, a, to_matrix({"icl.start", "theta"}, theta)));
-             });
+  module.def("icl_start", [](const RegressionProblem& problem, const py::object& alpha,
+                             const py::object& theta) { return to_tuple(start_of(problem, alpha, theta)); });
   module.def("icl_largest_alpha", &largest_admissible_alpha);
 }
 

@@ -2,46 +2,40 @@
 
 #include <string>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
 #include "arrays.hpp"
 #include "interpreter.hpp"
-#include "largo/measures/empirical.hpp"
 #include "largo/runtime/check.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {
 namespace {
 
-class PythonLoss final : public Loss {
- public:
-  explicit PythonLoss(py::object function) : function_(kept_alive(std::move(function))) {}
-
-  LossPoint at(double output, double target) const override {
-    const Locked lock;
-    const py::handle function(static_cast<PyObject*>(const_cast<void*>(function_.get())));
-    const py::object result = call(function, output, target);
-    if (!py::isinstance<py::sequence>(result) || py::len(result) != 2) {
-      refuse_type({"icl.prompt_risk", "loss"}, "must return a pair (value, slope)");
-    }
-    const py::object value = result[py::int_(0)], slope = result[py::int_(1)];
-    const LossPoint point{read_real("value of the loss", value), read_real("slope of the loss", slope)};
-    check_finite("icl.prompt_risk", "value of the loss", point.value);
-    check_finite("icl.prompt_risk", "slope of the loss", point.slope);
-    return point;
+// A number, or a vector of so many.
+Vector target_of(const char* who, const py::object& target, Eigen::Index size) {
+  const Argument argument{who, "the target"};
+  const DoubleArray array = double_array(argument, target);
+  if (array.ndim() > 1 || array.size() != size) {
+    const std::string shape = py::str(array.attr("shape"));
+    fail(who, "shape of the target", shape,
+         size == 1 ? "that of a number: or give the task its output_dimension"
+                   : fmt::format("({},), the output_dimension of the task", size));
   }
-
- private:
-  std::shared_ptr<const void> function_;
-};
+  return Eigen::Map<const Vector>(array.data(), size);
+}
 
 }  // namespace
 
-PythonTask::PythonTask(Eigen::Index token_dimension, Eigen::Index query_dimension)
-    : token_dimension_(token_dimension), query_dimension_(query_dimension) {
-  if (token_dimension < 1 || query_dimension < 1) fail("icl.Task", "a dimension", "below 1", "at least 1");
+PythonTask::PythonTask(Eigen::Index token_dimension, Eigen::Index query_dimension,
+                       Eigen::Index output_dimension)
+    : token_dimension_(token_dimension),
+      query_dimension_(query_dimension),
+      output_dimension_(output_dimension) {
+  if (token_dimension < 1 || query_dimension < 1 || output_dimension < 1) {
+    fail("icl.Task", "a dimension", "below 1", "at least 1");
+  }
 }
 
 PromptDraw PythonTask::draw(const Stream& stream) const {
@@ -66,21 +60,12 @@ PromptDraw PythonTask::draw(const Stream& stream) const {
   const py::object law = result[py::int_(0)], query = result[py::int_(1)], target = result[py::int_(2)];
   if (!py::isinstance<Measure>(law)) refuse_type({who.c_str(), "the law"}, "must be a largo.Law");
   return {to_law({who.c_str(), "the law"}, law), to_vector({who.c_str(), "the query"}, query),
-          read_real("target", target)};
+          target_of(who.c_str(), target, output_dimension_)};
 }
 
-LossPtr to_loss(const py::object& loss) {
-  if (py::isinstance<py::str>(loss)) {
-    const auto name = py::cast<std::string>(loss);
-    if (name == "squared") return squared_loss();
-    if (name == "logistic") return logistic_loss();
-    fail("icl.prompt_risk", "loss", fmt::format("'{}'", name), "squared, logistic or a function");
-  }
-  if (PyCallable_Check(loss.ptr()) == 0) {
-    refuse_type({"icl.prompt_risk", "loss"},
-                "must be a name or a function (output, target) -> (value, slope)");
-  }
-  return std::make_shared<PythonLoss>(loss);
+PromptTaskPtr to_task(const char* function, const py::object& task) {
+  if (!py::isinstance<PromptTask>(task)) refuse_type({function, "task"}, "must be an icl.Task");
+  return {kept_alive(task), py::cast<const PromptTask*>(task)};
 }
 
 }  // namespace largo::python

@@ -1,80 +1,116 @@
 // In-context learning of any task with any loss: risks and their gradients over prompts of every length.
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
 #include <pybind11/stl.h>
 
 #include "arrays.hpp"
 #include "calls.hpp"
 #include "docs.hpp"
 #include "icl_arguments.hpp"
+#include "largo/icl/in_context_problem.hpp"
 #include "largo/icl/mixture_classification.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_problem.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
+#include "python_loss.hpp"
 #include "python_task.hpp"
 #include "recipes.hpp"
+#include "regression_arguments.hpp"
 #include "scalars.hpp"
 
 namespace largo::python {
 namespace {
 
-constexpr const char* kName = "icl.prompt_risk";
-
-// The task, kept alive because it may be defined in Python.
-PromptTaskPtr task_of(const py::object& task) {
-  if (!py::isinstance<PromptTask>(task)) refuse_type({kName, "task"}, "must be an icl.Task");
-  return {kept_alive(task), py::cast<const PromptTask*>(task)};
-}
-
-// U (by columns), then v: those given, or those of a point on the invariant set.
-Vector head_of(const PromptTask& task, const py::object& point, const py::object& U, const py::object& v) {
-  const Eigen::Index d = task.token_dimension(), e = task.query_dimension();
+// U (by columns), then v (by rows): those given, or those of a point on the invariant set.
+Vector values_of(const char* function, const PromptTask& task, const py::object& point, const py::object& U,
+                 const py::object& v) {
+  const Eigen::Index d = task.token_dimension(), e = task.query_dimension(), m = task.output_dimension();
+  RegressionParameters head;
   if (!point.is_none()) {
-    if (d != e)
-      fail(kName, "point", "given", "left out where tokens and queries differ in size: give U and v");
-    return largo::to_vector(parameters_of(d - 1, point, U, v));
+    if (d != e || m != 1 || d < 2) {
+      fail(function, "point", "given",
+           "left out for this task, with tokens and queries of different size or several outputs: give U "
+           "and v");
+    }
+    head = parameters_of(d - 1, point, U, v);
+  } else {
+    if (U.is_none() || v.is_none()) fail(function, "give either point, or U and v");
+    head = head_of(function, {d, e, m}, U, v);
   }
-  if (U.is_none() || v.is_none()) fail(kName, "give either point, or U and v");
-  const Matrix scores = to_matrix({kName, "U"}, U, d, e);
-  const Vector values = to_vector({kName, "v"}, v);
-  check_shape(kName, "U", scores.rows(), scores.cols(), d, e);
-  check_size(kName, "v", values.size(), d);
-  Vector head(d * e + d);
-  head << scores.reshaped(), values;
-  return head;
+  Vector values(head.U.size() + head.v.size());
+  values << head.U.reshaped(), head.v;
+  return values;
 }
 
-py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths, const py::object& point,
-                      const py::object& U, const py::object& v, const py::object& loss,
-                      const Text<"attention">& attention, Real<"score_scale"> score_scale,
-                      Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
-  PromptSetting setting{task_of(task), to_loss(loss)};
-  setting.attention = kind_of(kName, attention.value);
+py::tuple prompt_risk(const std::string& function, const py::object& task, const py::sequence& given,
+                      const py::object& point, const py::object& U, const py::object& v,
+                      const py::object& loss, const Text<"attention">& attention,
+                      Real<"score_scale"> score_scale, Whole<"prompts"> prompts, Seed seed, Threads threads,
+                      const py::object& progress) {
+  const char* name = function.c_str();
+  PromptSetting setting{to_task(name, task), to_loss(name, loss)};
+  setting.attention = kind_of(name, attention.value);
   setting.score_scale = score_scale.value;
   setting.seed = seed.value;
-  const Eigen::Index d = setting.task->token_dimension(), e = setting.task->query_dimension();
-  const Vector head = head_of(*setting.task, point, U, v);
+  const Eigen::Index d = setting.task->token_dimension(), e = setting.task->query_dimension(),
+                     m = setting.task->output_dimension();
+  const Vector head = values_of(name, *setting.task, point, U, v);
+  const std::vector<LengthLaw> lengths = lengths_of(given);
   const auto n = std::ssize(lengths);
   Vector values(n), errors(n);
-  RowMatrix slopes_U(n * d, e), slopes_v(n, d);
+  RowMatrix slopes_U(n * d, e), slopes_v(n, m * d);
+  std::vector<std::string> averages;
   watch(progress, threads.value, [&](Call& call) {
     for (Eigen::Index i = 0; i < n; ++i) {
       setting.length = lengths[static_cast<std::size_t>(i)];
       // Prompts are used once here, so nothing is gained by keeping them.
-      const RiskPoint one = PromptRisk(setting, prompts.value, call.execution(), 0).at(head);
+      const PromptRisk risk(setting, prompts.value, call.execution(), 0);
+      const RiskPoint one = risk.at(head);
       values[i] = one.value;
       errors[i] = one.error;
       slopes_U.middleRows(i * d, d) = one.gradient.head(d * e).reshaped(d, e);
-      slopes_v.row(i) = one.gradient.tail(d).transpose();
+      slopes_v.row(i) = one.gradient.tail(m * d).transpose();
+      averages.emplace_back(name_of(risk.average()));
       call.show(static_cast<double>(i + 1) / static_cast<double>(n));
     }
   });
+  py::object v_slopes = to_numpy(std::move(slopes_v));
+  if (m > 1) v_slopes = v_slopes.attr("reshape")(n, m, d);
   return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)),
-                        to_numpy(std::move(slopes_U)).attr("reshape")(n, d, e),
-                        to_numpy(std::move(slopes_v)));
+                        to_numpy(std::move(slopes_U)).attr("reshape")(n, d, e), v_slopes, averages);
+}
+
+py::object learner_risk_(const py::object& task, const py::sequence& given, const py::object& loss,
+                         Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
+  constexpr const char* kName = "icl.learner_risk";
+  PromptSetting setting{to_task(kName, task), to_loss(kName, loss)};
+  setting.seed = seed.value;
+  const std::vector<LengthLaw> lengths = lengths_of(given);
+  if (setting.task->learner().empty()) return py::none();
+  const auto n = std::ssize(lengths);
+  Vector values(n), errors(n);
+  watch(progress, threads.value, [&](Call& call) {
+    for (Eigen::Index i = 0; i < n; ++i) {
+      setting.length = lengths[static_cast<std::size_t>(i)];
+      const Estimate one = learner_risk(setting, prompts.value, call.execution()).value();
+      values[i] = one.value;
+      errors[i] = one.error;
+      call.show(static_cast<double>(i + 1) / static_cast<double>(n));
+    }
+  });
+  return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
+}
+
+// The Python object has the type of the task itself.
+py::tuple read_task(const std::string& path) {
+  const InContextProblem problem = unlocked([&] { return read_task_file(path); });
+  return py::make_tuple(std::const_pointer_cast<PromptTask>(problem.task),
+                        std::const_pointer_cast<Loss>(problem.loss), problem.score_scale);
 }
 
 }  // namespace
@@ -82,16 +118,19 @@ py::tuple prompt_risk(const py::object& task, const std::vector<double>& lengths
 void bind_tasks(py::module_& module) {
   py::class_<PromptTask, PythonTask, std::shared_ptr<PromptTask>>(module, "Task", docs::kTask,
                                                                   py::dynamic_attr())
-      .def(py::init([](Whole<"token_dimension"> tokens, Whole<"query_dimension"> queries) {
-             return new PythonTask(tokens.value, queries.value);
+      .def(py::init([](Whole<"token_dimension"> tokens, Whole<"query_dimension"> queries,
+                       Whole<"output_dimension"> outputs) {
+             return new PythonTask(tokens.value, queries.value, outputs.value);
            }),
-           py::arg("token_dimension"), py::arg("query_dimension"))
+           py::arg("token_dimension"), py::arg("query_dimension"), py::arg("output_dimension") = 1)
       .def_property_readonly("token_dimension", &PromptTask::token_dimension, "Of the tokens.")
       .def_property_readonly("query_dimension", &PromptTask::query_dimension, "Of the query.")
+      .def_property_readonly("output_dimension", &PromptTask::output_dimension, "Of outputs and targets.")
       .def("__reduce__", [module](const py::object& self) {
         const auto& task = py::cast<const PromptTask&>(self);
-        return reduce(self, module.attr("Task"),
-                      py::make_tuple(task.token_dimension(), task.query_dimension()));
+        return reduce(
+            self, module.attr("Task"),
+            py::make_tuple(task.token_dimension(), task.query_dimension(), task.output_dimension()));
       });
   py::class_<MixtureClassification, PromptTask, std::shared_ptr<MixtureClassification>>(
       module, "Classification", docs::kClassification, py::is_final())
@@ -100,8 +139,17 @@ void bind_tasks(py::module_& module) {
                  mean_scale.value, to_matrix({"icl.Classification", "covariance"}, covariance, std::nullopt));
            }),
            py::arg("mean_scale"), py::arg("covariance"));
-  remember_construction(module.attr("Classification"));
+  py::class_<LawRegression, PromptTask, std::shared_ptr<LawRegression>>(module, "Regression",
+                                                                        docs::kRegression, py::is_final())
+      .def(py::init(&make_regression), py::arg("d") = py::none(), py::kw_only(),
+           py::arg("covariates") = "gaussian", py::arg("queries") = py::none(), py::arg("prior") = "gaussian",
+           py::arg("noise") = py::none(), py::arg("noise_scale") = py::none(), py::arg("outputs") = 1);
+  for (const char* name : {"Classification", "Regression"}) remember_construction(module.attr(name));
+  py::class_<Loss, std::shared_ptr<Loss>>(module, "Loss", docs::kLoss, py::dynamic_attr())
+      .def("__reduce__", [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
   module.def("icl_prompt_risk", &prompt_risk);
+  module.def("icl_learner_risk", &learner_risk_);
+  module.def("icl_read_task", &read_task);
 }
 
 }  // namespace largo::python

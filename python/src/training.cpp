@@ -1,4 +1,4 @@
-// Training of in-context regression: flows and stochastic descents.
+// Training in context: flows and stochastic descents.
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,6 +16,8 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
+#include "python_loss.hpp"
+#include "python_task.hpp"
 #include "scalars.hpp"
 #include "training_arguments.hpp"
 
@@ -77,6 +79,7 @@ py::dict to_dict(const TrainingRun& run) {
     dict["evaluated"] = to_numpy(std::move(risks));
     dict["evaluated_errors"] = to_numpy(std::move(errors));
   }
+  if (run.average) dict["average"] = name_of(*run.average);
   set(dict, "record_error", run.record_error);
   set(dict, "balance_drift", run.balance_drift);
   set(dict, "distance_to_theorem_limit", run.to_theorem);
@@ -104,13 +107,62 @@ auto given(const py::dict& options, const char* name, const Read& read) {
   return value;
 }
 
-TrainingRequest request_of(const RegressionProblem& problem, const py::dict& options) {
+// What is trained: a problem, or a task with its loss and the scale of its scores.
+void set_problem(TrainingRequest& request, const py::object& problem, const py::dict& options) {
+  if (py::isinstance<RegressionProblem>(problem)) {
+    request.problem = py::cast<RegressionProblem>(problem);
+    return;
+  }
+  const double scale = read_real("score_scale", options["score_scale"]);
+  request.other = {to_task(kName, problem), to_loss(kName, options["loss"]), scale};
+}
+
+HeadSizes sizes_of(const TrainingRequest& request) {
+  if (!request.other) return {request.problem.dimension() + 1, request.problem.dimension() + 1, 1};
+  const PromptTask& task = *request.other->task;
+  return {task.token_dimension(), task.query_dimension(), task.output_dimension()};
+}
+
+// (A, b) with a number b, or (U, v) with an array v; or what alpha and theta say.
+void set_start(TrainingRequest& request, const py::dict& options) {
+  const py::object start = options["start"], alpha = options["alpha"], theta = options["theta"];
+  const bool named = !alpha.is_none() || !theta.is_none();
+  if (start.is_none()) {
+    if (!named) return;
+    RegressionProblem problem = request.problem;
+    if (request.other) {
+      const auto exact = request.other->exact_regression();
+      problem = exact ? *exact : moments_of(*request.other);
+    }
+    request.start = start_of(problem, alpha, theta.is_none() ? py::str("identity") : theta);
+    return;
+  }
+  if (named) fail(kName, "alpha and theta make a start: give either these, or start");
+  if (!py::isinstance<py::sequence>(start) || py::isinstance<py::str>(start) || py::len(start) != 2) {
+    refuse_type({kName, "start"}, "must be a pair (A, b) or (U, v)");
+  }
+  const HeadSizes sizes = sizes_of(request);
+  const py::object first = start[py::int_(0)], second = start[py::int_(1)];
+  if (py::cast<int>(py::module_::import("numpy").attr("ndim")(second)) > 0) {
+    request.head = head_of(kName, sizes, first, second);
+    return;
+  }
+  if (sizes.tokens != sizes.queries || sizes.outputs != 1 || sizes.tokens < 2) {
+    fail(kName, "start", "(A, b)",
+         "(U, v) for this task, with tokens and queries of different size or several outputs");
+  }
+  request.start = point_of(sizes.tokens - 1, start);
+}
+
+TrainingRequest request_of(const py::object& problem, const py::dict& options) {
   const auto whole = [](const char* name, const py::object& value) { return read_whole(name, value); };
   const auto real = [](const char* name, const py::object& value) { return read_real(name, value); };
   const auto text = [](const char* name, const py::object& value) { return read_text(name, value); };
   TrainingRequest request;
   request.function = kName;
-  request.problem = problem;
+  set_problem(request, problem, options);
+  request.prompts = given(options, "prompts", whole);
+  if (py::cast<bool>(options["common_draws"])) request.sampling = PromptSampling::always;
   request.published = py::cast<bool>(options["published"]);
   request.methods.clear();
   for (const auto& name : py::cast<std::vector<std::string>>(options["method"])) {
@@ -127,7 +179,7 @@ TrainingRequest request_of(const RegressionProblem& problem, const py::dict& opt
                                                   {"merged", Parametrisation::merged},
                                                   {"factored", Parametrisation::factored}});
   }
-  if (!options["start"].is_none()) request.start = point_of(problem.dimension(), options["start"]);
+  set_start(request, options);
   request.time = given(options, "time", real);
   request.tolerance = given(options, "tolerance", real);
   request.nodes = given(options, "nodes", whole).value_or(request.nodes);
@@ -148,11 +200,12 @@ TrainingRequest request_of(const RegressionProblem& problem, const py::dict& opt
   return request;
 }
 
-py::list train_(const RegressionProblem& problem, const py::dict& options, Threads threads,
+py::list train_(const py::object& problem, const py::dict& options, Threads threads,
                 const py::object& progress) {
-  TrainingPlan plan = make_training_plan(request_of(problem, options)).plan;
+  const TrainingRequest request = request_of(problem, options);
   std::vector<TrainingRun> runs;
   watch(progress, threads.value, [&](Call& call) {
+    TrainingPlan plan = make_training_plan(request).plan;
     plan.progress = [&](double share) { call.show(share); };
     runs = train(plan, call.execution());
   });

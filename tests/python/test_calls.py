@@ -18,6 +18,11 @@ LONG = {
     "moments": "largo.moments(np.linspace(0.1, 20, 10**6), 1e9)",
     "sampled risk": "largo.icl.sampled_risk(largo.icl.Problem(5), 10**5, largo.rademacher(5), point=('identity', 1.0), prompts=10**6)",
     "one pass over a prompt": "largo.attention(np.broadcast_to(np.ones(16), (10**8, 16)), np.ones((64, 16)))",
+    "risk of a task": "largo.icl.risk(TASK, 10**4, point=('identity', 1.0), loss='huber:1', prompts=10**7)",
+    "learner": "largo.icl.learner_risk(TASK, 10**4, prompts=10**7)",
+    "flow of a task": "largo.icl.train(TASK, 10**3, loss='huber:1', prompts=10**4, time=1e6)",
+    "descent of a task": "largo.icl.train(TASK, 10**4, loss='huber:1', method='sgd', steps=10**7, prompts=100)",
+    "a task and a loss of Python": "largo.icl.train(Slowly(2, 2), 10, loss=squared, start=(np.eye(2), np.ones(2)), prompts=10**4)",
     "a law of Python": "largo.attention(Slow(3), np.ones((200, 3)))",
 }
 
@@ -32,6 +37,13 @@ def test_control_c(name):
             def log_partition(self, a):
                 time.sleep(0.001)
                 return float(np.sum(a * a))
+        class Slowly(largo.icl.Task):
+            def draw(self, uniforms):
+                time.sleep(0.001)
+                return largo.Gaussian([uniforms[0], 0.0], np.eye(2)), [1.0, 0.0], 1.0
+        def squared(outputs, targets):
+            return (outputs - targets) ** 2 / 2, outputs - targets
+        TASK = largo.icl.Regression(5, covariates="sphere", noise=0.1)
         def interrupt():
             time.sleep(0.5)
             global sent

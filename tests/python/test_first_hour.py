@@ -122,15 +122,27 @@ def test_counts_may_be_whole_floats():
     assert len(runs) == 2
 
 
-@pytest.mark.parametrize("name", ["risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "train",
-                                  "threshold"])
+@pytest.mark.parametrize("name", ["sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "threshold"])
 def test_tasks_are_no_problems(name):
-    more = {"risk": [10], "sampled_risk": [10, GAUSSIAN], "floor": [10], "gradient": [10, (np.eye(2), 1.0)], "best_linear": [10],
-            "train": [10], "threshold": [0.1]}.get(name, [])
+    more = {"sampled_risk": [10, GAUSSIAN], "floor": [10], "gradient": [10, (np.eye(2), 1.0)], "best_linear": [10],
+            "threshold": [0.1]}.get(name, [])
     function = getattr(largo.icl, name)
     refused(lambda: function(TASK, *more), f"icl.{name}: problem is Classification, must be an icl.Problem", "icl.prompt_risk", error=TypeError)
     refused(lambda: function(None, *more), "problem is NoneType, must be an icl.Problem", error=TypeError)
     refused(lambda: largo.icl.prompt_risk(largo.icl.Problem(2), 10, point=("identity", 1.0)), "task must be an icl.Task", error=TypeError)
+
+
+def test_options_of_tasks_and_problems():
+    problem, head = largo.icl.Problem(2), {"point": ("identity", 1.0)}
+    for options in ({"loss": "huber:1"}, {"score_scale": 2.0}, {"prompts": 10}):
+        name = next(iter(options))
+        refused(lambda: largo.icl.risk(problem, 10, **head, **options), f"icl.risk: {name} is for tasks", "icl.Regression")
+        refused(lambda: largo.icl.train(problem, 10, **options), f"icl.train: {name} ", "")
+    refused(lambda: largo.icl.train(problem, 10, common_draws=True), "common_draws", "exact")
+    refused(lambda: largo.icl.risk(TASK, 10, nodes=10, **head), "icl.risk: nodes is for an icl.Problem")
+    refused(lambda: largo.icl.train(TASK, 10, nodes=10), "icl.train: nodes is for an icl.Problem")
+    for function in (largo.icl.risk, largo.icl.train):
+        refused(lambda: function(None, 10), "problem is NoneType, must be an icl.Problem", error=TypeError)
 
 
 def test_nested_laws_are_bounded():

@@ -26,6 +26,18 @@ class Mine(largo.Law):
 MINE = Mine(3)
 
 
+class Side(largo.icl.Task):
+    def draw(self, uniforms):
+        return LAW, [1.0], [1.0, 2.0]
+
+
+SIDE = Side(3, 1, 2)
+
+
+def squared(outputs, targets):
+    return ((outputs - targets) ** 2).sum(axis=1) / 2, outputs - targets
+
+
 def refused():
     try:
         largo.attention(TOKENS, np.ones(2))
@@ -45,6 +57,8 @@ CALLS = {
     "laws of Python": lambda: largo.attention(MINE, QUERIES[0]),
     "samples": lambda: LAW.sample(10),
     "risks": lambda: largo.icl.risk(PROBLEM, np.inf, point=POINT),
+    "tasks and losses of Python": lambda: largo.icl.risk(SIDE, 5, U=np.ones((3, 1)), v=np.ones((2, 3)), loss=squared, prompts=2),
+    "regressions": lambda: largo.icl.Regression(covariates=LAW, noise=0.1, outputs=2),
     "errors": refused,
 }
 PROBLEM = largo.icl.Problem(2)

@@ -25,8 +25,8 @@ class Classes(largo.icl.Task):
         return law, [*(side * mean), 0.0], side
 
 
-def mistake(output, target):
-    return float(output * target <= 0), 0.0
+def mistake(outputs, targets):
+    return outputs * targets <= 0, np.zeros_like(outputs)
 
 
 def test_the_limit_of_classification():
@@ -56,23 +56,76 @@ def test_gradients_of_a_task_by_differences():
     np.testing.assert_allclose(slopes.v[:, 2], (value(U, v + move) - value(U, v - move)) / (2 * step), rtol=1e-6)
 
 
-def test_losses():
+def squared(outputs, targets):
+    return (outputs - targets) ** 2 / 2, outputs - targets
+
+
+def huber(outputs, targets, delta=1.0):
+    r = outputs - targets
+    values = np.where(np.abs(r) <= delta, r**2 / 2, delta * (np.abs(r) - delta / 2))
+    return values if values.ndim == 1 else values.sum(axis=1), np.clip(r, -delta, delta)
+
+
+def absolute(outputs, targets):
+    return np.abs(outputs - targets), np.sign(outputs - targets)
+
+
+def logistic(outputs, targets):
+    return np.logaddexp(0, -targets * outputs), -targets / (1 + np.exp(targets * outputs))
+
+
+@pytest.mark.parametrize("name,own", [("squared", squared), ("huber:1", huber), ("absolute", absolute), ("logistic", logistic)])
+def test_losses(name, own):
+    """A loss written with NumPy is the built-in one, to rounding; it is called once for all prompts of a length."""
+    task = largo.icl.Classification(1.2, np.diag(VARIANCES))  # its tokens are no Gaussians: all prompts are drawn
+    head = {"point": ("identity", 2.0), "prompts": 300}
+    calls = []
+    known = largo.icl.prompt_risk(task, [50, math.inf], loss=name, **head)
+    found = largo.icl.prompt_risk(task, [50, math.inf], loss=lambda o, y: (calls.append(o.shape), own(o, y))[1], **head)
+    np.testing.assert_allclose(found.value, known.value, rtol=1e-14)
+    np.testing.assert_allclose(found.error, known.error, rtol=1e-12)
+    np.testing.assert_allclose(found.U, known.U, rtol=1e-11, atol=1e-14)
+    np.testing.assert_allclose(found.v, known.v, rtol=1e-11, atol=1e-14)
+    assert calls == [(300,), (300,)]
+
+
+def test_a_loss_without_a_slope():
     task = largo.icl.Classification(1.2, np.diag(VARIANCES))
     head = {"point": ("identity", 2.0), "prompts": 300}
-    plain = largo.icl.prompt_risk(task, 50, loss="squared", **head)
-    own = largo.icl.prompt_risk(task, 50, loss=lambda o, y: ((o - y) ** 2 / 2, o - y), **head)
-    assert own.value == pytest.approx(plain.value, rel=1e-14) and np.allclose(own.U, plain.U, rtol=1e-12)
     mistakes = largo.icl.prompt_risk(task, [10, math.inf], loss=mistake, **head)
-    assert 0 < mistakes.value[1] < mistakes.value[0] < 0.5
+    assert 0 < mistakes.value[1] < mistakes.value[0] < 0.5 and not mistakes.U.any()
+    one = largo.icl.prompt_risk(task, 50, **head)
     for threads in (1, 2):
-        assert largo.icl.prompt_risk(task, 50, threads=threads, **head).value == plain.value
+        assert largo.icl.prompt_risk(task, 50, threads=threads, **head).value == one.value
 
 
-@pytest.mark.parametrize("loss", [lambda o, y: 1.0, lambda o, y: (math.nan, 0.0), lambda o, y: (1.0, None), "absolute", 3,
-                                  lambda o, y: {}["missing"]])
-def test_bad_losses(loss):
-    with pytest.raises((ValueError, TypeError, KeyError)):
-        largo.icl.prompt_risk(Classes(3, 3), 10, point=("identity", 1.0), loss=loss, prompts=10)
+BAD_LOSSES = {
+    "no pair": (lambda o, y: 1.0, TypeError, "loss must return a pair"),
+    "nan": (lambda o, y: (o * math.nan, o), ValueError, "value of the loss at output .* and target .* is nan, must be finite"),
+    "a slope that is infinite": (lambda o, y: (o, o / 0.0), ValueError, "slope of the loss .* must be finite"),
+    "no array": (lambda o, y: (o, None), TypeError, "the slopes of the loss is NoneType"),
+    "a number": (lambda o, y: (o, 0.0), ValueError, r"shape of the slopes of the loss is \(\), must be \(10,\)"),
+    "a mean": (lambda o, y: (np.mean(o), o), ValueError, r"shape of the values of the loss is \(\), must be \(10,\)"),
+    "a column": (lambda o, y: (o, o[:, None]), ValueError, r"slopes of the loss is \(10, 1\), must be \(10,\)"),
+    "too few": (lambda o, y: (o[1:], o), ValueError, r"values of the loss is \(9,\), must be \(10,\)"),
+    "complex": (lambda o, y: (o * 1j, o), TypeError, "has dtype complex128"),
+    "an unknown name": ("cubic", ValueError, "squared, huber:DELTA"),
+    "huber without a delta": ("huber", ValueError, "huber:DELTA"),
+    "huber with a bad delta": ("huber:-1", ValueError, "huber:DELTA"),
+    "no loss": (3, TypeError, "loss must be a name"),
+    "None": (None, TypeError, "loss must be a name"),
+    "what it raises": (lambda o, y: {}["missing"], KeyError, "missing"),
+}
+
+
+@pytest.mark.filterwarnings("ignore:divide by zero")
+@pytest.mark.parametrize("name", BAD_LOSSES)
+def test_bad_losses(name):
+    loss, error, message = BAD_LOSSES[name]
+    for call in (largo.icl.prompt_risk, largo.icl.risk):
+        with pytest.raises(error, match=message) as caught:
+            call(Classes(3, 3), 10, point=("identity", 1.0), loss=loss, prompts=10)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("result", [None, (1, 2), (np.zeros((3, 3)), [1, 0, 0], 1.0), (largo.Sphere(2), [1, 0, 0], 1.0),
@@ -103,7 +156,7 @@ def test_tasks_that_raise():
         with pytest.raises((ValueError, TypeError)):
             largo.icl.prompt_risk(largo.icl.Classification(1.0, np.eye(1)), 10, **{**head, **bad})
     for make in (lambda: largo.icl.Classification(-1.0, np.eye(2)), lambda: largo.icl.Classification(1.0, -np.eye(2)),
-                 lambda: largo.icl.Task(0, 1), lambda: largo.icl.Task("a", 1)):
+                 lambda: largo.icl.Task(0, 1), lambda: largo.icl.Task("a", 1), lambda: largo.icl.Task(1, 1, 0)):
         with pytest.raises((ValueError, TypeError)):
             make()
 
