@@ -213,7 +213,9 @@ std::string to_svg(const TrainReport& report) {
     figure.caption += fmt::format(
         ": lines are gradient flow on the {}",
         report.plan.other
-            ? fmt::format("risk averaged over {} draws (error {:.1g})", report.plan.prompts, error)
+            ? fmt::format(
+                  "risk averaged over {} draws (error {:.1g}), and risks after training are over fresh draws",
+                  report.plan.prompts, error)
         : phases ? "exact risk"
                  : fmt::format("risk averaged over tasks (error {:.1g} where it was checked)", error));
   }

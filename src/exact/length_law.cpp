@@ -77,7 +77,7 @@ double average_power(const std::vector<LengthNode>& nodes, double power) {
 
 LengthLaw::LengthLaw(double L) {
   check_prompt_length(kLengthLaw, L);
-  data_ = std::make_shared<const Data>(Data{{L}, {1}, {{L, 1}}, L, fmt::format("{}", L)});
+  data_ = std::make_shared<const Data>(Data{{L}, {1}, {}, {{L, 1}}, L, fmt::format("{}", L)});
 }
 
 LengthLaw::LengthLaw(std::vector<double> lengths, std::vector<double> probabilities) {
@@ -152,6 +152,13 @@ LengthLaw LengthLaw::geometric(double mean) {
   return LengthLaw(std::move(data));
 }
 
+double LengthLaw::quantile(double u) const {
+  const std::vector<double>& sums = data_->cumulative;
+  const auto at = std::upper_bound(sums.begin(), sums.end(), u) - sums.begin();
+  // Sums are rounded: the last one may be below u.
+  return data_->lengths[std::min(static_cast<std::size_t>(at), data_->lengths.size() - 1)];
+}
+
 double LengthLaw::mean() const {
   return std::inner_product(lengths().begin(), lengths().end(), probabilities().begin(), 0.0);
 }
@@ -162,6 +169,8 @@ LengthLaw::LengthLaw(Data data) {
     own.push_back({data.lengths[i], data.probabilities[i]});
   const double inverse = average_power(own, -1), inverse_square = average_power(own, -2);
   data.harmonic_mean = 1 / inverse;
+  double sum = 0;
+  for (const double p : data.probabilities) data.cumulative.push_back(sum += p);
   const std::size_t count = own.size();
   const auto is_good = [&](const std::vector<LengthNode>& rule) {
     return std::abs(average_power(rule, -1) / inverse - 1) <= kRuleTolerance &&

@@ -40,12 +40,7 @@ double draw_length(const LengthLaw& law, const Stream& stream) {
   if (law.is_one_length()) return law.longest();
   double uniform = 0;
   stream.substream(kLengthStream).uniforms(0, {&uniform, 1});
-  double sum = 0;
-  for (std::size_t i = 0; i + 1 < law.lengths().size(); ++i) {
-    sum += law.probabilities()[i];
-    if (uniform < sum) return law.lengths()[i];
-  }
-  return law.longest();
+  return law.quantile(uniform);
 }
 
 void check_drawn_length(const PromptSetting& setting, double L) {

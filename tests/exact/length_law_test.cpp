@@ -43,6 +43,11 @@ TEST(LengthLaw, ProbabilitiesAndMeans) {
   EXPECT_DOUBLE_EQ(two.mean(), 32.5);
   EXPECT_DOUBLE_EQ(two.harmonic_mean(), 1 / (0.0025 + 0.075));
   EXPECT_EQ(two.name(), "10=0.75,100=0.25");
+  EXPECT_EQ(two.quantile(0), 10);
+  EXPECT_EQ(two.quantile(0.7499), 10);
+  EXPECT_EQ(two.quantile(0.75), 100);
+  EXPECT_EQ(two.quantile(std::nextafter(1.0, 0.0)), 100);
+  EXPECT_EQ(LengthLaw(7).quantile(0.5), 7);
   const LengthLaw geometric = LengthLaw::geometric(50);
   EXPECT_NEAR(geometric.mean(), 50, 1e-10);
   EXPECT_NEAR(std::accumulate(geometric.probabilities().begin(), geometric.probabilities().end(), 0.0), 1,

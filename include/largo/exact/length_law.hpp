@@ -47,6 +47,10 @@ class LengthLaw {
   std::span<const double> lengths() const { return data_->lengths; }  ///< in increasing order
   std::span<const double> probabilities() const { return data_->probabilities; }
 
+  /// The smallest length whose cumulative probability is above u in [0, 1): a uniform u gives a drawn length.
+  /// Cost: a binary search.
+  double quantile(double u) const;
+
   /// As it is written on the command line: "100", "inf", "uniform:1:100", "geometric:50", "10=0.5,100=0.5".
   const std::string& name() const { return data_->name; }
 
@@ -63,6 +67,7 @@ class LengthLaw {
  private:
   struct Data {
     std::vector<double> lengths, probabilities;
+    std::vector<double> cumulative = {};  // empty for one length
     std::vector<LengthNode> rule = {};
     double harmonic_mean = 1;
     std::string name;
