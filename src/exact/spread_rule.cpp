@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "largo/exact/softmax_moments.hpp"
 #include "numerics/simd_math.hpp"
 
 namespace largo::exact {
@@ -23,6 +24,9 @@ constexpr double kDepth = 32;
 constexpr double kLeastLength = 1e12;
 constexpr double kLinearFrom = 40;  // ρ = t from here on
 constexpr double kStep = 0.2;
+// ds/dt at the condensation line up to which kStep is fine enough, and what each further refinement adds.
+constexpr double kSharpest = 2.45;
+constexpr double kSharper = 3.65;
 // Ratios to the largest λ below this count as zero: they are rounding errors, or have no influence on s².
 constexpr double kNoRatio = 1e-18;
 
@@ -51,7 +55,8 @@ const Contour& unit_contour() {
 
 }  // namespace
 
-SpreadRule::SpreadRule(const Vector& ratios, double length) : ratios_(ratios / ratios.maxCoeff()) {
+SpreadRule::SpreadRule(const Vector& ratios, double length, int refinement)
+    : ratios_(ratios / ratios.maxCoeff()) {
   const Eigen::Index d = ratios.size();
   double smallest = 1, rank = 0;
   for (double& ratio : ratios_) {
@@ -66,16 +71,26 @@ SpreadRule::SpreadRule(const Vector& ratios, double length) : ratios_(ratios / r
   const double first = -kDepth / rank - 1 + 0.5 * std::log(smallest);
   const double last =
       std::sqrt(ratios_.sum()) + std::sqrt(2 * (kDepth + 2 * std::log(std::max(length, kLeastLength))));
-  const auto count = static_cast<Eigen::Index>((last - first) / kStep) + 1;
+  const double step = kStep / refinement;
+  const auto count = static_cast<Eigen::Index>((last - first) / step) + 1;
   squares_.resize(count);
   weights_ = Matrix::Zero(1 + d + d * (d + 1) / 2, count);
   for (Eigen::Index i = 0; i < count; ++i) {
-    const double t = first + kStep * static_cast<double>(i);
+    const double t = first + step * static_cast<double>(i);
     const double rho = t < kLinearFrom ? std::log1p(std::exp(t)) : t;
     squares_[i] = ratios.maxCoeff() * rho * rho;
     // dq = 2ρ dρ, dρ = dt/(1 + e^-t), in units of the largest λ
-    add_densities(rho, kStep * 2 * rho / (1 + std::exp(-t)), weights_.col(i));
+    add_densities(rho, step * 2 * rho / (1 + std::exp(-t)), weights_.col(i));
   }
+}
+
+// Around the condensation line of the length the statistics change over distances in s of order one, whatever
+// the length. There s = spread ρ moves by ds/dt = spread (1 - e^-ρ) per unit of t: by the spread while that
+// is small, and by the line itself once it is large. The constants are from rules four times finer, for L
+// from 10 to 1e300 and spreads from 0.3 to 300.
+int SpreadRule::refinement(double spread, double length) {
+  const double change = -spread * std::expm1(-condensation_line(length) / spread);
+  return std::max(1, 1 + static_cast<int>(std::ceil((change - kSharpest) / kSharper)));
 }
 
 Matrix SpreadRule::coarse_averages(const Matrix& values) const {

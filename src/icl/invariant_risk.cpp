@@ -13,9 +13,8 @@
 namespace largo {
 namespace {
 
-// Of the averages of p, φ and these times y_j², which make the value (kValues in spread_rule_test.cpp). It
-// holds up to L = 1e4. Where p rises steeply within a step of the rule, for L = 1e8 and scores beyond s = 5,
-// the error reaches 1e-8, of which `halving` below sees only a part.
+// Of the averages of p, φ and these times y_j², which make the value, with the refinement of rule_for
+// (kValues in spread_rule_test.cpp).
 constexpr double kSpreadRuleError = 1e-10;
 // Eigenvalues this close are equal up to rounding, and use the rule for equal ones.
 constexpr double kEqual = 1e-13;
@@ -159,7 +158,7 @@ class InvariantRisk final : public Risk {
       averages.relative_error = f.relative_error;
       return averages;
     }
-    const std::shared_ptr<const exact::SpreadRule> rule = rule_for(squares / largest);
+    const std::shared_ptr<const exact::SpreadRule> rule = rule_for(squares / largest, std::sqrt(largest));
     Matrix values(rule->size(), 4);
     double table_error = 0;
     for (Eigen::Index i = 0; i < rule->size(); ++i) {
@@ -189,14 +188,16 @@ class InvariantRisk final : public Risk {
   }
 
   // The last rule is kept: if A moves along a line, or all λ_j are equal, the ratios do not change.
-  std::shared_ptr<const exact::SpreadRule> rule_for(const Vector& given) const {
+  std::shared_ptr<const exact::SpreadRule> rule_for(const Vector& given, double spread) const {
     const Vector ratios = given.minCoeff() >= 1 - kEqual ? Vector(Vector::Ones(given.size())) : Vector(given);
+    const int refinement = exact::SpreadRule::refinement(spread, L_.longest());
     {
       const std::lock_guard lock(mutex_);
-      if (rule_ && ratios_ == ratios) return rule_;
+      if (rule_ && refinement_ == refinement && ratios_ == ratios) return rule_;
     }
-    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_.longest());
+    auto rule = std::make_shared<const exact::SpreadRule>(ratios, L_.longest(), refinement);
     const std::lock_guard lock(mutex_);
+    refinement_ = refinement;
     ratios_ = ratios;
     rule_ = rule;
     return rule;
@@ -212,6 +213,7 @@ class InvariantRisk final : public Risk {
   double label_ = 0;  // tr ΣΩ + τ²
   std::shared_ptr<const SoftmaxTable> table_;
   mutable std::mutex mutex_;
+  mutable int refinement_ = 0;
   mutable Vector ratios_;
   mutable std::shared_ptr<const exact::SpreadRule> rule_;
 };

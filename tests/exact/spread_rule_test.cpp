@@ -7,7 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <random>
 #include <vector>
+
+#include "icl/risk_statistics.hpp"
 
 namespace largo {
 namespace {
@@ -133,6 +136,66 @@ TEST(SpreadRule, AsManyNodesForEveryLength) {
   EXPECT_EQ(exact::SpreadRule(lambda, 1e12).size(), size);
   EXPECT_LE(exact::SpreadRule(lambda, 1e300).size(), 3 * size);
   EXPECT_LE(size, 200);
+}
+
+// p, φ and their slopes, averaged with every product: one column for each.
+Matrix softmax_averages(const Vector& ratios, double spread, double length, int refinement) {
+  const exact::SpreadRule rule(ratios, length, refinement);
+  const auto table = SoftmaxTable::shared(length);
+  Matrix values(rule.size(), 4);
+  for (Eigen::Index i = 0; i < rule.size(); ++i) {
+    const icl::RiskStatistics f = icl::risk_statistics(*table, spread * spread * rule.squares()[i]);
+    values.row(i) << f.p, f.phi, f.p_slope, f.phi_slope;
+  }
+  return rule.weights() * values;
+}
+
+// Long prompts change regime within a step of the rule if the scores are large, unless it is refined. The
+// errors are those of the rule alone: both sides interpolate one table.
+TEST(SpreadRule, StatisticsOfLongPrompts) {
+  std::mt19937_64 random(5);
+  std::uniform_real_distribution<double> uniform;
+  for (const double length : {64.0, 1e4, 1e8, 1e12, 1e15, 1e50, 1e100}) {
+    for (const double spread : {0.4, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0, 20.0, 60.0, 300.0}) {
+      for (const Eigen::Index d : {1, 2, 3, 5}) {
+        Vector ratios(d);
+        for (double& ratio : ratios) ratio = std::pow(1e-3, uniform(random));
+        ratios /= ratios.maxCoeff();
+        const double largest = spread * (1 + 0.3 * uniform(random));
+        const int refinement = exact::SpreadRule::refinement(largest, length);
+        const Matrix got = softmax_averages(ratios, largest, length, refinement);
+        const Matrix finer = softmax_averages(ratios, largest, length, 4 * refinement);
+        const Matrix relative = ((got - finer).array() / finer.array()).abs();
+        EXPECT_LE(relative.topLeftCorner(1 + d, 2).maxCoeff(), kValues)
+            << "L = " << length << ", spread " << largest << ", ratios " << ratios.transpose();
+        EXPECT_LE(relative.rightCols(2).maxCoeff(), kAnyRatios)
+            << "L = " << length << ", spread " << largest << ", ratios " << ratios.transpose();
+      }
+    }
+  }
+}
+
+// A refined rule is the same integral.
+TEST(SpreadRule, AnyRefinement) {
+  const Vector lambda = vector({1, 0.4, 0.05});
+  for (const int refinement : {2, 3, 8}) {
+    const exact::SpreadRule rule(lambda, 1e3, refinement);
+    for (const double t : kDecays) EXPECT_LE(errors(rule, lambda, t).maxCoeff(), 1e-12) << refinement;
+  }
+}
+
+// Moderate settings have the plain rule, and its cost.
+TEST(SpreadRule, RefinesLongPromptsWithLargeScores) {
+  for (const double length : {1.0, 10.0, 1e4, 1e300}) {
+    EXPECT_EQ(exact::SpreadRule::refinement(1e-100, length), 1);
+    EXPECT_EQ(exact::SpreadRule::refinement(2, length), 1);
+  }
+  EXPECT_EQ(exact::SpreadRule::refinement(3, 1e4), 1);
+  EXPECT_EQ(exact::SpreadRule::refinement(1e6, 10), 1);
+  EXPECT_EQ(exact::SpreadRule::refinement(10, 1e4), 2);
+  EXPECT_EQ(exact::SpreadRule::refinement(1e6, 1e8), 2);
+  EXPECT_EQ(exact::SpreadRule::refinement(1e6, 1e20), 3);
+  EXPECT_EQ(exact::SpreadRule::refinement(1e6, 1e300), 11);
 }
 
 }  // namespace

@@ -4,17 +4,23 @@
 
 #include <cmath>
 
+#include "exact/spread_rule.hpp"
 #include "icl/planar_risk.hpp"
 #include "icl/regression_settings.hpp"
+#include "icl/risk_statistics.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_maps.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo {
 namespace {
 
 using test::kInfinity;
+
+// The reported error relative to the terms of R_L - R_∞, as in the card.
+constexpr double kReported = 2e-9;
 
 TEST(InvariantRisk, IsTheGeneralRiskThere) {
   for (const Eigen::Index d : {1, 2, 4, 8}) {
@@ -84,6 +90,96 @@ TEST(InvariantRisk, OfRoundProblems) {
         const double trace = point.gradient.head(d * d).reshaped(d, d).trace();
         EXPECT_NEAR(trace, expected.slope_a, 1e-9 * std::abs(expected.slope_a));
         EXPECT_NEAR(point.gradient[d * d], expected.slope_b, 1e-9 * std::abs(expected.slope_b));
+      }
+    }
+  }
+}
+
+struct Difference {
+  double value = 0, size = 0;  ///< the size is the sum of the sizes of the terms
+
+  void add(double term) {
+    value += term;
+    size += std::abs(term);
+  }
+};
+
+// R_L - R_∞ at (A, b) with a rule over the spread that is four times finer.
+Difference finer_difference(const RegressionProblem& problem, const Vector& at, double L) {
+  const Eigen::Index d = problem.dimension();
+  const Matrix &S = problem.covariance, &O = problem.prior_covariance;
+  const Matrix A = problem.score_scale * at.head(d * d).reshaped(d, d);
+  const double b = at[d * d];
+  const Matrix R = numerics::covariance_root("test", "S", S).root;
+  const Matrix Q = numerics::covariance_root("test", "Q", problem.query_covariance).root;
+  const numerics::SingularValues scores = numerics::singular_values(R.transpose() * A * Q);
+  const exact::SpreadRule rule(scores.values.cwiseAbs2(), L,
+                               4 * exact::SpreadRule::refinement(scores.values.maxCoeff(), L));
+  const auto table = SoftmaxTable::shared(L);
+  Matrix statistics(rule.size(), 2);
+  for (Eigen::Index i = 0; i < rule.size(); ++i) {
+    const icl::RiskStatistics f = icl::risk_statistics(*table, rule.squares()[i]);
+    statistics.row(i) << f.p, f.phi;
+  }
+  const Matrix averages = rule.weights() * statistics;
+  Difference difference;
+  difference.add(0.5 * b * b * ((S * O).trace() + problem.noise_variance) * averages(0, 0));
+  for (Eigen::Index j = 0; j < d; ++j) {
+    const Vector x = Q * scores.right.col(j), mapped = S * A * x;
+    difference.add(0.5 * b * b * mapped.dot(O * mapped) * averages(1 + j, 1));
+    difference.add(b * x.dot(O * mapped) * averages(1 + j, 0));
+  }
+  return difference;
+}
+
+// The same in two dimensions by the trapezoidal rules in ln |χ| and the angle of χ, x_q = Qχ.
+double polar_difference(const RegressionProblem& problem, const Vector& at, double L) {
+  const Matrix &S = problem.covariance, &O = problem.prior_covariance;
+  const Matrix A = problem.score_scale * at.head(4).reshaped(2, 2);
+  const Matrix Q = numerics::covariance_root("test", "Q", problem.query_covariance).root;
+  const double b = at[4], label = (S * O).trace() + problem.noise_variance;
+  const auto table = SoftmaxTable::shared(L);
+  constexpr double kStep = 0.025;
+  constexpr int kAngles = 96;  // of half a turn; the other half is the same
+  double sum = 0;
+  for (int k = 0; k < kAngles; ++k) {
+    const double angle = std::acos(-1.0) * k / kAngles;
+    const Vector x = Q * Vector{{std::cos(angle), std::sin(angle)}}, mapped = S * A * x;
+    const double square = x.dot(A.transpose() * mapped);
+    const double c = mapped.dot(O * mapped), y = x.dot(O * mapped);
+    for (double u = -20; u < std::log(18.0); u += kStep) {
+      const double r2 = std::exp(2 * u);
+      const icl::RiskStatistics f = icl::risk_statistics(*table, r2 * square);
+      sum += r2 * std::exp(-r2 / 2) * (b * b * (r2 * c * f.phi + label * f.p) + 2 * b * r2 * y * f.p);
+    }
+  }
+  return 0.5 * kStep * sum / kAngles;
+}
+
+// The error bar is a promise for long prompts and large scores, too, where the statistics change sharply.
+// (R_∞ has the same bits on both sides, so the sum has one rounding.)
+TEST(InvariantRisk, ErrorCoversTheRuleOverTheSpread) {
+  for (const Eigen::Index d : {2, 3, 5}) {
+    for (std::uint64_t id = 50; id < 54; ++id) {
+      const RegressionProblem problem = test::random_problem(id, d);
+      const auto limit = invariant_risk(problem, AttentionKind::softmax, kInfinity);
+      for (const double L : {64.0, 1e4, 1e8, 1e12, 1e15}) {
+        const auto risk = invariant_risk(problem, AttentionKind::softmax, L);
+        for (const double size : {0.3, 1.0, 4.0, 12.0, 40.0}) {
+          Vector at = test::random_invariant(id, d);
+          at.head(d * d) *= size;
+          SCOPED_TRACE(::testing::Message()
+                       << "d = " << d << ", id " << id << ", L = " << L << ", size " << size);
+          const RiskPoint point = risk->at(at);
+          const double base = limit->at(at).value, rounding = 1e-15 * (point.value + base);
+          const Difference difference = finer_difference(problem, at, L);
+          EXPECT_LE(std::abs(point.value - (base + difference.value)), point.error + rounding);
+          EXPECT_LE(point.error, kReported * difference.size);
+          if (d == 2 && id < 52) {
+            EXPECT_LE(std::abs(point.value - (base + polar_difference(problem, at, L))),
+                      point.error + rounding);
+          }
+        }
       }
     }
   }
