@@ -7,9 +7,9 @@
 #include <numbers>
 #include <vector>
 
+#include "largo/icl/law_regression.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
-#include "largo/icl/law_regression.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/training/gradient_flow.hpp"
@@ -53,8 +53,7 @@ struct Average {
 };
 
 void compare(const char* name, const largo::MeasurePtr& law) {
-  const auto task = std::make_shared<largo::LawRegression>(
-      largo::RegressionLaws{law});
+  const auto task = std::make_shared<largo::LawRegression>(largo::RegressionLaws{law});
   std::vector<largo::FlowResult> limit;
   std::vector<double> limit_risk;
   for (std::uint64_t seed = 1; seed <= kSeeds; ++seed) {

@@ -105,8 +105,9 @@ RegressionParameters StartOptions::read_head() const {
   if (U.empty() || V.empty() || given()) {
     fail("icl", "give either --start-U and --start-V, or --alpha and --theta");
   }
-  const RowMatrix values = named_matrix("--start-V", V, std::nullopt, std::nullopt);
-  return {named_matrix("--start-U", U, std::nullopt, std::nullopt), values.reshaped<Eigen::RowMajor>()};
+  const Matrix scores = named_matrix("--start-U", U, std::nullopt, std::nullopt);
+  const RowMatrix values = named_matrix("--start-V", V, std::nullopt, scores.rows());
+  return {scores, values.reshaped<Eigen::RowMajor>()};
 }
 
 void add_start_options(CLI::App& command, StartOptions& options) {

@@ -224,7 +224,9 @@ void run_risk(const RiskOptions& options) {
 void add_icl_risk_command(CLI::App& icl) {
   auto options = std::make_shared<RiskOptions>();
   CLI::App* command = icl.add_subcommand(
-      "risk", "Exact risks of softmax and linear attention at every prompt length L, next to the Bayes risk");
+      "risk",
+      "Risks of softmax and linear attention at every prompt length L, next to the best known learner: exact "
+      "for Gaussian regression, averages over draws for other problems");
   add_problem_options(*command, *options);
   command
       ->add_option("--L", options->L,
@@ -257,8 +259,10 @@ void add_icl_risk_command(CLI::App& icl) {
       ->capture_default_str();
   command->get_option("--nodes")->needs("--U");
   command->footer(
-      "The risk is half the mean squared error. The column ridge is the Bayes risk: no predictor does\n"
-      "better. If it has no closed form, it is sampled, and its error is a standard error.\n\n"
+      "For Gaussian regression the risk is half the mean squared error, and the column ridge is the Bayes\n"
+      "risk: no predictor does better. If it has no closed form, it is sampled, and its error is a standard\n"
+      "error. For other laws and losses all risks are averages over draws with standard errors, and ridge\n"
+      "(or bayes, for classification) is a learner to compare with.\n\n"
       "Examples:\n"
       "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
       "  largo icl risk --preset published --L 1e1:1e6:6\n"

@@ -59,10 +59,13 @@ void run_task_threshold(const ThresholdOptions& options, const InContextProblem&
   if (!planned.warnings.empty()) json["warnings"] = planned.warnings;
   if (options.json) return print_json(json);
   io::check_numbers(json);
+  const double null = null_risk(planned.plan, options.execution());
   fmt::print("L = {:.15g}: trained risk {:.6g} ± {:.1g}, within {:g} of the limit {:.6g} ± {:.1g}\n", found.L,
-             found.risk.value, found.risk.error, options.epsilon, found.limit.value, found.limit.error);
+             found.risk.value, found.risk.error, options.epsilon, shown_risk(found.limit.value, null),
+             shown_risk(found.limit.error, null));
   fmt::print("with 95 % confidence between {:.15g} and {:.15g} tokens ({} sets of {} draws, {} prompts)\n",
              found.lower, found.upper, kThresholdSets, planned.plan.prompts, name_of(found.average));
+  fmt::print("few draws train worse at short lengths, which makes L too long: compare with more --prompts\n");
   for (const std::string& warning : planned.warnings) fmt::print("warning: {}\n", warning);
 }
 
@@ -127,7 +130,8 @@ void add_icl_threshold_command(CLI::App& icl) {
       ->transform(whole_number(2, kMostDraws));
   add_start_options(*command, options->start);
   constexpr const char* kFooter =
-      "Training is gradient flow on the exact risk, until it ends. Both L and L - 1 are trained. An epsilon\n"
+      "For Gaussian regression, training is gradient flow on the exact risk, until it ends. Both L and L - 1 "
+      "are trained. An epsilon\n"
       "that needs more than {:g} tokens is refused, because training is then too slow to follow.\n\n"
       "For other laws and losses risks are averages over draws: L comes with an interval of 95 % "
       "confidence.\n\n"

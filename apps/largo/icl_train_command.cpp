@@ -191,8 +191,9 @@ std::vector<TrainingRun> train_or_stop(const TrainOptions& options, const Traini
 
 // Called before the work.
 void check_files(const TrainOptions& options) {
-  InputNames inputs{
-      .matrices = {options.covariance, options.query_covariance, options.prior, options.start.theta}};
+  InputNames inputs{.matrices = {options.covariance, options.query_covariance, options.prior,
+                                 options.start.theta, options.start.U, options.start.V}};
+  inputs.laws = {options.laws.covariates, options.laws.queries, options.laws.prior, options.laws.noise};
   for (const std::string& file : options.files()) inputs.matrices.push_back(file);
   check_not_read(kIclTrainCommand, "--csv", options.csv, inputs);
   check_not_read(kIclTrainCommand, "--plot", options.plot, inputs);
@@ -272,7 +273,7 @@ void add_icl_train_command(CLI::App& icl) {
   command
       ->add_option("--tolerance", options->tolerance,
                    "Relative tolerance of a step of the flow (default: 1e-9; 1e-4 for softmax attention over "
-                   "merged and factored parameters)")
+                   "merged and factored parameters; 1e-6 where risks are averages over draws)")
       ->transform(finite_number());
   command
       ->add_option(

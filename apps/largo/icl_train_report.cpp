@@ -237,9 +237,12 @@ void print_runs(const TrainReport& report) {
       "to limit: largest distance over time from the flow of the infinite prompt; gap: largest difference of "
       "gradients along it\n");
   if (report.plan.other) {
-    fmt::print(
-        "error: standard error over {} fresh draws; flows average over {} draws of their own ({} prompts)\n",
-        kDrawsAtEnds * report.plan.prompts, report.plan.prompts, averages_of(report.runs));
+    fmt::print("error: standard error over {} fresh draws", kDrawsAtEnds * report.plan.prompts);
+    if (has(report.plan, TrainingMethod::flow)) {
+      fmt::print("; flows average over {} draws of their own ({} prompts)", report.plan.prompts,
+                 averages_of(report.runs));
+    }
+    fmt::print("\n");
   }
   print_evaluated(report);
   const auto flat = [](const TrainingRun& run) { return run.flat; };

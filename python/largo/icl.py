@@ -15,7 +15,7 @@ ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts 
     Regression, Classification                               any laws and several outputs; two Gaussian classes
     Task                                                     subclass it to define your own task by its draw(uniforms)
     read_task                                                a task, its loss and the scale of its scores from a file
-    risk, train                                              take tasks as well
+    risk, train, threshold                                   take tasks as well
     prompt_risk, learner_risk                                the risk with its gradient; that of ridge regression or Bayes
 
     A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
@@ -35,7 +35,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +46,8 @@ from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
 from ._runs import PathInput, Run, load, run_of, save
 
-__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "Run", "Task", "Classification",
-           "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
+__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "TaskThreshold", "TrainedExcess", "Run", "Task",
+           "Classification", "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
            "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "read_task", "save", "load"]
 
 #: (A, b), with A as an array or by its name.
@@ -171,11 +171,38 @@ class Threshold:
     tried: Tuple[Tuple[float, float], ...]
 
 
+class TrainedExcess(NamedTuple):
+    """Training at one length: the risk afterwards, and its excess above that of the infinite prompt."""
+
+    L: float
+    risk: Estimate
+    excess: Estimate
+
+
+@dataclass(frozen=True)
+class TaskThreshold:
+    """The smallest L at which the trained risk of a task was found within epsilon of the limit.
+
+    L(epsilon) is in `interval` = (lower, upper) with a confidence of 95 %: at lower the excess is above epsilon, at upper
+    below. Lower is 0 if a prompt of one token may be enough. Risks are means over four sets of draws, with their standard
+    errors. `tried` has all lengths that were tried, shortest first. `average` says how averages over finite prompts are
+    known, as in `PromptRisk`.
+    """
+
+    epsilon: float
+    L: float
+    interval: Tuple[float, float]
+    risk: Estimate
+    limit: Estimate
+    tried: Tuple[TrainedExcess, ...]
+    average: str
+
+
 def _checked(problem: Any, function: str) -> _largo.Problem:
     """The problem itself, or a TypeError that says what to do with a task."""
     if isinstance(problem, Problem):
         return problem._problem
-    hint = ": tasks have icl.risk, icl.prompt_risk, icl.learner_risk and icl.train" if isinstance(problem, Task) else ""
+    hint = ": tasks have icl.risk, icl.prompt_risk, icl.learner_risk, icl.train and icl.threshold" if isinstance(problem, Task) else ""
     raise TypeError(f"{function}: problem is {type(problem).__name__}, must be an icl.Problem{hint}")
 
 
@@ -397,18 +424,52 @@ def best_linear(problem: Problem, L: float) -> Point:
     return Point(*_largo.icl_best_linear(_checked(problem, "icl.best_linear"), L))
 
 
-def threshold(problem: Problem, epsilon: float, *, alpha: Optional[float] = None, theta: MatrixInput = "identity",
-              attention: str = "softmax", threads: int = 0, progress: Progress = None) -> Threshold:
+@overload
+def threshold(problem: Problem, epsilon: float, *, loss: LossInput = ..., score_scale: Optional[float] = ...,
+              prompts: Optional[int] = ..., attention: str = ..., seed: int = ..., alpha: Optional[float] = ...,
+              theta: MatrixInput = ..., threads: int = ..., progress: Progress = ...) -> Threshold: ...
+
+
+@overload
+def threshold(problem: Task, epsilon: float, *, loss: LossInput = ..., score_scale: Optional[float] = ...,
+              prompts: Optional[int] = ..., attention: str = ..., seed: int = ..., alpha: Optional[float] = ...,
+              theta: MatrixInput = ..., threads: int = ..., progress: Progress = ...) -> TaskThreshold: ...
+
+
+def threshold(problem: Union[Problem, Task], epsilon: float, *, loss: LossInput = "squared",
+              score_scale: Optional[float] = None, prompts: Optional[int] = None, attention: str = "softmax", seed: int = 1,
+              alpha: Optional[float] = None, theta: MatrixInput = "identity", threads: int = 0,
+              progress: Progress = None) -> Union[Threshold, TaskThreshold]:
     """The smallest prompt length at which training ends within `epsilon` of the infinite prompt.
 
-    Both L and L - 1 are trained.
+    That of a Problem is exact: both L and L - 1 are trained. A Task is trained with its `loss` (a smooth one) and
+    `score_scale` (1 unless given) on four sets of `prompts` draws (4096 unless given), and L comes with an interval of 95 %
+    confidence; an epsilon that the noise of the draws hides is an error. A Regression that is a Problem, with the squared
+    loss, is solved as one: errors are 0, and the interval is L - 1 to L. Training starts as in `icl.start`, and for tasks as
+    in `train`.
+
+    `loss`, `score_scale`, `prompts` and `seed` are for tasks.
 
     >>> import largo
     >>> largo.icl.threshold(largo.icl.Problem(2), 0.05).L
     186.0
+    >>> task = largo.icl.Regression(1, prior="rademacher", noise=0.1)
+    >>> found = largo.icl.threshold(task, 0.3, prompts=8, alpha=0.5)
+    >>> found.interval[0] < found.L <= found.interval[1], found.average
+    (True, 'exact')
     """
-    found = _largo.icl_threshold(_checked(problem, "icl.threshold"), epsilon, start(problem, alpha, theta), attention,
-                                 threads, as_progress(progress, "icl.threshold"))
+    report = as_progress(progress, "icl.threshold")
+    if isinstance(problem, Task):
+        named_theta = None if isinstance(theta, str) and theta == "identity" else theta
+        found = _largo.icl_task_threshold(problem, epsilon, loss, 1.0 if score_scale is None else score_scale, prompts,
+                                          attention, seed, alpha, named_theta, threads, report)
+        tried = tuple(TrainedExcess(L, Estimate(*risk), Estimate(*excess)) for L, risk, excess in found["tried"])
+        return TaskThreshold(float(epsilon), found["L"], found["interval"], Estimate(*found["risk"]),
+                             Estimate(*found["limit"]), tried, found["average"])
+    plan = _checked(problem, "icl.threshold")
+    _refuse_for_problems("icl.threshold", {"loss": not _is_squared(loss), "score_scale": score_scale is not None,
+                                           "prompts": prompts is not None})
+    found = _largo.icl_threshold(plan, epsilon, start(problem, alpha, theta), attention, threads, report)
     return Threshold(float(epsilon), found["L"], found["risk"], found["limit"], found["before"], tuple(found["tried"]))
 
 

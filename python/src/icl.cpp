@@ -1,4 +1,5 @@
 // In-context regression: the problem, its risks, limits and thresholds.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -151,17 +152,8 @@ py::dict find_threshold(const RegressionProblem& problem, Real<"epsilon"> epsilo
                         const Text<"attention">& attention, Threads threads, const py::object& progress) {
   check_positive("icl.threshold", "epsilon", epsilon.value);
   const InvariantPoint start = point_of(problem.dimension(), point);
-  ThresholdPlan plan;
-  plan.attention = kind_of("icl.threshold", attention.value);
-  Threshold found;
-  watch(progress, threads.value, [&](Call& call) {
-    int tried = 0;
-    plan.trained = [&](double, double) {
-      call.check();
-      call.show(std::min(0.95, ++tried / 12.0));
-    };
-    found = threshold(problem, epsilon.value, start, plan, call.execution());
-  });
+  const Threshold found = watched_threshold(
+      problem, epsilon.value, start, kind_of("icl.threshold", attention.value), threads.value, progress);
   py::list tried;
   for (const TrainedRisk& one : found.tried) tried.append(py::make_tuple(one.L, one.risk));
   return py::dict("L"_a = found.L, "risk"_a = found.risk, "limit"_a = found.limit, "tried"_a = tried,
@@ -180,6 +172,22 @@ std::vector<LengthLaw> lengths_of(const py::sequence& lengths) {
     }
   }
   return laws;
+}
+
+Threshold watched_threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
+                            AttentionKind attention, int threads, const py::object& progress) {
+  ThresholdPlan plan;
+  plan.attention = attention;
+  Threshold found;
+  watch(progress, threads, [&](Call& call) {
+    int tried = 0;
+    plan.trained = [&](double, double) {
+      call.check();
+      call.show(std::min(0.95, ++tried / 12.0));
+    };
+    found = threshold(problem, epsilon, start, plan, call.execution());
+  });
+  return found;
 }
 
 InvariantPoint point_of(Eigen::Index d, const py::object& point) {

@@ -8,6 +8,7 @@
 #include "largo/attention/attention.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_problem.hpp"
+#include "largo/icl/threshold.hpp"
 #include "largo/prompts/regression_gradient.hpp"
 
 namespace largo::python {
@@ -21,6 +22,10 @@ InvariantPoint point_of(Eigen::Index d, const pybind11::object& point);
 /// The paper's start; α may be None.
 InvariantPoint start_of(const RegressionProblem& problem, const pybind11::object& alpha,
                         const pybind11::object& theta);
+
+/// The exact threshold, showing progress, and stopped by Ctrl-C.
+Threshold watched_threshold(const RegressionProblem& problem, double epsilon, const InvariantPoint& start,
+                            AttentionKind attention, int threads, const pybind11::object& progress);
 
 /// U, (d+1) x (d+1), and v, or those of a point on the invariant set; they must be finite.
 RegressionParameters parameters_of(Eigen::Index d, const pybind11::object& point, const pybind11::object& U,

@@ -1,5 +1,8 @@
-// In-context learning of any task with any loss: risks and their gradients over prompts of every length.
+// In-context learning of any task with any loss: risks and their gradients over prompts of every length, and
+// thresholds.
+#include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,9 @@
 #include "largo/icl/mixture_classification.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_problem.hpp"
+#include "largo/icl/threshold.hpp"
+#include "largo/icl/training/make_training_plan.hpp"
+#include "largo/icl/training/task_threshold.hpp"
 #include "largo/runtime/check.hpp"
 #include "module.hpp"
 #include "python_loss.hpp"
@@ -25,6 +31,9 @@
 
 namespace largo::python {
 namespace {
+
+using namespace py::literals;
+constexpr const char* kThreshold = "icl.threshold";
 
 // U (by columns), then v (by rows): those given, or those of a point on the invariant set.
 Vector values_of(const char* function, const PromptTask& task, const py::object& point, const py::object& U,
@@ -106,6 +115,85 @@ py::object learner_risk_(const py::object& task, const py::sequence& given, cons
   return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
 }
 
+// One length of a threshold: (L, (risk, its error), (excess, its error)).
+py::tuple to_row(const TrainedExcess& one) {
+  return py::make_tuple(one.L, py::make_tuple(one.risk.value, one.risk.error),
+                        py::make_tuple(one.excess.value, one.excess.error));
+}
+
+// The exact threshold, with errors of zero.
+TaskThreshold as_task_threshold(const Threshold& exact, double epsilon) {
+  TaskThreshold found{epsilon,          exact.L, exact.before.L,      exact.L, {exact.risk, 0},
+                      {exact.limit, 0}, {},      PromptAverage::exact};
+  for (const TrainedRisk& one : exact.tried) {
+    found.tried.push_back({one.L, {one.risk, 0}, {one.risk - exact.limit, 0}});
+  }
+  std::sort(found.tried.begin(), found.tried.end(),
+            [](const TrainedExcess& a, const TrainedExcess& b) { return a.L < b.L; });
+  return found;
+}
+
+// What is trained to find the threshold of a task: the paper's start, or that of alpha and theta.
+TrainingRequest threshold_request(const InContextProblem& problem, const py::object& prompts, Seed seed,
+                                  const py::object& alpha, const py::object& theta) {
+  const PromptTask& task = *problem.task;
+  const Eigen::Index d = task.token_dimension(), m = task.output_dimension();
+  const bool named = !alpha.is_none() || !theta.is_none();
+  if (d != task.query_dimension() || d <= m) {
+    fail(kThreshold, "task",
+         fmt::format("one with {} numbers in a token, {} in a query and {} in an output", d,
+                     task.query_dimension(), m),
+         "one whose tokens (x, y) have the size of its queries (x, 0): others have no usual start");
+  }
+  if (!problem.loss->is_smooth()) {
+    fail(kThreshold, "loss: its slope jumps, and flows need a smooth loss; take huber with a small delta");
+  }
+  if (named && m > 1) fail(kThreshold, "alpha and theta are for one output: leave them out");
+  TrainingRequest request;
+  request.function = kThreshold;
+  request.other = problem;
+  request.prompts = read_optional("prompts", prompts);
+  request.seed = seed.value;
+  if (named) {
+    request.start = start_of(moments_of(problem), alpha, theta.is_none() ? py::str("identity") : theta);
+  }
+  return request;
+}
+
+py::dict task_threshold_(const py::object& task, Real<"epsilon"> epsilon, const py::object& loss,
+                         Real<"score_scale"> score_scale, const py::object& prompts,
+                         const Text<"attention">& attention, Seed seed, const py::object& alpha,
+                         const py::object& theta, Threads threads, const py::object& progress) {
+  check_positive(kThreshold, "epsilon", epsilon.value);
+  const InContextProblem problem{to_task(kThreshold, task), to_loss(kThreshold, loss), score_scale.value};
+  check_finite(kThreshold, "score_scale", score_scale.value);
+  const AttentionKind kind = kind_of(kThreshold, attention.value);
+  TaskThreshold found;
+  if (const std::optional<RegressionProblem> exact = problem.exact_regression()) {
+    if (const auto given = read_optional("prompts", prompts)) {
+      fail(kThreshold, "prompts", fmt::format("{}", *given),
+           "left out: this task has exact risks, for which no prompts are drawn");
+    }
+    const InvariantPoint start = start_of(*exact, alpha, theta.is_none() ? py::str("identity") : theta);
+    found = as_task_threshold(watched_threshold(*exact, epsilon.value, start, kind, threads.value, progress),
+                              epsilon.value);
+  } else {
+    const TrainingRequest request = threshold_request(problem, prompts, seed, alpha, theta);
+    watch(progress, threads.value, [&](Call& call) {
+      int tried = 0;
+      const TrainingPlan plan = make_training_plan(request).plan;
+      const auto show = [&](const TrainedExcess&) { call.show(std::min(0.95, ++tried / 15.0)); };
+      found = task_threshold(plan, kind, epsilon.value, show, call.execution());
+    });
+  }
+  py::list tried;
+  for (const TrainedExcess& one : found.tried) tried.append(to_row(one));
+  return py::dict("L"_a = found.L, "interval"_a = py::make_tuple(found.lower, found.upper),
+                  "risk"_a = py::make_tuple(found.risk.value, found.risk.error),
+                  "limit"_a = py::make_tuple(found.limit.value, found.limit.error), "tried"_a = tried,
+                  "average"_a = name_of(found.average));
+}
+
 // The Python object has the type of the task itself.
 py::tuple read_task(const std::string& path) {
   const InContextProblem problem = unlocked([&] { return read_task_file(path); });
@@ -149,6 +237,7 @@ void bind_tasks(py::module_& module) {
       .def("__reduce__", [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
   module.def("icl_prompt_risk", &prompt_risk);
   module.def("icl_learner_risk", &learner_risk_);
+  module.def("icl_task_threshold", &task_threshold_);
   module.def("icl_read_task", &read_task);
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::int64_t kSets = 4;
 constexpr double kHorizon = 6;
-constexpr double kFirstLength = 10;
+constexpr double kShortestPrompt = 10;
 // Limit for the distance at L over that at 10, times √(L/10), less two standard errors.
 constexpr double kRootRate = 1;
 // Limits for what is left at the longest L of the distance, and of the excess risk, at 10, within two
@@ -97,7 +97,7 @@ class LimitDistances {
       curve.y.push_back(distance.mean);
       curve.low.push_back(distance.mean - 2 * distance.error);
       curve.high.push_back(distance.mean + 2 * distance.error);
-      if (L == kFirstLength) first = distance, first_excess = excess;
+      if (L == kShortestPrompt) first = distance, first_excess = excess;
     }
     distance_left = std::max(distance_left, share(distance, first));
     excess_left = std::max(excess_left, share(excess, first_excess));
@@ -159,7 +159,7 @@ report::ReportSection other_covariates_claim(const ClaimOptions& options) {
       "t = 6: largest distance of (A, b) and risk on these draws, mean and standard error over four sets of "
       "draws. Laws of variance 1: ±1, uniform on an interval, uniform on the circle.",
       {"largest √(L/10) × distance at the longest L over that at L = 10, within two standard errors",
-       found.distance_left * std::sqrt(found.longest() / kFirstLength), kRootRate});
+       found.distance_left * std::sqrt(found.longest() / kShortestPrompt), kRootRate});
 }
 
 report::ReportSection other_losses_claim(const ClaimOptions& options) {

@@ -114,6 +114,13 @@ Vector LawRegression::learn(const Matrix& second_moment, double L, const Vector&
   return output;
 }
 
+double LawRegression::mean_square_target() const {
+  const Matrix moment = second_moment(*laws_.queries);
+  double sum = 0;
+  for (const Matrix& P : prior_roots_) sum += (P.transpose() * moment * P).trace();
+  return sum;
+}
+
 std::optional<RegressionProblem> LawRegression::gaussian_problem() const {
   if (laws_.outputs != 1 || laws_.noise_scale) return {};
   const auto covariance = centred_gaussian(laws_.covariates), query = centred_gaussian(laws_.queries),

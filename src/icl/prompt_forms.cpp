@@ -8,6 +8,7 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
+#include "runtime/distribute.hpp"
 
 namespace largo::icl {
 namespace {
@@ -57,6 +58,20 @@ RowMatrix draw_tokens(const PromptSetting& setting, const Measure& law, const St
   return sample_prompt(law, stream.substream(kTokenStream), static_cast<std::int64_t>(L), {.threads = 1});
 }
 
+// (1/L) Σ z zᵀ over tokens that are drawn a chunk at a time.
+Matrix second_moment(const Measure& law, const Stream& stream, Eigen::Index L, const Execution& execution) {
+  constexpr Eigen::Index kRows = 1024;
+  Matrix sum = Matrix::Zero(law.dimension(), law.dimension());
+  RowMatrix rows(std::min(kRows, L), law.dimension());
+  for (Eigen::Index first = 0; first < L; first += kRows) {
+    runtime::check_stop(execution);
+    auto some = rows.topRows(std::min(kRows, L - first));
+    law.sample(stream, static_cast<std::uint64_t>(first), some);
+    sum.noalias() += some.transpose() * some;
+  }
+  return sum / static_cast<double>(L);
+}
+
 // The Gaussian law of the tokens, if it is one.
 bool make_gaussian(const PromptDraw& draw, PreparedPrompt& prompt) {
   const std::vector<TokenLeaf> leaves = draw.tokens->token_leaves();
@@ -88,7 +103,8 @@ void check(const PromptSetting& setting, const char* function) {
   check_finite(function, "score_scale", setting.score_scale);
 }
 
-PreparedPrompt prepare_prompt(const PromptSetting& setting, std::int64_t index) {
+PreparedPrompt prepare_prompt(const PromptSetting& setting, std::int64_t index, KeepTokens keep,
+                              const Execution& execution) {
   const Stream stream(setting.seed, static_cast<std::uint64_t>(index));
   PromptDraw draw = draw_task(setting, stream);
   const bool is_linear = setting.attention == AttentionKind::linear;
@@ -110,16 +126,23 @@ PreparedPrompt prepare_prompt(const PromptSetting& setting, std::int64_t index) 
       const Vector mean = draw.tokens->mean();
       prompt.matrix = draw.tokens->covariance() + mean * mean.transpose();
     } else {
-      const RowMatrix tokens = draw_tokens(setting, *draw.tokens, stream, prompt.L);
-      prompt.matrix = tokens.transpose() * tokens / prompt.L;
+      check_drawn_length(setting, prompt.L);
+      prompt.matrix = second_moment(*draw.tokens, stream.substream(kTokenStream),
+                                    static_cast<Eigen::Index>(prompt.L), execution);
     }
   } else if (infinite) {
     prompt.form = PromptForm::law;
     prompt.matrix.resize(0, 0);
     prompt.law = std::move(draw.tokens);
-  } else {
+  } else if (keep == KeepTokens::yes) {
     prompt.form = PromptForm::tokens;
     prompt.matrix = draw_tokens(setting, *draw.tokens, stream, prompt.L);
+  } else {
+    check_drawn_length(setting, prompt.L);
+    prompt.form = PromptForm::drawn;
+    prompt.matrix.resize(0, 0);
+    prompt.law = std::move(draw.tokens);
+    prompt.stream = stream.substream(kTokenStream);
   }
   return prompt;
 }
@@ -133,8 +156,10 @@ PromptAverage average_of(const PreparedPrompt& prompt) {
   return prompt.form == PromptForm::gaussian ? PromptAverage::exact : PromptAverage::sampled;
 }
 
-PromptHead::PromptHead(const PromptSetting& setting, const ConstVectorRef& parameters)
+PromptHead::PromptHead(const PromptSetting& setting, const ConstVectorRef& parameters,
+                       const Execution& execution)
     : setting_(setting),
+      execution_(execution),
       layout_(*setting.task),
       sums_(static_cast<std::size_t>(layout_.d),
             layout_.m == 1 ? prompts::SumOrder::gradient : prompts::SumOrder::covariance),
@@ -163,6 +188,7 @@ void PromptHead::respond(const PreparedPrompt& prompt, std::span<double> row) {
   Rows spread(row.data() + layout_.matrix(), d, m);
   switch (prompt.form) {
     case PromptForm::tokens:
+    case PromptForm::drawn:
       attend_tokens(prompt, a, row);
       break;
     case PromptForm::moment:
@@ -181,18 +207,36 @@ void PromptHead::respond(const PreparedPrompt& prompt, std::span<double> row) {
   part(row, layout_.output(), m) = V_ * mean;
 }
 
+// Coordinate by coordinate, with zeros up to the next multiple of eight.
+void PromptHead::fill_chunk(const PreparedPrompt& prompt, Eigen::Index first, Eigen::Index count) {
+  const auto chunk = static_cast<Eigen::Index>(prompts::kChunkTokens);
+  const Eigen::Index d = layout_.d, padded = (count + 7) / 8 * 8;
+  const bool drawn = prompt.form == PromptForm::drawn;
+  if (drawn) {
+    runtime::check_stop(execution_);
+    rows_.resize(count, d);
+    prompt.law->sample(*prompt.stream, static_cast<std::uint64_t>(first), rows_);
+    check_finite("PromptTask", "tokens", rows_);
+  }
+  for (Eigen::Index j = 0; j < d; ++j) {
+    Eigen::Map<Vector> to(chunk_.data() + j * chunk, padded);
+    if (drawn) {
+      to.head(count) = rows_.col(j);
+    } else {
+      to.head(count) = prompt.matrix.col(j).segment(first, count);
+    }
+    to.tail(padded - count).setZero();
+  }
+}
+
 void PromptHead::attend_tokens(const PreparedPrompt& prompt, const Vector& a, std::span<double> row) {
   const auto [d, e, m] = layout_;
   sums_.begin(a, m == 1 ? Vector(V_.row(0).transpose()) : Vector());
+  const auto L = static_cast<Eigen::Index>(prompt.L);
   const auto chunk = static_cast<Eigen::Index>(prompts::kChunkTokens);
-  for (Eigen::Index first = 0; first < prompt.matrix.rows(); first += chunk) {
-    const Eigen::Index count = std::min(chunk, prompt.matrix.rows() - first);
-    const Eigen::Index padded = (count + 7) / 8 * 8;
-    for (Eigen::Index j = 0; j < d; ++j) {
-      double* const to = chunk_.data() + j * chunk;
-      std::copy_n(prompt.matrix.col(j).data() + first, count, to);
-      std::fill(to + count, to + padded, 0.0);
-    }
+  for (Eigen::Index first = 0; first < L; first += chunk) {
+    const Eigen::Index count = std::min(chunk, L - first);
+    fill_chunk(prompt, first, count);
     sums_.add(chunk_.data(), static_cast<std::size_t>(count));
   }
   const double weight = sums_.weight();

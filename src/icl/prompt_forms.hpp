@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "largo/exact/softmax_table.hpp"
 #include "largo/icl/prompt_setting.hpp"
+#include "largo/runtime/execution.hpp"
 #include "prompts/token_sums.hpp"
 #include "runtime/aligned_vector.hpp"
 
@@ -14,6 +16,7 @@ namespace largo::icl {
 
 enum class PromptForm : std::uint8_t {
   tokens,    ///< matrix: the prompt, L x d
+  drawn,     ///< law, stream: the prompt is drawn again, a chunk at a time, whenever it is attended over
   moment,    ///< matrix: (1/L) Σ z zᵀ, all that linear attention sees
   law,       ///< law: L = ∞
   gaussian,  ///< matrix: a root of the covariance of the tokens, with their mean; for averages over prompts
@@ -26,13 +29,17 @@ struct PreparedPrompt {
   Matrix matrix;
   Vector mean;
   MeasurePtr law;
+  std::optional<Stream> stream;
 };
 
 /// Throws InputError unless the setting makes sense.
 void check(const PromptSetting& setting, const char* function);
 
-/// Draws number `index` and prepares it.
-PreparedPrompt prepare_prompt(const PromptSetting& setting, std::int64_t index);
+/// Draws number `index` and prepares it. Softmax attention is the same to the bit over tokens that are kept
+/// and over tokens that are drawn again. Throws Stopped.
+enum class KeepTokens : std::uint8_t { yes, no };
+PreparedPrompt prepare_prompt(const PromptSetting& setting, std::int64_t index, KeepTokens keep,
+                              const Execution& execution);
 
 /// The number of tokens of draw `index`: L, or one drawn from the law of lengths.
 double drawn_length(const PromptSetting& setting, std::int64_t index);
@@ -64,22 +71,25 @@ struct RowLayout {
 /// A head with given parameters. It has scratch memory: use one on each thread.
 class PromptHead {
  public:
-  PromptHead(const PromptSetting& setting, const ConstVectorRef& parameters);
+  PromptHead(const PromptSetting& setting, const ConstVectorRef& parameters, const Execution& execution);
 
-  /// Writes the numbers of one draw into a row of zeros.
+  /// Writes the numbers of one draw into a row of zeros. Throws Stopped.
   void respond(const PreparedPrompt& prompt, std::span<double> row);
 
  private:
   void attend_tokens(const PreparedPrompt& prompt, const Vector& a, std::span<double> row);
+  void fill_chunk(const PreparedPrompt& prompt, Eigen::Index first, Eigen::Index count);
   void average_softmax(const PreparedPrompt& prompt, const Vector& a, std::span<double> row) const;
   void average_linear(const PreparedPrompt& prompt, const Vector& a, std::span<double> row) const;
 
   const PromptSetting& setting_;
+  const Execution& execution_;
   RowLayout layout_;
   Matrix U_, V_;
   std::shared_ptr<const SoftmaxTable> table_;
   prompts::TokenSums<double> sums_;
   runtime::AlignedVector<double> chunk_;
+  RowMatrix rows_;  // tokens of a chunk, as they are drawn
 };
 
 }  // namespace largo::icl

@@ -28,9 +28,10 @@ constexpr std::int64_t kFewestHeld = 1024;
 constexpr double kLawBytes = 4096;
 constexpr double kLawMatrices = 4;
 
-bool fits(const PromptSetting& setting, std::int64_t prompts, std::int64_t held_bytes) {
+bool fits(const PromptSetting& setting, const icl::PreparedPrompt& first, std::int64_t prompts,
+          std::int64_t held_bytes) {
   const auto d = static_cast<double>(setting.task->token_dimension());
-  const double tokens = setting.length.is_infinite() ? 0 : setting.length.mean() * d;
+  const double tokens = first.form == icl::PromptForm::drawn ? setting.length.mean() * d : 0;
   const auto query = static_cast<double>(setting.task->query_dimension());
   const double bytes =
       kLawBytes + static_cast<double>(sizeof(double)) * (tokens + kLawMatrices * d * d + query);
@@ -143,9 +144,10 @@ class LossSums {
 
 // Writes the rows of draws with given parameters: draw(i) is number i.
 template <typename Draw>
-auto responses(const PromptSetting& setting, const ConstVectorRef& parameters, const Draw& draw) {
-  return [&setting, at = Vector(parameters), &draw] {
-    return [head = std::make_shared<icl::PromptHead>(setting, at), &draw](
+auto responses(const PromptSetting& setting, const ConstVectorRef& parameters, const Execution& execution,
+               const Draw& draw) {
+  return [&setting, &execution, at = Vector(parameters), &draw] {
+    return [head = std::make_shared<icl::PromptHead>(setting, at, execution), &draw](
                std::int64_t i, std::span<double> row) { head->respond(draw(i), row); };
   };
 }
@@ -161,13 +163,15 @@ PromptRisk::PromptRisk(PromptSetting setting, std::int64_t prompts, const Execut
     : setting_(std::move(setting)), prompts_(prompts), execution_(execution) {
   icl::check(setting_, kPromptRisk);
   if (prompts < 2) fail(kPromptRisk, "prompts", static_cast<double>(prompts), "at least 2");
-  average_ = icl::average_of(icl::prepare_prompt(setting_, 0));
-  if (!fits(setting_, prompts, held_bytes)) return;
+  const icl::PreparedPrompt first = icl::prepare_prompt(setting_, 0, icl::KeepTokens::no, execution_);
+  average_ = icl::average_of(first);
+  if (!fits(setting_, first, prompts, held_bytes)) return;
   auto held = std::make_shared<Held>();
   held->prompts.resize(static_cast<std::size_t>(prompts));
   runtime::parallel_for(prompts, execution_, [&](std::ptrdiff_t i) {
     runtime::check_stop(execution_);
-    held->prompts[static_cast<std::size_t>(i)] = icl::prepare_prompt(setting_, i);
+    held->prompts[static_cast<std::size_t>(i)] =
+        icl::prepare_prompt(setting_, i, icl::KeepTokens::yes, execution_);
   });
   for (const icl::PreparedPrompt& prompt : held->prompts) {
     if (icl::average_of(prompt) == PromptAverage::sampled) average_ = PromptAverage::sampled;
@@ -186,10 +190,12 @@ RiskPoint PromptRisk::at(const ConstVectorRef& parameters) const {
     const auto draw = [this](std::int64_t i) -> const icl::PreparedPrompt& {
       return held_->prompts[static_cast<std::size_t>(i)];
     };
-    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), add);
+    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, execution_, draw), add);
   } else {
-    const auto draw = [this](std::int64_t i) { return icl::prepare_prompt(setting_, i); };
-    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), add);
+    const auto draw = [this](std::int64_t i) {
+      return icl::prepare_prompt(setting_, i, icl::KeepTokens::no, execution_);
+    };
+    for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, execution_, draw), add);
   }
   if (sums.has_open() && !setting_.length.is_infinite()) average_ = PromptAverage::sampled;
   return sums.mean(setting_.score_scale);
@@ -200,12 +206,14 @@ RowMatrix PromptRisk::outputs(const ConstVectorRef& parameters) const {
   RowMatrix outputs(prompts_, layout.m);
   Eigen::Index next = 0;
   const auto draw = [this](std::int64_t i) {
-    return held_ ? held_->prompts[static_cast<std::size_t>(i)] : icl::prepare_prompt(setting_, i);
+    return held_ ? held_->prompts[static_cast<std::size_t>(i)]
+                 : icl::prepare_prompt(setting_, i, icl::KeepTokens::no, execution_);
   };
-  for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, draw), [&](const Numbers& rows) {
-    outputs.middleRows(next, rows.rows()) = rows.middleCols(layout.output(), layout.m);
-    next += rows.rows();
-  });
+  for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, execution_, draw),
+           [&](const Numbers& rows) {
+             outputs.middleRows(next, rows.rows()) = rows.middleCols(layout.output(), layout.m);
+             next += rows.rows();
+           });
   return outputs;
 }
 
@@ -255,8 +263,10 @@ RiskPoint PromptBatches::batch(const ConstVectorRef& parameters, std::int64_t st
     };
     for_rows(layout, first, batch_size_, execution_, make, add);
   } else {
-    const auto draw = [this](std::int64_t i) { return icl::prepare_prompt(setting_, i); };
-    for_rows(layout, first, batch_size_, execution_, responses(setting_, parameters, draw), add);
+    const auto draw = [this](std::int64_t i) {
+      return icl::prepare_prompt(setting_, i, icl::KeepTokens::no, execution_);
+    };
+    for_rows(layout, first, batch_size_, execution_, responses(setting_, parameters, execution_, draw), add);
   }
   return sums.mean(setting_.score_scale);
 }
@@ -273,7 +283,7 @@ Estimate mean_loss(const PromptSetting& setting, std::int64_t prompts, const Exe
   estimation::CentralMoments values;
   const auto make = [&] {
     return [&](std::int64_t i, std::span<double> row) {
-      const icl::PreparedPrompt prompt = icl::prepare_prompt(setting, i);
+      const icl::PreparedPrompt prompt = icl::prepare_prompt(setting, i, icl::KeepTokens::no, execution);
       Eigen::Map<Vector>(row.data() + layout.output(), layout.m) = output(prompt);
       Eigen::Map<Vector>(row.data() + layout.target(), layout.m) = prompt.target;
     };
@@ -290,6 +300,11 @@ Estimate mean_loss(const PromptSetting& setting, std::int64_t prompts, const Exe
 }  // namespace
 
 Estimate null_risk(const PromptSetting& setting, std::int64_t prompts, const Execution& execution) {
+  icl::check(setting, "icl");
+  const auto* regression = dynamic_cast<const LawRegression*>(setting.task.get());
+  if (const auto factor = setting.loss->quadratic_factor(); factor && regression != nullptr) {
+    return {*factor * regression->mean_square_target(), 0};
+  }
   PromptSetting infinite = setting;  // nothing depends on the prompt
   infinite.length = std::numeric_limits<double>::infinity();
   return mean_loss(infinite, prompts, execution, [](const icl::PreparedPrompt& prompt) {

@@ -67,7 +67,8 @@ class Risk(IclTest):
         for text, fragment in (("3=0.5,4=0.4", "sum of the probabilities is 0.9, must be 1"), ("uniform:5", "uniform:FIRST:LAST"),
                                ("uniform:9:2", "last length"), ("geometric:1", "mean is 1")):
             self.refuse("icl", "risk", *common, "--L", text, fragment=fragment)
-        self.refuse("icl", "risk", "--d", "2", "--covariates", "rademacher", "--L", "uniform:1:9", fragment="--covariates")
+        row, = self.icl("risk", "--d", "2", "--covariates", "rademacher", "--L", "uniform:1:9", "--prompts", "50")["rows"]
+        self.assertEqual((row["L"], row["softmax"]["average"]), ("uniform:1:9", "sampled"))
 
     def test_defaults(self):
         """Without parameters those of infinite-prompt training; d is that of a matrix."""
@@ -113,11 +114,15 @@ class Risk(IclTest):
     def test_other_covariates(self):
         arguments = ["--d", "3", "--A", "0.5*identity", "--b", "1", "--L", "5,inf", "--prompts", "4000"]
         exact = self.icl("risk", *arguments[:-2])
-        gaussian = self.icl("risk", *arguments, "--covariates", "gaussian")
-        for one, other in zip(gaussian["rows"], exact["rows"]):
+        self.assertEqual(self.icl("risk", *arguments[:-2], "--covariates", "gaussian"), exact)
+        with open(self.path("same.toml"), "w", encoding="utf-8") as file:  # Gaussian in two parts: averages over draws
+            file.write("dimension = 3\nprior = [{weight = 1, law = 'gaussian'}, {weight = 2, law = 'gaussian'}]\n")
+        drawn = self.icl("risk", "--task", "same.toml", *arguments[2:])
+        for one, other in zip(drawn["rows"], exact["rows"]):
             for kind in ("softmax", "linear"):  # 5 standard errors, in 4 comparisons with a fixed seed
                 self.assertLess(abs(one[kind]["value"] - other[kind]["value"]), 5 * one[kind]["error"] + 1e-12)
-        self.assertEqual(gaussian["null"], exact["null"])
+        self.assertEqual([row["softmax"]["average"] for row in drawn["rows"]], ["exact", "limit"])
+        self.assert_close(drawn["null"]["value"], exact["null"]["value"], 1e-12)
         sphere = self.icl("risk", *arguments, "--covariates", "sphere")
         self.assertAlmostEqual(sphere["null"]["value"], 0.5, delta=1e-12)
         self.refuse("icl", "risk", *arguments, "--covariates", "sphere", "--cov", "2*identity", fragment="--cov")

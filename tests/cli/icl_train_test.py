@@ -17,6 +17,70 @@ import largo_cli
 from largo_icl import INF, IclTest, best_linear_risk
 
 
+TASKS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples", "tasks")
+
+
+class OtherProblems(IclTest):
+    """Problems whose risks are averages over draws."""
+
+    def test_a_task_file(self):
+        task = os.path.join(TASKS, "robust_regression.toml")
+        options = ["train", "--task", task, "--L", "6,inf", "--prompts", "60", "--time", "2"]
+        answer = self.icl(*options, "--evaluate", "3", "--plot", "out.svg", "--csv", "out.csv")
+        self.assertEqual([run["average"] for run in answer["runs"]], ["sampled", "limit"])
+        self.assertEqual(len(answer["runs"][0]["A"]), 5)
+        self.assertGreater(answer["runs"][0]["risk_error"], 0)
+        self.assertEqual(answer, self.icl(*options, "--evaluate", "3", "--threads", "3"))
+        text = self.succeed("icl", *options)
+        self.assertIn("standard error over 240 fresh draws; flows average over 60 draws", text)
+        self.assertNotIn("flows", self.succeed("icl", "train", "--task", task, "--L", "6", "--prompts", "60", "--method",
+                                               "sgd", "--steps", "20").split("fresh draws")[1])
+
+    def test_several_outputs(self):
+        task = os.path.join(TASKS, "vector_regression.toml")
+        run = self.icl("train", "--task", task, "--L", "5", "--prompts", "50", "--time", "1")["runs"][0]
+        self.assertEqual(run["average"], "exact")
+        self.assertEqual(len(run["V"]), 3)
+        self.refuse("icl", "train", "--task", task, "--parameters", "invariant", fragment="merged")
+
+    def test_gaussian_regression_by_another_name_is_exact(self):
+        exact = self.icl("train", "--d", "2", "--L", "20")["runs"][0]
+        for options in (["--loss", "squared"], ["--covariates", "gaussian"]):
+            same = self.icl("train", "--d", "2", "--L", "20", *options)["runs"][0]
+            self.assertEqual(same["final_risk"], exact["final_risk"])
+        self.refuse("icl", "train", "--d", "2", "--loss", "squared", "--prompts", "7", fragment="--prompts")
+        sampled = self.icl("train", "--d", "2", "--L", "20", "--common-draws", "--prompts", "500", "--time", "3")["runs"][0]
+        self.assertEqual(sampled["average"], "sampled")
+
+    def test_inputs_are_not_overwritten(self):
+        for name, text in (("U.csv", "1,0,0\n0,1,0\n0,0,0\n"), ("V.csv", "0,0,1\n"), ("X.csv", "1,0\n-1,0.5\n0.3,-1\n")):
+            with open(self.path(name), "w", encoding="utf-8") as file:
+                file.write(text)
+        start = ["--start-U", "U.csv", "--start-V", "V.csv"]
+        short = ["--d", "2", "--prior-law", "laplace", "--prompts", "64", "--L", "10", "--time", "0.2"]
+        self.icl("train", *short, *start)
+        self.refuse("icl", "train", *short, *start, "--csv", "U.csv", fragment="U.csv")
+        self.refuse("icl", "train", *short, "--covariates", "tokens:X.csv", "--csv", "X.csv", fragment="X.csv")
+        self.refuse("icl", "train", *short, "--start-U", "V.csv", "--start-V", "U.csv", fragment="--start-V")
+        with open(self.path("U.csv"), encoding="utf-8") as file:
+            self.assertEqual(file.read(), "1,0,0\n0,1,0\n0,0,0\n")
+
+    def test_bad_input(self):
+        for options, fragment in (
+            (["--loss", "absolute"], "huber"),
+            (["--loss", "logistic"], "logistic"),
+            (["--loss", "huber:0"], "DELTA"),
+            (["--covariates", "sphere", "--cov", "toeplitz:0.5"], "covariates"),
+            (["--prior-law", "laplace", "--prior", "identity"], "--prior"),
+            (["--noise-law", "uniform", "--noise", "1"], "--noise"),
+            (["--task", "missing.toml"], "missing.toml"),
+            (["--task", "missing.toml", "--d", "2"], "alone"),
+            (["--covariates", "sphere", "--L", "5", "--evaluate", "1.5"], "1.5"),
+            (["--covariates", "sphere", "--kernel", "full", "--method", "sgd", "--L", "5"], "--kernel"),
+        ):
+            self.refuse("icl", "train", *options, fragment=fragment)
+
+
 class Train(IclTest):
     def test_random_lengths_and_other_lengths(self):
         """A law of lengths is one run; its end is evaluated at other lengths, and no worse at its own than others are."""

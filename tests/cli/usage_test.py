@@ -10,7 +10,7 @@ COMMANDS = (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl
 GAUSSIAN = ["--law", "gaussian", "--d", "2", "--query", "1,0"]
 COMMON = ("--json", "--seed", "--threads", "--precision")
 # Options that a command accepts only because all commands do.
-WITHOUT_EFFECT = {"doctor": {"--precision"}, "icl threshold": {"--seed", "--precision"}, "moments": {"--seed", "--precision"},
+WITHOUT_EFFECT = {"doctor": {"--precision"}, "icl threshold": {"--precision"}, "moments": {"--seed", "--precision"},
                   "report": {"--seed", "--threads", "--precision"}, "reproduce": {"--precision"},
                   "status": {"--seed", "--threads", "--precision"}}
 
@@ -71,7 +71,7 @@ class Options(CliTest):
                                       (["attention"], "--output", "--out"), (["attention"], "--length", "--L"),
                                       (["concentration"], "--query_law", "--query-law"), (["concentration"], "--prompt", "--prompts"),
                                       (["icl", "train"], "--stepsize", "--step-size"), (["icl", "train"], "--optimiser", "--optimizer"),
-                                      (["icl", "train"], "--dim", "--d"), (["icl", "threshold"], "--covariance", "--cov"),
+                                      (["icl", "train"], "--dim", "--d"), (["icl", "threshold"], "--covs", "--cov"),
                                       (["icl", "threshold"], "--eps", "--epsilon"), (["moments"], "--sigma", "--s"),
                                       (["run"], "--dryrun", "--dry-run"), (["report"], "--output", "--out"),
                                       (["status"], "--jsn", "--json")):
@@ -103,7 +103,7 @@ class Options(CliTest):
         for more in (["--steps", "10"], ["--step-size", "0.1"], ["--batch", "2"], ["--optimizer", "adam"], ["--kernel", "full"],
                      ["--schedule", "cosine"], ["--checkpoints", "c"], ["--quick"]):
             self.refuse("icl", "train", "--d", "2", "--L", "10", *more, fragment=f"{more[0]} is for sgd: add sgd to --method")
-        self.refuse("icl", "risk", "--d", "2", "--prompts", "10", fragment="--prompts requires --covariates")
+        self.refuse("icl", "risk", "--d", "2", "--prompts", "10", fragment="--prompts is 10, must be left out")
         self.refuse("icl", "risk", "--d", "2", "--nodes", "10", fragment="--nodes requires --U")
         for more in (["--prompts", "10"], ["--relative-error", "0.1"]):
             self.refuse("concentration", *GAUSSIAN, "--L", "10", *more, fragment=f"{more[0]} is for sampled errors")

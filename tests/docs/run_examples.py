@@ -10,7 +10,8 @@ of lines. Numbers with more than 12 significant digits are compared to 1e-10, si
 between processors; all else must be equal. A command must end with 0, unless its output is a line of error
 ("largo: ..."), and then must not. Other commands are not run, nor are blocks after a comment <!-- not run -->.
 
-The blocks of one page run in order in one scratch folder, which begins as a copy of examples/data and examples/studies.
+The blocks of one page run in order in one scratch folder, which begins as a copy of examples/data, examples/studies and
+examples/tasks.
 """
 
 import argparse
@@ -141,8 +142,9 @@ def run_page(page, text, largo, data, examples=()):
         folder, programs = os.path.join(scratch, "work"), os.path.join(scratch, "bin")
         if data is not None and os.path.isdir(data):
             shutil.copytree(data, folder)
-            for study in glob.glob(os.path.join(os.path.dirname(data), "studies", "*.toml")):
-                shutil.copy(study, folder)
+            for kind in ("studies", "tasks"):
+                for file in glob.glob(os.path.join(os.path.dirname(data), kind, "*.toml")):
+                    shutil.copy(file, folder)
         else:
             os.mkdir(folder)
         os.mkdir(programs)

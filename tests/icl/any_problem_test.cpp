@@ -258,6 +258,32 @@ TEST(AnyTraining, ResumesWhereItWasStopped) {
   std::filesystem::remove_all(folder);
 }
 
+// Noise that differs once in two hundred tokens, and far out, makes another run.
+TEST(AnyTraining, RareNoiseIsAnotherRun) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "largo_rare_noise";
+  std::filesystem::remove_all(folder);
+  std::vector<Matrix> ends;
+  for (const char* rare : {"gaussian:cov=9*identity", "gaussian:cov=10000*identity"}) {
+    const auto noise = std::make_shared<MixtureMeasure>(
+        Vector{{0.995, 0.005}}, std::vector<MeasurePtr>{law("gaussian:cov=0.01*identity", 1), law(rare, 1)});
+    TrainingRequest request;
+    request.other = InContextProblem{std::make_shared<LawRegression>(RegressionLaws{
+                                         law("gaussian", 2), nullptr, law("gaussian", 2), noise}),
+                                     squared_loss(), 1};
+    request.methods = {TrainingMethod::descent};
+    request.lengths = {20};
+    request.steps = 100;
+    request.prompts = 100;
+    request.seed = 2;
+    request.checkpoints = folder;
+    ends.push_back(train(make_training_plan(request).plan)[0].last.U);
+  }
+  EXPECT_NE(ends[0], ends[1]);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()),
+            2);
+  std::filesystem::remove_all(folder);
+}
+
 TEST(AnyTraining, RefusesWhatCannotBe) {
   TrainingRequest request;
   request.other = InContextProblem{test::rademacher_regression(2), absolute_loss(), 1};
@@ -275,6 +301,19 @@ TEST(AnyTraining, RefusesWhatCannotBe) {
   EXPECT_EQ(make_training_plan(request).plan.parameters, Parametrisation::merged);
   request.head = RegressionParameters{Matrix::Zero(3, 3), Vector::Zero(3)};
   EXPECT_THROW(make_training_plan(request), InputError);  // a start of another size
+  request.head = RegressionParameters{Matrix::Zero(2, 8), Vector::Zero(8)};
+  EXPECT_THROW(make_training_plan(request), InputError);  // as many numbers, in another shape
+  request.head.reset();
+  request.evaluate = {1.5};
+  EXPECT_THROW(make_training_plan(request), InputError);  // before anything is trained
+  request.evaluate.clear();
+  request.published = true;
+  request.parameters = Parametrisation::merged;
+  EXPECT_EQ(make_training_plan(request).plan.batches.loss_factor, 0.5);  // a loss is what it is
+  TrainingRequest same;
+  same.other = gaussian_problem(2);
+  same.prompts = 100;
+  EXPECT_THROW(make_training_plan(same), InputError);  // exact by another name: nothing is drawn
   TrainingRequest exact;
   exact.problem = paper_problem(Matrix::Identity(2, 2));
   exact.prompts = 100;

@@ -244,6 +244,67 @@ def test_task_files(tmp_path):
         largo.icl.Loss()
 
 
+# Thresholds
+
+
+def test_thresholds():
+    """Fewer draws of the same task have a wider interval around the same length; a Gaussian one has the exact length."""
+    task = largo.icl.Regression(1, covariates="rademacher", noise=0.1)
+    shares = []
+    found = largo.icl.threshold(task, 0.2, prompts=64, progress=shares.append)
+    assert shares[-1] == 1 and shares == sorted(shares)
+    assert found.epsilon == 0.2 and found.average == "sampled" and found.interval[0] < found.L <= found.interval[1]
+    assert [one.L for one in found.tried] == sorted({one.L for one in found.tried})
+    rows = {one.L: one for one in found.tried}
+    assert rows[found.L].risk == found.risk and rows[found.L].excess.value <= 0.2 < rows[found.L - 1].excess.value
+    lower, upper = (rows[L].excess for L in found.interval)
+    assert lower.value - 3.182 * lower.error > 0.2 >= upper.value + 3.182 * upper.error  # Student's t, three degrees of freedom
+    for one in found.tried:
+        assert one.excess.value == pytest.approx(one.risk.value - found.limit.value, abs=1e-12) and one.risk.error > 0
+    assert largo.icl.threshold(task, 0.2, prompts=64, threads=1) == found
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        found.L = 3
+    problem, same = largo.icl.Problem(2, score_scale=0.5), largo.icl.Regression(2)
+    known, exact = largo.icl.threshold(problem, 0.2), largo.icl.threshold(same, 0.2, score_scale=0.5)
+    assert isinstance(known, largo.icl.Threshold) and isinstance(exact, largo.icl.TaskThreshold)
+    assert (exact.L, *exact.risk, *exact.limit) == (known.L, known.risk, 0, known.limit, 0)
+    assert exact.interval == (known.before[0], known.L) and exact.average == "exact"
+    assert [(one.L, one.risk.value) for one in exact.tried] == sorted(known.tried)
+
+
+def test_a_threshold_of_several_outputs():
+    task = largo.icl.Regression(1, outputs=2, noise=0.1)
+    found = largo.icl.threshold(task, 0.6, prompts=16)
+    assert found.interval[0] < found.L <= found.interval[1] and found.average == "exact"
+
+
+BAD_THRESHOLDS = {
+    "no epsilon": ({"epsilon": 0}, "epsilon is 0, must be positive"),
+    "nan": ({"epsilon": math.nan}, "epsilon is nan"),
+    "a word": ({"epsilon": "small"}, "epsilon is 'small'"),
+    "a loss that jumps": ({"loss": "absolute"}, "icl.threshold: loss: its slope jumps"),
+    "no loss": ({"loss": 3}, "icl.threshold: loss must be"),
+    "one draw": ({"prompts": 1}, "prompts is 1, must be at least 2"),
+    "half a draw": ({"prompts": 1.5}, "prompts is 1.5"),
+    "attention": ({"attention": "hard"}, "attention is 'hard'"),
+    "alpha": ({"alpha": -1.0}, "alpha is -1"),
+    "theta": ({"theta": np.eye(2)}, "theta"),
+    "the scale of scores": ({"score_scale": math.nan}, "icl.threshold: score_scale is nan"),
+    "prompts of an exact task": ({"problem": largo.icl.Regression(2), "prompts": 10}, "icl.threshold: prompts is 10, must be left out"),
+    "alpha of several outputs": ({"problem": largo.icl.Regression(2, outputs=2), "alpha": 0.1}, "icl.threshold: alpha and theta are for one"),
+    "queries that differ": ({"problem": Pairs(2, 3, 2)}, "icl.threshold: task is one with 2 numbers in a token"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_THRESHOLDS)
+def test_bad_thresholds(name):
+    arguments, message = BAD_THRESHOLDS[name]
+    usual = {"problem": largo.icl.Regression(1, prior="rademacher", noise=0.1), "epsilon": 0.2}
+    with pytest.raises((ValueError, TypeError), match=message) as caught:
+        largo.icl.threshold(**{**usual, **arguments})
+    assert "\n" not in str(caught.value)
+
+
 # Training
 
 

@@ -22,6 +22,7 @@ LONG = {
     "learner": "largo.icl.learner_risk(TASK, 10**4, prompts=10**7)",
     "flow of a task": "largo.icl.train(TASK, 10**3, loss='huber:1', prompts=10**4, time=1e6)",
     "descent of a task": "largo.icl.train(TASK, 10**4, loss='huber:1', method='sgd', steps=10**7, prompts=100)",
+    "threshold of a task": "largo.icl.threshold(TASK, 1e-3, loss='huber:1')",
     "a task and a loss of Python": "largo.icl.train(Slowly(2, 2), 10, loss=squared, start=(np.eye(2), np.ones(2)), prompts=10**4)",
     "a law of Python": "largo.attention(Slow(3), np.ones((200, 3)))",
 }

@@ -131,6 +131,15 @@ def test_threshold(cli):
     assert [{"L": L, "risk": risk} for L, risk in found.tried] == seen["tried"]
 
 
+def test_threshold_of_a_task(cli):
+    seen = cli("icl", "threshold", "--d", 1, "--prior-law", "rademacher", "--noise", 0.1, "--epsilon", 0.3, "--prompts", 8, "--alpha", 0.5,
+               "--seed", 3)
+    found = largo.icl.threshold(largo.icl.Regression(1, prior="rademacher", noise=0.1), 0.3, prompts=8, alpha=0.5, seed=3)
+    assert [found.L, found.average, *found.interval] == [seen["L"], seen["average"], *seen["interval"]]
+    assert [*found.risk, *found.limit] == [seen[name] for name in ("risk", "risk_error", "limit", "limit_error")]
+    assert [{"L": one.L, "risk": one.risk._asdict(), "excess": one.excess._asdict()} for one in found.tried] == seen["tried"]
+
+
 def test_study(cli, tmp_path):
     file = tmp_path / "errors.toml"
     file.write_text('title = "Errors"\nquantity = "concentration"\n[settings]\nlaw = "gaussian"\nd = 2\nquery = "1,0"\n'

@@ -122,10 +122,9 @@ def test_counts_may_be_whole_floats():
     assert len(runs) == 2
 
 
-@pytest.mark.parametrize("name", ["sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha", "threshold"])
+@pytest.mark.parametrize("name", ["sampled_risk", "floor", "gradient", "start", "limit", "best_linear", "largest_alpha"])
 def test_tasks_are_no_problems(name):
-    more = {"sampled_risk": [10, GAUSSIAN], "floor": [10], "gradient": [10, (np.eye(2), 1.0)], "best_linear": [10],
-            "threshold": [0.1]}.get(name, [])
+    more = {"sampled_risk": [10, GAUSSIAN], "floor": [10], "gradient": [10, (np.eye(2), 1.0)], "best_linear": [10]}.get(name, [])
     function = getattr(largo.icl, name)
     refused(lambda: function(TASK, *more), f"icl.{name}: problem is Classification, must be an icl.Problem", "icl.prompt_risk", error=TypeError)
     refused(lambda: function(None, *more), "problem is NoneType, must be an icl.Problem", error=TypeError)
@@ -138,10 +137,11 @@ def test_options_of_tasks_and_problems():
         name = next(iter(options))
         refused(lambda: largo.icl.risk(problem, 10, **head, **options), f"icl.risk: {name} is for tasks", "icl.Regression")
         refused(lambda: largo.icl.train(problem, 10, **options), f"icl.train: {name} ", "")
+        refused(lambda: largo.icl.threshold(problem, 0.1, **options), f"icl.threshold: {name} is for tasks", "icl.Regression")
     refused(lambda: largo.icl.train(problem, 10, common_draws=True), "common_draws", "exact")
     refused(lambda: largo.icl.risk(TASK, 10, nodes=10, **head), "icl.risk: nodes is for an icl.Problem")
     refused(lambda: largo.icl.train(TASK, 10, nodes=10), "icl.train: nodes is for an icl.Problem")
-    for function in (largo.icl.risk, largo.icl.train):
+    for function in (largo.icl.risk, largo.icl.train, largo.icl.threshold):
         refused(lambda: function(None, 10), "problem is NoneType, must be an icl.Problem", error=TypeError)
 
 

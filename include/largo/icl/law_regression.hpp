@@ -29,8 +29,8 @@ struct RegressionLaws {
 };
 
 /// The learner to compare with is ridge regression of each output, with the second moments of prior and
-/// noise: the best predictor that is linear in the labels, and the Bayes predictor if prior and noise are
-/// Gaussian.
+/// noise. If prior and noise are centred and outputs independent, it is the best predictor that is linear in
+/// the labels under the squared loss, and the Bayes predictor if they are Gaussian, too.
 class LawRegression final : public PromptTask {
  public:
   /// InputError if dimensions do not match, or a law that has to be drawn cannot be.
@@ -44,6 +44,8 @@ class LawRegression final : public PromptTask {
   Vector learn(const Matrix& second_moment, double L, const Vector& query) const override;
 
   const RegressionLaws& laws() const { return laws_; }
+  /// E ‖W x_q‖²
+  double mean_square_target() const;
   /// The problem with exact risks and flows that this is, up to the scale of the scores, if all laws are
   /// centred Gaussian and there is one output.
   std::optional<RegressionProblem> gaussian_problem() const;

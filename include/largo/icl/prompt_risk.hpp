@@ -46,7 +46,7 @@ inline constexpr std::int64_t kHeldBytes = std::int64_t{1} << 30;  // 1 GiB
 /// warning is possible, since the laws of a task are not known well enough here: double the prompts and
 /// compare. Domain: n >= 2; L any length from 1 where averages are exact, else a whole number within
 /// kLargestPrompt; otherwise InputError. Memory: prompts are drawn once and held if they fit into
-/// `held_bytes`; otherwise they are drawn again in each evaluation, one per thread. The results are
+/// `held_bytes`; otherwise they are drawn again in each evaluation, a chunk at a time. The results are
 /// bit-identical either way, and for any Execution. Up to 64 MiB more are used. Cost per draw for d = 5, one
 /// output: 0.6 µs if exact, 2 µs at L = ∞ (0.4 µs if Gaussian), 0.4 µs and 6 ns a token if sampled; drawing
 /// the prompts again costs 30 ns a token more.
@@ -79,9 +79,10 @@ class PromptRisk final : public Risk {
 /// always sampled (but for L = ∞), since steps of descent are to have the noise of prompts. Domain and bits
 /// are as above, with n >= 1; the error of a batch of one draw is infinite.
 ///
-/// Regression with one output, of which every law is a Gaussian, a sphere, a product or an image of one of
-/// these, goes through the fused kernels (docs/sampling.md), with streams of its own in float32: about 2 ns a
-/// token and coordinate, 1 µs a prompt.
+/// Regression (LawRegression) with softmax attention at finite lengths goes through the fused kernels
+/// (docs/sampling.md), with streams of its own in float32: about 2 ns a token and coordinate and 1 µs a
+/// prompt where every law is a Gaussian, a sphere, a product or an image of one of these; mixtures sample
+/// themselves, which takes longer.
 class PromptBatches final : public StochasticRisk {
  public:
   PromptBatches(PromptSetting setting, std::int64_t batch_size, const Execution& execution = {});
@@ -99,7 +100,8 @@ class PromptBatches final : public StochasticRisk {
   std::unique_ptr<const Fused> fused_;
 };
 
-/// ½ E ‖y‖² and the like: the risk of an output of zero, over draws 0, ..., n - 1.
+/// ½ E ‖y‖² and the like: the risk of an output of zero. It is exact for regression with a quadratic loss,
+/// else an average over draws 0, ..., n - 1.
 Estimate null_risk(const PromptSetting& setting, std::int64_t prompts, const Execution& execution = {});
 
 /// The risk of the task's learner, PromptTask::learn(), over the same draws; none if the task has none.

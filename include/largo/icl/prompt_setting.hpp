@@ -31,8 +31,7 @@ struct PromptSetting {
 /// draws something of another dimension or something that is not finite.
 PromptDraw draw_prompt(const PromptSetting& setting, std::int64_t index);
 
-/// The largest prompt, in numbers (L times the dimension of the tokens). A prompt is held in memory as a
-/// whole.
+/// The largest prompt that is drawn, in numbers (L times the dimension of the tokens).
 inline constexpr double kLargestPrompt = 536870912;  // 2^29, 4 GiB
 
 /// How the average over prompts is known.

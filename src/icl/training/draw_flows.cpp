@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include <fmt/core.h>
+
 #include "icl/training/flow_runs.hpp"
 #include "icl/training/plan_parts.hpp"
 #include "largo/runtime/check.hpp"
@@ -63,7 +65,14 @@ TrainingRun flow_over_draws(const TrainingPlan& plan, AttentionKind attention, c
   FlowPlan flow_plan = plan.flow;
   FlowShare share(plan.flow.end, show);
   flow_plan.progress = [&](double time, double norm) { share(time, norm); };
-  FlowResult flow = gradient_flow(*risk, plan.start, flow_plan, execution);
+  FlowResult flow;
+  try {
+    flow = gradient_flow(*risk, plan.start, flow_plan, execution);
+  } catch (const InputError& error) {
+    const char* remedy = std::isfinite(plan.flow.end) ? "" : "; such a flow can be followed up to a time";
+    fail("train",
+         fmt::format("{} attention, L = {}: {}{}", name_of(attention), L.name(), error.what(), remedy));
+  }
   run.path = std::move(flow.trajectory);
   run.stationary = flow.stationary;
   run.flat = flow.flat;

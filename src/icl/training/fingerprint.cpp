@@ -5,6 +5,7 @@
 #include <bit>
 
 #include "icl/training/plan_parts.hpp"
+#include "largo/icl/law_regression.hpp"
 
 namespace largo::icl {
 
@@ -34,14 +35,31 @@ void add_lengths(Hash& hash, const LengthLaw& L) {
   for (const double length : L.lengths()) hash.add(length);
 }
 
-// Another problem is known by what it draws and by its losses.
+// A law is known by its log-partition, near and far along some directions: rare and far parts of it show
+// there.
+void add_law(Hash& hash, const Measure& law) {
+  Vector direction(law.dimension());
+  for (const double size : {0.1, 1.0, 4.0, 15.0}) {
+    for (Eigen::Index shift = 0; shift < 2; ++shift) {
+      for (Eigen::Index j = 0; j < direction.size(); ++j) {
+        direction[j] = size * ((j + shift) % 2 == 0 ? 1.0 : -0.7) / static_cast<double>(1 + j % 7);
+      }
+      hash.add(law.log_partition(direction));
+    }
+  }
+}
+
+// Another problem is known by what it draws, by its laws and by its losses.
 void add_draws(Hash& hash, const TrainingPlan& plan) {
-  constexpr std::int64_t kDraws = 8;
-  constexpr double kLength = 2;
+  constexpr std::int64_t kDraws = 64, kLaws = 8;
   constexpr std::array kOutputs = {0.0, -1e-3, 0.03, -0.3, 1.0, -3.0, 10.0, -1e2, 1e3, -1e5};
-  const PromptSetting setting = setting_of(plan, AttentionKind::softmax, kLength, DrawsOf::flow);
+  const PromptSetting setting = setting_of(plan, AttentionKind::softmax, kInfinity, DrawsOf::flow);
   for (std::int64_t i = 0; i < kDraws; ++i) {
     const PromptDraw draw = draw_prompt(setting, i);
+    hash.add(Matrix(draw.query));
+    hash.add(Matrix(draw.target));
+    if (i >= kLaws) continue;
+    add_law(hash, *draw.tokens);
     // Losses that agree near their targets, such as Huber's, differ farther out.
     const RowMatrix targets = draw.target.transpose().replicate(std::ssize(kOutputs), 1);
     RowMatrix outputs = targets;
@@ -49,11 +67,14 @@ void add_draws(Hash& hash, const TrainingPlan& plan) {
       outputs.row(static_cast<Eigen::Index>(k)).array() += kOutputs[k];
     }
     const LossRows losses = setting.loss->rows(outputs, targets);
-    hash.add(Matrix(draw.query));
-    hash.add(Matrix(draw.target));
-    hash.add(Matrix(draw.tokens->mean()));
     hash.add(Matrix(losses.values));
     hash.add(Matrix(losses.slopes));
+  }
+  if (const auto* regression = dynamic_cast<const LawRegression*>(plan.other->task.get())) {
+    const RegressionLaws& laws = regression->laws();
+    for (const MeasurePtr& law : {laws.covariates, laws.queries, laws.prior, laws.noise, laws.noise_scale}) {
+      if (law) add_law(hash, *law);
+    }
   }
   hash.add(plan.start);
   hash.add(setting.score_scale);

@@ -15,6 +15,7 @@ namespace largo {
 namespace {
 
 constexpr Eigen::Index kMostDense = 60;     // parameters of a flow with a Jacobian from differences
+constexpr std::int64_t kMostSteps = 5000;   // of a flow over draws: some problems have no minimum to end at
 constexpr std::int64_t kMomentDraws = 256;  // draws of a task that its default start depends on
 
 bool has_finite(const std::vector<LengthLaw>& lengths) {
@@ -50,6 +51,7 @@ class PlanMaker {
     if (!descends()) refuse_options_of_descents();
     set_descent();
     set_flow();
+    if (plan().other) check_lengths_of_draws();
     if (descends() && !is_plain()) {
       warn(
           "momentum and adam have a clock of their own: their paths are not compared with the flow at their "
@@ -85,6 +87,10 @@ class PlanMaker {
     }
     const std::optional<RegressionProblem> exact = request_.other->exact_regression();
     if (exact && request_.sampling == PromptSampling::where_needed) {
+      if (request_.prompts) {
+        refuse("prompts", static_cast<double>(*request_.prompts),
+               "left out: this problem has exact risks, for which nothing is drawn");
+      }
       plan().problem = *exact;
       return;
     }
@@ -105,6 +111,18 @@ class PlanMaker {
 
   static bool includes(const std::vector<TrainingMethod>& methods, TrainingMethod method) {
     return std::find(methods.begin(), methods.end(), method) != methods.end();
+  }
+
+  // Lengths that cannot be drawn are refused now, not after hours of training.
+  void check_lengths_of_draws() {
+    for (const auto* lengths : {&plan().lengths, &plan().evaluate}) {
+      for (const LengthLaw& L : *lengths) {
+        for (const AttentionKind attention : plan().attention) {
+          const PromptSetting setting = icl::setting_of(plan(), attention, L, icl::DrawsOf::flow);
+          PromptRisk(setting, 2, {.threads = 1}, 0);
+        }
+      }
+    }
   }
 
   // Tokens (x, y) with one label, and queries (x_q, 0): the parameters of regression make sense.
@@ -195,10 +213,13 @@ class PlanMaker {
       fail(request_.function, name("start"), "U and v",
            "A and b for invariant parameters, and nothing for factored ones");
     }
+    const Eigen::Index d = token_dimension(plan());
+    const Eigen::Index e = plan().other ? plan().other->task->query_dimension() : d;
+    const Eigen::Index m = plan().other ? plan().other->task->output_dimension() : 1;
+    check_shape(request_.function, "U of the start", request_.head->U.rows(), request_.head->U.cols(), d, e);
+    check_size(request_.function, "V of the start", request_.head->v.size(), m * d);
     Vector values(request_.head->U.size() + request_.head->v.size());
     values << request_.head->U.reshaped(), request_.head->v;
-    const Eigen::Index size = icl::map_of(plan())->size();
-    check_size(request_.function, "start", values.size(), size);
     check_finite(request_.function, "start", values);
     plan().start = values;
   }
@@ -267,7 +288,8 @@ class PlanMaker {
     plan().batches.prompts = request_.batch.value_or(kDefaultBatch);
     plan().batches.seed = request_.seed;
     plan().batches.kernel = request_.kernel.value_or(PromptKernel::collapsed);
-    plan().batches.loss_factor = request_.published ? 1 : 0.5;  // the publication has no ½
+    // The publication has no ½; the losses of other problems are what they are.
+    plan().batches.loss_factor = request_.published && !plan().other ? 1 : 0.5;
     plan().seeds = request_.seeds;
   }
 
@@ -289,6 +311,7 @@ class PlanMaker {
       flow.relative_tolerance = flow.stationary_tolerance = 1e-6;
       flow.absolute_tolerance = 1e-9;
       flow.method = plan().start.size() <= kMostDense ? FlowMethod::dense : FlowMethod::krylov;
+      flow.most_steps = kMostSteps;
     }
     if (!request_.tolerance) return;
     const double tolerance = *request_.tolerance;
@@ -322,11 +345,14 @@ TrainingCost estimate_cost(const TrainingPlan& plan, int threads) {
   if (plan.other && has(plan, TrainingMethod::flow)) {
     // A flow takes some thousand averages over its draws, which it holds.
     for (const LengthLaw& L : plan.lengths) {
-      const double tokens = L.is_infinite() ? 0 : L.mean();
+      const PromptRisk some(icl::setting_of(plan, plan.attention.front(), L, icl::DrawsOf::flow), 2,
+                            {.threads = 1}, 0);
+      const double tokens = some.average() == PromptAverage::sampled ? L.mean() : 0;
       cost.seconds += 3000 * seeds * static_cast<double>(plan.prompts * std::ssize(plan.attention)) *
                       (1e-6 + 6e-9 * tokens);
-      cost.megabytes += 8e-6 * static_cast<double>(plan.prompts) *
-                        (500 + tokens * static_cast<double>(token_dimension(plan)));
+      const double bytes =
+          8 * static_cast<double>(plan.prompts) * (500 + tokens * static_cast<double>(token_dimension(plan)));
+      cost.megabytes += 1e-6 * std::min(bytes, static_cast<double>(kHeldBytes));
     }
   }
   const auto dimension = static_cast<double>(token_dimension(plan) - 1);

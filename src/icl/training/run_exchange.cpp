@@ -117,6 +117,9 @@ void pass(auto& archive, TrainingRun& run, RunPart part) {
     pass(archive, risk.error);
   }
   pass(archive, run.record_error);
+  std::size_t average = run.average ? 1 + static_cast<std::size_t>(*run.average) : 0;
+  pass_whole(archive, average);
+  if (average > 0) run.average = static_cast<PromptAverage>(average - 1);
   pass_whole(archive, run.stationary);
   pass_whole(archive, run.flat);
   pass_whole(archive, run.steps);
