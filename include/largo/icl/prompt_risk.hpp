@@ -47,9 +47,8 @@ inline constexpr std::int64_t kHeldBytes = std::int64_t{1} << 30;  // 1 GiB
 /// compare. Domain: n >= 2; L any length from 1 where averages are exact, else a whole number within
 /// kLargestPrompt; otherwise InputError. Memory: prompts are drawn once and held if they fit into
 /// `held_bytes`; otherwise they are drawn again in each evaluation, a chunk at a time. The results are
-/// bit-identical either way, and for any Execution. Up to 64 MiB more are used. Cost per draw for d = 5, one
-/// output: 0.6 µs if exact, 2 µs at L = ∞ (0.4 µs if Gaussian), 0.4 µs and 6 ns a token if sampled; drawing
-/// the prompts again costs 30 ns a token more.
+/// bit-identical either way, and for any Execution. Up to 64 MiB more are used. Cost: one tilt, or one pass
+/// over the prompt, for each draw.
 class PromptRisk final : public Risk {
  public:
   PromptRisk(PromptSetting setting, std::int64_t prompts, const Execution& execution = {},
@@ -80,9 +79,9 @@ class PromptRisk final : public Risk {
 /// are as above, with n >= 1; the error of a batch of one draw is infinite.
 ///
 /// Regression (LawRegression) with softmax attention at finite lengths goes through the fused kernels
-/// (docs/sampling.md), with streams of its own in float32: about 2 ns a token and coordinate and 1 µs a
-/// prompt where every law is a Gaussian, a sphere, a product or an image of one of these; mixtures sample
-/// themselves, which takes longer.
+/// (docs/sampling.md), with streams of its own in float32: 1.6 µs a prompt
+/// and 7 ns a token for d = 5 on the sphere, and similar where every law is a Gaussian, a sphere, a product
+/// or an image of one of these; mixtures sample themselves, which takes longer.
 class PromptBatches final : public StochasticRisk {
  public:
   PromptBatches(PromptSetting setting, std::int64_t batch_size, const Execution& execution = {});

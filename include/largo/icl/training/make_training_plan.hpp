@@ -70,7 +70,8 @@ struct PlannedTraining {
 /// InputError for requests that cannot be met, and for options of descents if there are none.
 PlannedTraining make_training_plan(const TrainingRequest& request);
 
-/// The cost of a plan, from measurements on one machine; within about a factor of two.
+/// The cost of a plan, from measurements on one machine; within about a factor of two, but for flows over
+/// draws, whose number of evaluations is only guessed.
 struct TrainingCost {
   std::int64_t flows = 0, descents = 0;
   double seconds = 0;    ///< on one core

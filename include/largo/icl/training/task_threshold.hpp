@@ -40,7 +40,7 @@ inline constexpr std::int64_t kThresholdSets = 4;
 /// L comes out too long (by a tenth with 60 draws in two dimensions; take more draws and compare). The level
 /// of the interval is that of each comparison, not of the search as a whole. The search stops when the
 /// lengths next to each other differ by 2 %, or when the noise hides the difference. InputError if ε is not
-/// reached by the longest prompt that is tried. Cost: about fifteen flows for each set. Throws Stopped.
+/// reached by the longest prompt that is tried. Cost: one flow for each set and length tried. Throws Stopped.
 TaskThreshold task_threshold(const TrainingPlan& plan, AttentionKind attention, double epsilon,
                              const std::function<void(const TrainedExcess& tried)>& trained = {},
                              const Execution& execution = {});
