@@ -30,40 +30,6 @@ LossRows Loss::rows(const ConstRowsRef& outputs, const ConstRowsRef& targets) co
 
 namespace {
 
-class SquaredLoss final : public Loss {
- public:
-  LossPoint at(double output, double target) const override {
-    const double difference = output - target;
-    return {difference * difference / 2, difference};
-  }
-  std::optional<double> quadratic_factor() const override { return 0.5; }
-};
-
-class HuberLoss final : public Loss {
- public:
-  explicit HuberLoss(double delta) : delta_(delta) {
-    check_positive("huber_loss", "delta", delta);
-    check_finite("huber_loss", "delta", delta);
-  }
-  LossPoint at(double output, double target) const override {
-    const double r = output - target, size = std::abs(r);
-    if (size <= delta_) return {r * r / 2, r};
-    return {delta_ * (size - delta_ / 2), std::copysign(delta_, r)};
-  }
-
- private:
-  double delta_;
-};
-
-class AbsoluteLoss final : public Loss {
- public:
-  LossPoint at(double output, double target) const override {
-    const double r = output - target;
-    return {std::abs(r), r == 0 ? 0 : std::copysign(1.0, r)};
-  }
-  bool is_smooth() const override { return false; }
-};
-
 // log(1 + x) for 0 <= x <= 1, corrected for the rounding of 1 + x (Kahan).
 double log_one_plus(double x) {
   const double sum = 1 + x;
@@ -83,9 +49,6 @@ class LogisticLoss final : public Loss {
 
 }  // namespace
 
-LossPtr squared_loss() { return std::make_shared<SquaredLoss>(); }
-LossPtr huber_loss(double delta) { return std::make_shared<HuberLoss>(delta); }
-LossPtr absolute_loss() { return std::make_shared<AbsoluteLoss>(); }
 LossPtr logistic_loss() { return std::make_shared<LogisticLoss>(); }
 
 LossPtr named_loss(std::string_view text, std::string_view option) {
