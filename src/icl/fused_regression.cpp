@@ -6,13 +6,18 @@
 #include <vector>
 
 #include "largo/runtime/check.hpp"
+#include "prompts/collapsed_kernel.hpp"
 #include "prompts/prompt_layout.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo::icl {
 namespace {
 
+using prompts::PaddedRows;
+using prompts::size_of;
+
 constexpr std::uint64_t kFirstLane = prompts::kLabelLane + 1;
+constexpr auto kBlock = static_cast<std::size_t>(kFusedPrompts);
 
 TokenLeaf one_leaf(const Measure& law) {
   std::vector<TokenLeaf> leaves = law.token_leaves();
@@ -22,119 +27,267 @@ TokenLeaf one_leaf(const Measure& law) {
   return leaf;
 }
 
+Matrix map_of(const TokenLeaf& leaf, Eigen::Index d) {
+  return leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
+}
+
 std::uint64_t after(const FusedLaw& law) { return law.lane + prompts::lanes_of(law.leaf); }
 
 std::optional<FusedLaw> optional_law(const MeasurePtr& law, std::uint64_t lane) {
   return law ? std::optional<FusedLaw>(std::in_place, *law, lane) : std::nullopt;
 }
 
+// (c U)ᵀ without the columns that meet the query's zeros
+prompts::RightFactor score_factor(const RowLayout& layout, std::size_t covariates, double score_scale,
+                                  const ConstVectorRef& parameters) {
+  check_size("PromptBatches", "parameters", parameters.size(), layout.parameters());
+  check_finite("PromptBatches", "parameters", parameters);
+  const Matrix U = parameters.head(layout.d * layout.e).reshaped(layout.d, layout.e);
+  return prompts::transposed(U, static_cast<Eigen::Index>(covariates), score_scale);
+}
+
+PaddedRows rows_of(const ConstMatrixRef& A) {
+  PaddedRows rows(size_of(A.rows()), size_of(A.cols()));
+  for (Eigen::Index k = 0; k < A.rows(); ++k) {
+    for (Eigen::Index i = 0; i < A.cols(); ++i) rows.row(size_of(k))[i] = A(k, i);
+  }
+  return rows;
+}
+
 }  // namespace
 
-FusedLaw::FusedLaw(const Measure& law, std::uint64_t first_lane) : leaf(one_leaf(law)), lane(first_lane) {
-  const Eigen::Index d = law.dimension();
-  map = leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
-  offset = leaf.offset.size() == 0 ? Vector(Vector::Zero(d)) : leaf.offset;
-}
+FusedLaw::FusedLaw(const Measure& law, std::uint64_t first_lane)
+    : leaf(one_leaf(law)),
+      map(map_of(leaf, law.dimension())),
+      offset(leaf.offset.size() == 0 ? Vector(Vector::Zero(law.dimension())) : leaf.offset),
+      lane(first_lane),
+      push(prompts::transposed(map)),
+      pull(prompts::as_it_is(map)),
+      has_offset(!offset.isZero(0)),
+      padded_offset(rows_of(offset.transpose())) {}
 
 FusedLaws::FusedLaws(const RegressionLaws& laws)
     : covariates(*laws.covariates, kFirstLane),
-      queries(*laws.queries, after(covariates)),
+      noise(optional_law(laws.noise, after(covariates))),
+      queries(*laws.queries, kFirstLane),
       prior(*laws.prior, after(queries)),
-      noise(optional_law(laws.noise, after(prior))),
-      noise_scale(optional_law(laws.noise_scale, noise ? after(*noise) : 0)),
-      outputs(laws.outputs) {
-  const std::uint64_t last = noise_scale ? after(*noise_scale) : noise ? after(*noise) : after(prior);
+      noise_scale(optional_law(laws.noise_scale, after(prior))),
+      outputs(size_of(laws.outputs)) {
+  const std::uint64_t last =
+      std::max(noise ? after(*noise) : after(covariates), noise_scale ? after(*noise_scale) : after(prior));
   if (last > prompts::kMostLanes) fail("icl", "dimension of the task", "too large", "below 2^20");
+  if (task_tokens() > prompts::kMostTaskTokens) {
+    fail("icl", "outputs of the task", static_cast<double>(outputs), "at most 4096, or a law of all rows");
+  }
 }
+
+std::size_t FusedLaws::task_tokens() const { return outputs * dimension() / size_of(prior.map.rows()); }
 
 FusedHead::Part::Part(const FusedLaw& one)
     : law(&one), source(prompts::make_token_source<float>(one.leaf, one.lane)) {}
 
 FusedHead::FusedHead(const FusedLaws& laws, const PromptSetting& setting, const ConstVectorRef& parameters)
     : laws_(laws),
-      seed_(setting.seed),
-      score_scale_(setting.score_scale),
+      setting_(setting),
       layout_(*setting.task),
-      covariates_(laws.covariates),
+      d_(laws.dimension()),
+      m_(laws.outputs),
+      k_(laws.covariate_base()),
+      base_(laws.base()),
+      scores_(score_factor(layout_, d_, setting.score_scale, parameters)),
       queries_(laws.queries),
       prior_(laws.prior),
-      base_(laws.covariates.map.cols() + (laws.noise ? laws.noise->map.cols() : 0)),
-      sums_(static_cast<std::size_t>(base_),
-            layout_.m == 1 ? prompts::SumOrder::gradient : prompts::SumOrder::covariance) {
-  const auto [d, e, m] = layout_;
-  check_size("PromptBatches", "parameters", parameters.size(), layout_.parameters());
-  check_finite("PromptBatches", "parameters", parameters);
-  U_ = parameters.head(d * e).reshaped(d, e);
-  V_ = parameters.tail(m * d).reshaped<Eigen::RowMajor>(m, d);
-  if (laws.noise) noise_.emplace(*laws.noise);
+      source_(laws.noise
+                  ? prompts::make_token_source(laws.covariates.leaf, laws.noise->leaf, laws.covariates.lane)
+                  : prompts::make_token_source<float>(laws.covariates.leaf, laws.covariates.lane)),
+      sums_(base_, m_ == 1 ? prompts::SumOrder::gradient : prompts::SumOrder::covariance),
+      standard_(kBlock * laws.task_tokens(),
+                std::max({size_of(laws.queries.map.cols()), size_of(laws.prior.map.cols()), std::size_t{1}})),
+      tasks_(kBlock * laws.task_tokens(), size_of(laws.prior.map.rows())),
+      w_(kBlock * m_, d_),
+      query_(kBlock, d_),
+      scale_(kBlock, 1),
+      u_(kBlock, d_ + m_),
+      whitened_(kBlock * m_, k_),
+      a_(kBlock, base_),
+      values_(kBlock * m_, base_),
+      mean_(kBlock, base_),
+      spread_(kBlock * m_, base_),
+      token_mean_(kBlock, d_ + m_),
+      token_spread_(kBlock * m_, d_ + m_) {
+  const Eigen::Index d = layout_.d, m = layout_.m;
+  V_ = rows_of(parameters.tail(m * d).reshaped<Eigen::RowMajor>(m, d));
+  shared_values_ = PaddedRows(m_, k_);
+  prompts::multiply(V_, m_, laws.covariates.pull, shared_values_);
   if (laws.noise_scale) noise_scale_.emplace(*laws.noise_scale);
-  const Eigen::Index widest =
-      std::max({base_, laws.queries.map.cols(), laws.prior.map.cols(), Eigen::Index{1}});
-  chunk_.resize(static_cast<std::size_t>(widest) * prompts::kChunkTokens);
+  std::size_t widest = std::max(base_, standard_.stride());
+  if (laws.noise_scale) widest = std::max(widest, size_of(laws.noise_scale->map.cols()));
+  chunk_.resize(widest * prompts::kChunkTokens);
 }
 
-// `count` tokens of a law, one in each column.
-Matrix FusedHead::draw_rows(Part& part, std::uint64_t index, Eigen::Index count) {
-  part.source->draw(seed_, index, 0, static_cast<std::size_t>(count), chunk_.data());
+// Draws `each` tokens of a law for each prompt, one in each row.
+void FusedHead::draw_rows(Part& part, std::uint64_t first, std::size_t count, std::size_t each,
+                          PaddedRows& rows) {
+  // Normals come in blocks of 32 tokens.
+  constexpr std::uint64_t kAligned = random::kGroupsInBlock * random::kTokensAtOnce;
   const FusedLaw& law = *part.law;
-  const Eigen::Map<const Eigen::MatrixXf, 0, Eigen::OuterStride<>> drawn(
-      chunk_.data(), count, law.map.cols(), Eigen::OuterStride<>(prompts::kChunkTokens));
-  return (law.map * drawn.cast<double>().transpose()).colwise() + law.offset;
+  const std::size_t width = size_of(law.map.cols());
+  std::size_t row = 0;
+  for (std::size_t n = 0; n < count;) {
+    const std::uint64_t stream = prompts::kTaskStreams + (first + n) / prompts::kTasksInStream;
+    const std::uint64_t within = (first + n) % prompts::kTasksInStream;
+    const std::uint64_t here = std::min<std::uint64_t>(count - n, prompts::kTasksInStream - within);
+    const std::uint64_t end = (within + here) * each;
+    for (std::uint64_t token = within * each; token < end;) {
+      const std::uint64_t begin = token / kAligned * kAligned;
+      const std::uint64_t size = std::min<std::uint64_t>(prompts::kChunkTokens, end - begin);
+      part.source->draw(setting_.seed, stream, begin, size, chunk_.data());
+      for (std::uint64_t i = token - begin; i < size; ++i, ++row) {
+        double* const to = standard_.row(row);
+        for (std::size_t j = 0; j < width; ++j) to[j] = chunk_[j * prompts::kChunkTokens + i];
+      }
+      token = begin + size;
+    }
+    n += here;
+  }
+  prompts::multiply(standard_, row, law.push, rows);
+  if (!law.has_offset) return;
+  for (std::size_t i = 0; i < row; ++i) {
+    for (Eigen::Index j = 0; j < law.offset.size(); ++j) rows.row(i)[j] += law.offset[j];
+  }
 }
 
-void FusedHead::attend(std::uint64_t index, std::int64_t L, const Execution& execution) {
+// Tasks and queries; u = c U (x_q, 0), W M_x and M_xᵀ u_x.
+void FusedHead::draw_tasks(std::uint64_t first, std::size_t count) {
+  if (laws_.task_tokens() == m_) {
+    draw_rows(prior_, first, count, m_, w_);
+  } else {
+    draw_rows(prior_, first, count, 1, tasks_);
+    for (std::size_t i = 0; i < count * m_; ++i) std::copy_n(tasks_.row(i / m_) + i % m_ * d_, d_, w_.row(i));
+  }
+  draw_rows(queries_, first, count, 1, query_);
+  if (noise_scale_) draw_rows(*noise_scale_, first, count, 1, scale_);
+  for (std::size_t n = 0; n < count && !noise_scale_; ++n) scale_.row(n)[0] = 1;
+  prompts::multiply(query_, count, scores_, u_);
+  prompts::multiply(w_, count * m_, laws_.covariates.pull, whitened_);
+  prompts::multiply(u_, count, laws_.covariates.pull, a_);
+}
+
+// s Σ_k labels_k (M_ε)_k,column
+double FusedHead::noise_along(std::size_t n, std::size_t column, const double* labels) const {
+  const Matrix& map = laws_.noise->map;
+  double sum = 0;
+  for (std::size_t k = 0; k < m_; ++k)
+    sum += labels[k] * map(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(column));
+  return scale_.row(n)[0] * sum;
+}
+
+// Scores <a, β> and values <b_k, β> as standard tokens see them: a = Bᵀ u and b_k = Bᵀ V_k.
+void FusedHead::aim(std::size_t n) {
+  double* const a = a_.row(n);
+  const double* const u = u_.row(n);
+  for (std::size_t k = 0; k < m_; ++k) {
+    const double* const t = whitened(n, k);
+    for (std::size_t i = 0; i < k_; ++i) a[i] += u[d_ + k] * t[i];
+  }
+  for (std::size_t j = k_; j < base_; ++j) a[j] = noise_along(n, j - k_, u + d_);
+  for (std::size_t l = 0; l < m_; ++l) {
+    double* const b = values(n, l);
+    const double* const v = V_.row(l);
+    std::copy_n(shared_values_.row(l), k_, b);
+    for (std::size_t k = 0; k < m_; ++k) {
+      const double* const t = whitened(n, k);
+      for (std::size_t i = 0; i < k_; ++i) b[i] += v[d_ + k] * t[i];
+    }
+    for (std::size_t j = k_; j < base_; ++j) b[j] = noise_along(n, j - k_, v + d_);
+  }
+}
+
+void FusedHead::attend(std::size_t n, std::uint64_t index, std::int64_t L, const Execution& execution) {
   const auto chunk = static_cast<std::int64_t>(prompts::kChunkTokens);
-  const Eigen::Index first_noise = covariates_.law->map.cols();
+  const auto size = static_cast<Eigen::Index>(base_);
+  const Eigen::Map<const Vector> a(a_.row(n), size), b(values(n, 0), size);
+  sums_.begin(a, b);
   for (std::int64_t first = 0; first < L; first += chunk) {
     runtime::check_stop(execution);
     const auto count = static_cast<std::size_t>(std::min(chunk, L - first));
-    const auto at = static_cast<std::uint64_t>(first);
-    covariates_.source->draw(seed_, index, at, count, chunk_.data());
-    if (noise_) noise_->source->draw(seed_, index, at, count, chunk_.data() + first_noise * chunk);
+    source_->draw(setting_.seed, index, static_cast<std::uint64_t>(first), count, chunk_.data());
     sums_.add(chunk_.data(), count);
   }
 }
 
-void FusedHead::respond(std::uint64_t index, std::int64_t L, const Execution& execution,
-                        std::span<double> row) {
-  const auto [d, e, m] = layout_;
-  const Eigen::Index covariates = d - m;
-  const Matrix rows = draw_rows(prior_, index, m * covariates / laws_.prior.map.rows());
-  const Matrix W = rows.reshaped(covariates, m).transpose();
-  const Vector x = draw_rows(queries_, index, 1).col(0);
-  const double s = noise_scale_ ? draw_rows(*noise_scale_, index, 1)(0, 0) : 1.0;
-
-  Matrix B = Matrix::Zero(d, base_);
-  Vector offset(d);
-  const Eigen::Index k = laws_.covariates.map.cols();
-  B.topLeftCorner(covariates, k) = laws_.covariates.map;
-  B.bottomLeftCorner(m, k) = W * laws_.covariates.map;
-  offset.head(covariates) = laws_.covariates.offset;
-  offset.tail(m) = W * laws_.covariates.offset;
-  if (noise_) {
-    B.bottomRightCorner(m, base_ - k) = s * laws_.noise->map;
-    offset.tail(m) += s * laws_.noise->offset;
-  }
-
-  Eigen::Map<Vector>(row.data() + layout_.target(), m) = W * x;
-  Eigen::Map<Vector>(row.data() + layout_.query(), covariates) = x;
-  const Vector a = score_scale_ * (U_.leftCols(covariates) * x);
-  const Matrix VB = V_ * B;
-  // Values are taken relative to their size, so that none leaves the range of float32.
-  const double largest = VB.cwiseAbs().maxCoeff(), scale = largest > 0 ? largest : 1;
-  sums_.begin(B.transpose() * a, m == 1 ? Vector(VB.row(0).transpose() / scale) : Vector());
-  attend(index, L, execution);
+// The weighted mean of β, and its covariance times each b_k.
+void FusedHead::take_sums(std::size_t n) {
   const double weight = sums_.weight();
-  const Vector base_mean = sums_.mean() / weight;
-  Eigen::Map<Vector> mean(row.data() + layout_.vector(), d);
-  mean = offset + B * base_mean;
-  Eigen::Map<Matrix> spread(row.data() + layout_.matrix(), d, m);
-  if (m == 1) {
-    spread.col(0) = scale * (B * (sums_.gradient() / weight - sums_.value() / weight * base_mean));
-  } else {
-    spread = B * ((sums_.second_moment() / weight - base_mean * base_mean.transpose()) * VB.transpose());
+  const Eigen::Map<const Vector> mean = sums_.mean();
+  double* const to = mean_.row(n);
+  for (std::size_t i = 0; i < base_; ++i) to[i] = mean[static_cast<Eigen::Index>(i)] / weight;
+  if (m_ == 1) {
+    const Eigen::Map<const Vector> gradient = sums_.gradient();
+    const double value = sums_.value() / weight;
+    for (std::size_t i = 0; i < base_; ++i)
+      spread_.row(n)[i] = gradient[static_cast<Eigen::Index>(i)] / weight - value * to[i];
+    return;
   }
-  Eigen::Map<Vector>(row.data() + layout_.output(), m) = V_ * mean;
+  const auto size = static_cast<Eigen::Index>(base_);
+  const Eigen::Map<const Vector> at(to, size);
+  const Matrix covariance = sums_.second_moment() / weight - at * at.transpose();
+  for (std::size_t k = 0; k < m_; ++k) {
+    Eigen::Map<Vector>(spread_.row(n * m_ + k), size) =
+        covariance * Eigen::Map<const Vector>(values(n, k), size);
+  }
+}
+
+// Coordinate k of the labels for given β, without the offset: <W_k M_x, β_x> + s <(M_ε)_k, β_ε>.
+double FusedHead::label(std::size_t n, std::size_t k, const double* base) const {
+  double noise = 0;
+  for (std::size_t j = k_; j < base_; ++j)
+    noise += laws_.noise->map(static_cast<Eigen::Index>(k), static_cast<Eigen::Index>(j - k_)) * base[j];
+  return prompts::dot(whitened(n, k), base, whitened_.stride()) + scale_.row(n)[0] * noise;
+}
+
+void FusedHead::write(std::size_t n, double* row) {
+  const FusedLaw& covariates = laws_.covariates;
+  double* const mean = token_mean_.row(n);
+  for (std::size_t i = 0; i < d_ && covariates.has_offset; ++i) mean[i] += covariates.padded_offset.row(0)[i];
+  for (std::size_t k = 0; k < m_; ++k) {
+    const double* const w = w_.row(n * m_ + k);
+    row[size_of(layout_.target()) + k] = prompts::dot(w, query_.row(n), w_.stride());
+    double shift = covariates.has_offset ? prompts::dot(w, covariates.padded_offset.row(0), w_.stride()) : 0;
+    if (laws_.noise && laws_.noise->has_offset)
+      shift += scale_.row(n)[0] * laws_.noise->padded_offset.row(0)[k];
+    mean[d_ + k] = label(n, k, mean_.row(n)) + shift;
+    double* const spread = row + size_of(layout_.matrix()) + k * (d_ + m_);
+    std::copy_n(token_spread_.row(n * m_ + k), d_, spread);
+    for (std::size_t l = 0; l < m_; ++l) spread[d_ + l] = label(n, l, spread_.row(n * m_ + k));
+  }
+  for (std::size_t k = 0; k < m_; ++k)
+    row[size_of(layout_.output()) + k] = prompts::dot(V_.row(k), mean, V_.stride());
+  std::copy_n(query_.row(n), d_, row + layout_.query());
+  std::copy_n(mean, d_ + m_, row + layout_.vector());
+}
+
+void FusedHead::respond(std::int64_t first, std::int64_t count, const Execution& execution,
+                        std::span<double> rows) {
+  const std::size_t size = size_of(count);
+  draw_tasks(static_cast<std::uint64_t>(first), size);
+  for (std::size_t n = 0; n < size; ++n) {
+    const std::int64_t index = first + static_cast<std::int64_t>(n);
+    aim(n);
+    // Values are taken relative to their size, so that none leaves the range of float32.
+    double* const b = values(n, 0);
+    double largest = 0;
+    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) largest = std::max(largest, std::abs(b[i]));
+    const double scale = largest > 0 ? largest : 1;
+    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) b[i] /= scale;
+    attend(n, static_cast<std::uint64_t>(index), static_cast<std::int64_t>(drawn_length(setting_, index)),
+           execution);
+    take_sums(n);
+    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) spread_.row(n)[i] *= scale;
+  }
+  prompts::multiply(mean_, size, laws_.covariates.push, token_mean_);
+  prompts::multiply(spread_, size * m_, laws_.covariates.push, token_spread_);
+  for (std::size_t n = 0; n < size; ++n) write(n, rows.data() + n * layout_.width());
 }
 
 }  // namespace largo::icl

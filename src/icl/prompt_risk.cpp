@@ -19,7 +19,7 @@ namespace {
 
 constexpr const char* kPromptRisk = "PromptRisk";
 // Draws whose numbers are computed one after the other.
-constexpr std::int64_t kPromptBlock = 16;
+constexpr std::int64_t kPromptBlock = icl::kFusedPrompts;
 // Numbers of draws that are held at a time, at most; but at least these draws. A loss is called once for
 // them.
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 22;
@@ -38,8 +38,9 @@ bool fits(const PromptSetting& setting, const icl::PreparedPrompt& first, std::i
   return static_cast<double>(prompts) * bytes <= static_cast<double>(held_bytes);
 }
 
-// Calls use(rows, count) for the numbers of draws first, ..., first + count - 1, some at a time, in order.
-// make() returns a function that writes the row of one draw; every thread has its own.
+// Calls use(rows) for the numbers of draws first, ..., first + count - 1, some at a time, in order. make()
+// returns a function write(i, count, rows) that writes the rows of draws i, ..., i + count - 1, at most
+// kPromptBlock, one after the other; every thread has its own.
 template <typename Make, typename Use>
 void for_rows(const icl::RowLayout& layout, std::int64_t first, std::int64_t count,
               const Execution& execution, const Make& make, const Use& use) {
@@ -53,11 +54,8 @@ void for_rows(const icl::RowLayout& layout, std::int64_t first, std::int64_t cou
     const std::int64_t blocks = (held + kPromptBlock - 1) / kPromptBlock;
     const runtime::AlignedVector<double> rows = runtime::distribute_rows(
         blocks, width * kPromptBlock, execution, [&](std::ptrdiff_t block, std::span<double> numbers) {
-          Writer& write = writers.local();
           const std::int64_t from = block * kPromptBlock;
-          for (std::int64_t i = from; i < std::min(held, from + kPromptBlock); ++i) {
-            write(first + begin + i, numbers.subspan(static_cast<std::size_t>(i - from) * width, width));
-          }
+          writers.local()(first + begin + from, std::min(kPromptBlock, held - from), numbers);
         });
     use(Eigen::Map<const RowMatrix>(rows.data(), held, static_cast<Eigen::Index>(width)));
   }
@@ -65,46 +63,51 @@ void for_rows(const icl::RowLayout& layout, std::int64_t first, std::int64_t cou
 
 using Numbers = Eigen::Map<const RowMatrix>;
 
-// Losses and gradients of draws, summed in order.
+// Losses and gradients of draws. Every sum runs over the draws in order, one product and one sum at a time,
+// as descents on a GPU do (cuda/descent_step.cuh).
 class LossSums {
  public:
   LossSums(const Loss& loss, const icl::RowLayout& layout)
       : loss_(loss),
         layout_(layout),
         U_(Matrix::Zero(layout.d, layout.e)),
-        V_(Matrix::Zero(layout.d, layout.m)) {}
+        V_(Matrix::Zero(layout.d, layout.m)),
+        along_(layout.d) {}
 
   void add(const Numbers& rows) {
     const LossRows losses = losses_of(rows);
     has_open_ = has_open_ || losses.values.size() > 0;
     Eigen::Index next = 0;
+    Vector values(rows.rows());
     for (Eigen::Index i = 0; i < rows.rows(); ++i) {
-      const double* row = rows.row(i).data();
-      const auto part = [&](Eigen::Index first, Eigen::Index size) {
-        return Eigen::Map<const Vector>(row + first, size);
-      };
-      const auto query = part(layout_.query(), layout_.e), vector = part(layout_.vector(), layout_.d);
+      const double* const row = rows.data() + i * rows.cols();
+      const Eigen::Map<const Vector> vector(row + layout_.vector(), layout_.d);
       const Eigen::Map<const Matrix> matrix(row + layout_.matrix(), layout_.d, layout_.m);
       if (row[0] != 0) {
-        values_.add(row[1]);
-        U_.noalias() += vector * query.transpose();
+        values[i] = row[1];
+        add_to_U(row, vector);
         V_ += matrix;
-      } else {
-        values_.add(losses.values[next]);
-        const Vector slope = losses.slopes.row(next++).transpose();
-        U_.noalias() += (matrix * slope) * query.transpose();
-        V_.noalias() += vector * slope.transpose();
+        continue;
       }
+      values[i] = losses.values[next];
+      const double* const slope = losses.slopes.data() + next++ * layout_.m;
+      along_.setZero();
+      for (Eigen::Index k = 0; k < layout_.m; ++k) {
+        along_ += slope[k] * matrix.col(k);
+        V_.col(k) += slope[k] * vector;
+      }
+      add_to_U(row, along_);
     }
+    add_values(values);
   }
 
   /// Whether some losses were not known as averages over prompts.
   bool has_open() const { return has_open_; }
 
   RiskPoint mean(double score_scale) const {
-    const double n = values_.n;
-    RiskPoint point{values_.mean, std::numeric_limits<double>::infinity(), Vector(layout_.parameters())};
-    if (n > 1) point.error = std::sqrt(values_.variance() / n);
+    const double n = spread_.n;
+    RiskPoint point{sum_ / n, std::numeric_limits<double>::infinity(), Vector(layout_.parameters())};
+    if (n > 1) point.error = std::sqrt(spread_.variance() / n);
     point.gradient << (score_scale / n) * U_.reshaped(), V_.reshaped() / n;
     if (!std::isfinite(point.value) || (n > 1 && !std::isfinite(point.error)) ||
         !point.gradient.allFinite()) {
@@ -114,6 +117,22 @@ class LossSums {
   }
 
  private:
+  template <typename Along>
+  void add_to_U(const double* row, const Along& along) {
+    for (Eigen::Index j = 0; j < layout_.e; ++j) U_.col(j) += row[layout_.query() + j] * along;
+  }
+
+  void add_values(const Vector& values) {
+    double sum = 0;
+    for (const double value : values) {
+      sum_ += value;
+      sum += value;
+    }
+    const auto n = static_cast<double>(values.size());
+    const double mean = sum / n;
+    spread_.merge({n, mean, (values.array() - mean).square().sum()});
+  }
+
   // One call for all draws whose loss is not known yet.
   LossRows losses_of(const Numbers& rows) const {
     const Eigen::Index open = (rows.col(0).array() == 0).count(), m = layout_.m;
@@ -137,8 +156,10 @@ class LossSums {
 
   const Loss& loss_;
   icl::RowLayout layout_;
-  estimation::CentralMoments values_;
-  Matrix U_, V_;  // V transposed
+  double sum_ = 0;
+  estimation::CentralMoments spread_;  // of the losses: their number and variance
+  Matrix U_, V_;                       // V transposed
+  Vector along_;
   bool has_open_ = false;
 };
 
@@ -147,8 +168,13 @@ template <typename Draw>
 auto responses(const PromptSetting& setting, const ConstVectorRef& parameters, const Execution& execution,
                const Draw& draw) {
   return [&setting, &execution, at = Vector(parameters), &draw] {
-    return [head = std::make_shared<icl::PromptHead>(setting, at, execution), &draw](
-               std::int64_t i, std::span<double> row) { head->respond(draw(i), row); };
+    return [head = std::make_shared<icl::PromptHead>(setting, at, execution), &draw,
+            width = icl::RowLayout(*setting.task).width()](std::int64_t first, std::int64_t count,
+                                                           std::span<double> rows) {
+      for (std::int64_t n = 0; n < count; ++n) {
+        head->respond(draw(first + n), rows.subspan(static_cast<std::size_t>(n) * width, width));
+      }
+    };
   };
 }
 
@@ -256,9 +282,8 @@ RiskPoint PromptBatches::batch(const ConstVectorRef& parameters, std::int64_t st
   if (fused_) {
     const auto make = [&] {
       return [this, head = std::make_shared<icl::FusedHead>(fused_->laws, setting_, parameters)](
-                 std::int64_t i, std::span<double> row) {
-        const auto L = static_cast<std::int64_t>(icl::drawn_length(setting_, i));
-        head->respond(static_cast<std::uint64_t>(i), L, execution_, row);
+                 std::int64_t i, std::int64_t count, std::span<double> rows) {
+        head->respond(i, count, execution_, rows);
       };
     };
     for_rows(layout, first, batch_size_, execution_, make, add);
@@ -282,10 +307,14 @@ Estimate mean_loss(const PromptSetting& setting, std::int64_t prompts, const Exe
   const icl::RowLayout layout(*setting.task);
   estimation::CentralMoments values;
   const auto make = [&] {
-    return [&](std::int64_t i, std::span<double> row) {
-      const icl::PreparedPrompt prompt = icl::prepare_prompt(setting, i, icl::KeepTokens::no, execution);
-      Eigen::Map<Vector>(row.data() + layout.output(), layout.m) = output(prompt);
-      Eigen::Map<Vector>(row.data() + layout.target(), layout.m) = prompt.target;
+    return [&](std::int64_t first, std::int64_t count, std::span<double> rows) {
+      for (std::int64_t n = 0; n < count; ++n) {
+        const icl::PreparedPrompt prompt =
+            icl::prepare_prompt(setting, first + n, icl::KeepTokens::no, execution);
+        double* const row = rows.data() + static_cast<std::size_t>(n) * layout.width();
+        Eigen::Map<Vector>(row + layout.output(), layout.m) = output(prompt);
+        Eigen::Map<Vector>(row + layout.target(), layout.m) = prompt.target;
+      }
     };
   };
   for_rows(layout, 0, prompts, execution, make, [&](const Numbers& rows) {

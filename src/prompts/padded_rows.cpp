@@ -110,6 +110,14 @@ RightFactor::RightFactor(std::size_t rows, std::size_t columns, const double* va
   }
 }
 
+RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale) {
+  return {size_of(columns), size_of(A.rows()), A.data(), size_of(A.rows()), 1, scale};
+}
+
+RightFactor as_it_is(const Matrix& A) {
+  return {size_of(A.rows()), size_of(A.cols()), A.data(), 1, size_of(A.rows()), 1};
+}
+
 void multiply(const PaddedRows& x, std::size_t rows, const RightFactor& A, PaddedRows& y) {
   ensure_simd_level();
   const PaddedRows& values = A.values();

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <vector>
 
+#include "largo/runtime/matrix.hpp"
 #include "runtime/aligned_vector.hpp"
 
 namespace largo::prompts {
@@ -52,6 +53,12 @@ class RightFactor {
   PaddedRows values_;
   std::vector<Range> ranges_;
 };
+
+/// Factors for products with rows: x Aᵀ applies A to each row, x A its transpose. Only the first `columns`
+/// columns of A are applied.
+RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1);
+inline RightFactor transposed(const Matrix& A) { return transposed(A, A.cols()); }
+RightFactor as_it_is(const Matrix& A);
 
 /// y = x A for the first `rows` rows of x and as many of its columns as A has rows: y_ni = Σ_k x_nk A_ki, k
 /// ascending. y is at least as wide as A, with zeros beyond it. Cost with AVX2: a cycle for eight products.

@@ -34,6 +34,22 @@ inline constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
 /// Largest number of tokens under linear attention: integers up to here are exact in type double.
 inline constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
 
+/// Streams for the tasks and queries of prompts of other laws than Gaussian ones: prompt i has the tokens
+/// i modulo kTasksInStream of the laws in stream kTaskStreams + ⌊i / kTasksInStream⌋, so that those of many
+/// prompts are drawn together. (A task takes up to kMostTaskTokens tokens of its prior.)
+inline constexpr std::uint64_t kTaskStreams = std::uint64_t{1} << 63;
+inline constexpr std::uint64_t kTasksInStream = std::uint64_t{1} << 28;
+inline constexpr std::uint64_t kMostTaskTokens = 4096;
+/// Where one normal per token is drawn by itself, tokens 64 b + t and 64 b + 32 + t share a pair, t < 32.
+inline constexpr std::size_t kSharedPairs = 32;
+
+/// How a prompt of regression draws the noise of its labels beside the covariates.
+enum class NoiseDraws : std::uint8_t {
+  lanes,   ///< in lanes of its own, as any law
+  spare,   ///< one normal, the one to spare where covariates take an odd number of normals
+  shared,  ///< one normal, in a lane in which two tokens share a pair (kSharedPairs)
+};
+
 /// Largest score, in units of ln 2.
 inline constexpr double kLargestScore = 1e12;
 /// For the scores of collapsed prompts: the largest standard deviation, and the rate up to which weights need

@@ -28,23 +28,14 @@ constexpr std::int64_t kBlock = prompts::kPromptsInBlock;
 constexpr std::int64_t kHeldNumbers = std::int64_t{1} << 18;
 constexpr std::int64_t kFewestHeld = 64;
 
-// Factors for products with rows: x Aᵀ applies A to each row, x A its transpose.
-prompts::RightFactor transposed(const Matrix& A, Eigen::Index columns, double scale = 1) {
-  return {
-      prompts::size_of(columns), prompts::size_of(A.rows()), A.data(), prompts::size_of(A.rows()), 1, scale};
-}
-prompts::RightFactor as_it_is(const Matrix& A) {
-  return {prompts::size_of(A.rows()), prompts::size_of(A.cols()), A.data(), 1, prompts::size_of(A.rows()), 1};
-}
-
 // The matrices that all prompts share, laid out for products with blocks of prompts.
 struct SharedMatrices {
   SharedMatrices(const RegressionTask& task, const RegressionParameters& parameters)
-      : prior(transposed(task.prior_root, task.prior_root.cols())),
-        query(transposed(task.query_root, task.query_root.cols())),
-        scores(transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
-        token(transposed(task.token_root, task.token_root.cols())),
-        whitening(as_it_is(task.token_root)),
+      : prior(prompts::transposed(task.prior_root)),
+        query(prompts::transposed(task.query_root)),
+        scores(prompts::transposed(parameters.U, parameters.U.cols() - 1, task.score_scale)),
+        token(prompts::transposed(task.token_root)),
+        whitening(prompts::as_it_is(task.token_root)),
         values(1, prompts::size_of(parameters.v.size())) {
     prompts::PaddedRows v(1, prompts::size_of(parameters.v.size()));
     std::copy_n(parameters.v.data(), parameters.v.size(), v.row(0));

@@ -21,9 +21,15 @@ std::size_t groups_of(std::size_t count) {
 // Two coordinates come from each lane.
 void draw_normals(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane, std::uint64_t first_token,
                   std::size_t count, std::size_t pairs, float* tokens) {
+  // Two whole blocks fill vectors of 512 bits, and take less time than one and most of another. Rows have
+  // room.
+  constexpr std::size_t kTwoBlocks = 2 * random::kGroupsInBlock;
+  static_assert(kChunkTokens % (kTwoBlocks * random::kTokensAtOnce) == 0);
+  std::size_t groups = groups_of(count);
+  if (groups % kTwoBlocks > random::kGroupsInBlock) groups = (groups / kTwoBlocks + 1) * kTwoBlocks;
   for (std::size_t pair = 0; pair < pairs; ++pair) {
     float* rows = tokens + 2 * pair * kChunkTokens;
-    random::token_normals(lane_address(seed, prompt, lane + pair, first_token), groups_of(count), rows,
+    random::token_normals(lane_address(seed, prompt, lane + pair, first_token), groups, rows,
                           rows + kChunkTokens);
   }
 }
@@ -47,24 +53,74 @@ class NormalSource final : public TokenSource<float> {
   runtime::AlignedVector<float> last_;  // a pair of coordinates of which one is used
 };
 
+// Points on a sphere, and with kSpare the normal that is left over if they take an odd number of normals.
+template <bool kSpare>
 class SphereSource final : public TokenSource<float> {
  public:
   SphereSource(const SphereTokens& base, std::uint64_t lane)
       : kept_(static_cast<std::size_t>(base.dimension)),
         whole_(static_cast<std::size_t>(base.whole)),
         lane_(lane),
-        normals_((whole_ + 1) / 2 * 2 * kChunkTokens) {}
+        normals_(fits() ? 0 : 2 * pairs() * kChunkTokens) {}
   void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
             float* tokens) override {
-    draw_normals(seed, prompt, lane_, first_token, count, (whole_ + 1) / 2, normals_.data());
-    normalise(normals_.data(), kChunkTokens, groups_of(count) * random::kTokensAtOnce, whole_, kept_);
-    std::copy_n(normals_.data(), kept_ * kChunkTokens, tokens);
+    float* const drawn = fits() ? tokens : normals_.data();
+    draw_normals(seed, prompt, lane_, first_token, count, pairs(), drawn);
+    const std::size_t padded = groups_of(count) * random::kTokensAtOnce;
+    normalise(drawn, kChunkTokens, padded, whole_, kept_);
+    if (fits()) return;
+    for (std::size_t j = 0; j < kept_; ++j)
+      std::copy_n(drawn + j * kChunkTokens, padded, tokens + j * kChunkTokens);
+    if (kSpare) std::copy_n(drawn + whole_ * kChunkTokens, padded, tokens + kept_ * kChunkTokens);
   }
 
  private:
+  std::size_t pairs() const { return (whole_ + 1) / 2; }
+  // Whether the normals are as many as the coordinates asked for, so that they are drawn in place.
+  bool fits() const { return 2 * pairs() == kept_ + (kSpare ? 1 : 0); }
+
   std::size_t kept_, whole_;
   std::uint64_t lane_;
   runtime::AlignedVector<float> normals_;
+};
+
+// One normal per token; two tokens share a pair.
+class SharedPairs final : public TokenSource<float> {
+ public:
+  explicit SharedPairs(std::uint64_t lane) : lane_(lane) {}
+  void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
+            float* tokens) override {
+    const std::size_t blocks = (count + 2 * kSharedPairs - 1) / (2 * kSharedPairs);
+    alignas(64) float first[kChunkTokens / 2], second[kChunkTokens / 2];
+    random::token_normals(lane_address(seed, prompt, lane_, first_token / 2), blocks * random::kGroupsInBlock,
+                          first, second);
+    for (std::size_t b = 0; b < blocks; ++b) {
+      float* const to = tokens + 2 * b * kSharedPairs;
+      std::copy_n(first + b * kSharedPairs, kSharedPairs, to);
+      std::copy_n(second + b * kSharedPairs, kSharedPairs, to + kSharedPairs);
+    }
+  }
+
+ private:
+  std::uint64_t lane_;
+};
+static_assert(kSharedPairs == random::kGroupsInBlock * random::kTokensAtOnce);
+
+// The tokens of two sources, one below the other.
+class StackedSource final : public TokenSource<float> {
+ public:
+  StackedSource(std::unique_ptr<TokenSource<float>> first, std::size_t dimension,
+                std::unique_ptr<TokenSource<float>> second)
+      : first_(std::move(first)), second_(std::move(second)), dimension_(dimension) {}
+  void draw(std::uint64_t seed, std::uint64_t prompt, std::uint64_t first_token, std::size_t count,
+            float* tokens) override {
+    first_->draw(seed, prompt, first_token, count, tokens);
+    second_->draw(seed, prompt, first_token, count, tokens + dimension_ * kChunkTokens);
+  }
+
+ private:
+  std::unique_ptr<TokenSource<float>> first_, second_;
+  std::size_t dimension_;
 };
 
 // Draws one token after the other in float64, in the order of the streams, and transposes them.
@@ -170,7 +226,9 @@ struct FloatSource {
   Result operator()(const NormalTokens& base) const {
     return std::make_unique<NormalSource>(static_cast<std::size_t>(base.dimension), lane);
   }
-  Result operator()(const SphereTokens& base) const { return std::make_unique<SphereSource>(base, lane); }
+  Result operator()(const SphereTokens& base) const {
+    return std::make_unique<SphereSource<false>>(base, lane);
+  }
   Result operator()(const ProductTokens& base) const {
     return make_coordinate_source(base.coordinates, lane);
   }
@@ -194,6 +252,43 @@ std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::ui
 
 template std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf&, std::uint64_t);
 template std::unique_ptr<TokenSource<double>> make_token_source(const TokenLeaf&, std::uint64_t);
+
+NoiseDraws noise_draws(const TokenLeaf& covariates, const TokenLeaf& noise) {
+  const auto* normal = std::get_if<NormalTokens>(&noise.base);
+  if (normal == nullptr || normal->dimension != 1 || noise.squared_radius) return NoiseDraws::lanes;
+  if (covariates.squared_radius) return NoiseDraws::shared;
+  std::ptrdiff_t normals = 0;
+  if (const auto* base = std::get_if<NormalTokens>(&covariates.base)) normals = base->dimension;
+  if (const auto* base = std::get_if<SphereTokens>(&covariates.base)) normals = base->whole;
+  return normals % 2 == 1 ? NoiseDraws::spare : NoiseDraws::shared;
+}
+
+std::uint64_t lanes_of(const TokenLeaf& covariates, const TokenLeaf& noise) {
+  const bool spare = noise_draws(covariates, noise) == NoiseDraws::spare;
+  return lanes_of(covariates) + (spare ? 0 : lanes_of(noise));
+}
+
+std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf& covariates, const TokenLeaf& noise,
+                                                      std::uint64_t first_lane) {
+  const auto dimension = static_cast<std::size_t>(covariates.base_dimension());
+  const std::uint64_t next = first_lane + lanes_of(covariates);
+  std::unique_ptr<TokenSource<float>> alone;
+  switch (noise_draws(covariates, noise)) {
+    case NoiseDraws::spare:
+      if (const auto* sphere = std::get_if<SphereTokens>(&covariates.base)) {
+        return std::make_unique<SphereSource<true>>(*sphere, first_lane);
+      }
+      return std::make_unique<NormalSource>(dimension + 1, first_lane);
+    case NoiseDraws::shared:
+      alone = std::make_unique<SharedPairs>(next);
+      break;
+    case NoiseDraws::lanes:
+      alone = make_token_source<float>(noise, next);
+      break;
+  }
+  return std::make_unique<StackedSource>(make_token_source<float>(covariates, first_lane), dimension,
+                                         std::move(alone));
+}
 
 namespace {
 

@@ -49,6 +49,14 @@ std::uint64_t lanes_of(const TokenLeaf& leaf);
 template <typename T>
 std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::uint64_t first_lane);
 
+/// How the noise is drawn beside these covariates.
+NoiseDraws noise_draws(const TokenLeaf& covariates, const TokenLeaf& noise);
+
+/// The number of lanes for the tokens (x, ε), and their source: covariates first, then the noise.
+std::uint64_t lanes_of(const TokenLeaf& covariates, const TokenLeaf& noise);
+std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf& covariates, const TokenLeaf& noise,
+                                                      std::uint64_t first_lane);
+
 // Tokens with independent coordinates in float32. A fair coin (Rademacher and the like) takes one bit; a few
 // atoms, an interval or Laplace's law take one word; any other law, one word and its quantile function.
 

@@ -62,17 +62,19 @@ std::size_t RoundUp(std::size_t count, std::size_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// out[i] = <coefficients, token i>
-template <typename T>
-HWY_INLINE void Project(const TokenChunk<T>& chunk, const T* coefficients, T* HWY_RESTRICT out) {
+// out[i] = <coefficients, token i>, and with kBoth the same for other coefficients.
+template <bool kBoth, typename T>
+HWY_INLINE void Project(const TokenChunk<T>& chunk) {
   const Lanes<T> d;
   for (std::size_t i = 0; i < chunk.count; i += kLanes<T>) {
-    auto sum = hn::Zero(d);
+    auto score = hn::Zero(d), value = hn::Zero(d);
     for (std::size_t j = 0; j < chunk.dimension; ++j) {
       const auto x = hn::Load(d, chunk.tokens + j * kChunkTokens + i);
-      sum = hn::Add(sum, hn::Mul(hn::Set(d, coefficients[j]), x));
+      score = hn::Add(score, hn::Mul(hn::Set(d, chunk.direction[j]), x));
+      if (kBoth) value = hn::Add(value, hn::Mul(hn::Set(d, chunk.values[j]), x));
     }
-    hn::Store(sum, d, out + i);
+    hn::Store(score, d, chunk.weights + i);
+    if (kBoth) hn::Store(value, d, chunk.weighted + i);
   }
 }
 
@@ -106,53 +108,84 @@ HWY_INLINE void Weigh(TokenChunk<T>& chunk) {
   }
 }
 
-// Σ_i weights[i] x_j[i] for kRows coordinates from `rows` on.
-template <std::size_t kRows, typename T>
-HWY_INLINE void Dots(const T* HWY_RESTRICT weights, const T* HWY_RESTRICT rows, std::size_t end,
-                     T* HWY_RESTRICT sums) {
+// Σ_i weights[i] x_j[i] for kRows coordinates from `rows` on, for kSets rows of weights.
+template <std::size_t kRows, std::size_t kSets, typename T>
+HWY_INLINE void Dots(const T* const (&weights)[kSets], const T* HWY_RESTRICT rows, std::size_t end,
+                     T* const (&sums)[kSets]) {
   const Lanes<T> d;
   for (std::size_t lane = 0; lane < kPartial<T>; lane += kLanes<T>) {
-    hn::Vec<Lanes<T>> sum[kRows];
-    for (std::size_t r = 0; r < kRows; ++r) sum[r] = hn::Zero(d);
+    hn::Vec<Lanes<T>> sum[kSets][kRows];
+    for (auto& set : sum) {
+      for (auto& s : set) s = hn::Zero(d);
+    }
     for (std::size_t i = lane; i < end; i += kPartial<T>) {
-      const auto w = hn::Load(d, weights + i);
       for (std::size_t r = 0; r < kRows; ++r) {
-        sum[r] = hn::Add(sum[r], hn::Mul(w, hn::Load(d, rows + r * kChunkTokens + i)));
+        const auto x = hn::Load(d, rows + r * kChunkTokens + i);
+        for (std::size_t s = 0; s < kSets; ++s)
+          sum[s][r] = hn::Add(sum[s][r], hn::Mul(hn::Load(d, weights[s] + i), x));
       }
     }
-    for (std::size_t r = 0; r < kRows; ++r) hn::Store(sum[r], d, sums + r * kPartial<T> + lane);
+    for (std::size_t s = 0; s < kSets; ++s) {
+      for (std::size_t r = 0; r < kRows; ++r) hn::Store(sum[s][r], d, sums[s] + r * kPartial<T> + lane);
+    }
   }
 }
 
 // Several coordinates are summed at once: a single sum would wait for its own additions.
-template <typename T>
-HWY_INLINE T* AllDots(const T* weights, const T* rows, std::size_t count, std::size_t end, T* sums) {
+template <std::size_t kSets, typename T>
+HWY_INLINE void AllDots(const T* const (&weights)[kSets], const T* rows, std::size_t count, std::size_t end,
+                        T* const (&sums)[kSets]) {
   constexpr std::size_t kTogether = 4;
-  std::size_t j = 0;
-  for (; j + kTogether <= count; j += kTogether, sums += kTogether * kPartial<T>) {
-    Dots<kTogether>(weights, rows + j * kChunkTokens, end, sums);
+  T* to[kSets];
+  std::copy_n(sums, kSets, to);
+  for (std::size_t j = 0; j < count; j += kTogether) {
+    const T* const from = rows + j * kChunkTokens;
+    switch (std::min(kTogether, count - j)) {
+      case 4:
+        Dots<4>(weights, from, end, to);
+        break;
+      case 3:
+        Dots<3>(weights, from, end, to);
+        break;
+      case 2:
+        Dots<2>(weights, from, end, to);
+        break;
+      default:
+        Dots<1>(weights, from, end, to);
+    }
+    for (T*& next : to) next += kTogether * kPartial<T>;
   }
-  for (; j < count; ++j, sums += kPartial<T>) Dots<1>(weights, rows + j * kChunkTokens, end, sums);
-  return sums;
 }
 
 template <typename T>
 HWY_INLINE void AddChunk(TokenChunk<T>& chunk) {
-  Project(chunk, chunk.direction, chunk.weights);
-  if (chunk.values != nullptr) Project(chunk, chunk.values, chunk.weighted);
+  if (chunk.values != nullptr) {
+    Project<true>(chunk);
+  } else {
+    Project<false>(chunk);
+  }
   Weigh(chunk);
-  const std::size_t end = RoundUp(chunk.count, kPartial<T>);
-  T* sums = chunk.sums + (chunk.values != nullptr ? 3 : 2) * kPartial<T>;
-  sums = AllDots(chunk.weights, chunk.tokens, chunk.dimension, end, sums);
-  if (chunk.values != nullptr) AllDots(chunk.weighted, chunk.tokens, chunk.dimension, end, sums);
+  const std::size_t end = RoundUp(chunk.count, kPartial<T>), dimension = chunk.dimension;
+  T* const sums = chunk.sums + (chunk.values != nullptr ? 3 : 2) * kPartial<T>;
+  if (chunk.values != nullptr) {
+    const T* const both[] = {chunk.weights, chunk.weighted};
+    T* const to[] = {sums, sums + dimension * kPartial<T>};
+    AllDots(both, chunk.tokens, dimension, end, to);
+    return;
+  }
+  const T* const weights[] = {chunk.weights};
+  T* to[] = {sums};
+  AllDots(weights, chunk.tokens, dimension, end, to);
   if (!chunk.covariance) return;
   const Lanes<T> d;
-  for (std::size_t j = 0; j < chunk.dimension; ++j) {
+  to[0] += dimension * kPartial<T>;
+  for (std::size_t j = 0; j < dimension; to[0] += ++j * kPartial<T>) {
     for (std::size_t i = 0; i < end; i += kLanes<T>) {
       const auto x = hn::Load(d, chunk.tokens + j * kChunkTokens + i);
       hn::Store(hn::Mul(hn::Load(d, chunk.weights + i), x), d, chunk.weighted + i);
     }
-    sums = AllDots(chunk.weighted, chunk.tokens, j + 1, end, sums);
+    const T* const weighted[] = {chunk.weighted};
+    AllDots(weighted, chunk.tokens, j + 1, end, to);
   }
 }
 

@@ -42,6 +42,7 @@ std::vector<NamedTask> regressions() {
                                                   law("gaussian:cov=4*identity,mean=0.3", 1)});
   return {
       {"sphere", make({law("sphere:radius=1.5", 3)})},
+      {"sphere, noise", make({law("sphere:radius=1.5", 3), nullptr, nullptr, law("gaussian", 1)})},
       {"rademacher, noise", make({law("rademacher", 3), nullptr, nullptr, law("uniform", 1)})},
       {"Gaussian with a mean", make({law("gaussian:cov=toeplitz:0.5,mean=0.3,0,-0.2", 3), law("gaussian", 3),
                                      law("laplace", 3), law("gaussian:cov=0.2*identity", 1)})},
@@ -111,6 +112,48 @@ TEST(FusedBatches, SameBitsForEveryExecution) {
     EXPECT_EQ(one.batch(at, 7).value, many.batch(at, 7).value);
     EXPECT_EQ(one.batch(at, 7).gradient, many.batch(at, 7).gradient);
     EXPECT_NE(one.batch(at, 7).value, one.batch(at, 8).value);
+  }
+}
+
+// Draws are addressed by their numbers: neither the batch nor its place in a block matters, nor where the
+// streams of tasks end.
+TEST(FusedBatches, DrawsDependOnTheirNumbersAlone) {
+  constexpr std::int64_t kTasksInStream = std::int64_t{1} << 28;
+  for (const NamedTask& named : regressions()) {
+    SCOPED_TRACE(named.name);
+    const PromptSetting setting{named.task, huber_loss(1), 40};
+    const PromptBatches twelve(setting, 12), four(setting, 4);
+    const Vector at = some_parameters(four.size());
+    for (const std::int64_t step : {std::int64_t{5}, kTasksInStream / 12}) {
+      const std::int64_t first = step * 3;  // of the smaller batches
+      double value = 0;
+      Vector gradient = Vector::Zero(at.size());
+      for (std::int64_t k = first; k < first + 3; ++k) {
+        const RiskPoint part = four.batch(at, k);
+        value += part.value / 3;
+        gradient += part.gradient / 3;
+      }
+      const RiskPoint whole = twelve.batch(at, step);
+      EXPECT_NEAR(whole.value, value, 1e-13 * value);  // other sums
+      EXPECT_LE((whole.gradient - gradient).norm(), 1e-13 * (1 + gradient.norm()));
+    }
+  }
+}
+
+// Noise that tokens share, or that is drawn twice, would not average out over a prompt. With scores of zero and
+// values y the output is the mean label: with w = 0 its mean square is that of the noise over L.
+TEST(FusedBatches, NoiseAveragesOut) {
+  constexpr std::int64_t kPrompts = 20000, kTokens = 200;
+  for (const char* covariates : {"sphere", "gaussian", "rademacher", "ball"}) {
+    SCOPED_TRACE(covariates);
+    const auto task = std::make_shared<LawRegression>(RegressionLaws{
+        law(covariates, 3), nullptr, law("gaussian:cov=0*identity", 3), law("gaussian", 1)});
+    const PromptBatches batches({task, squared_loss(), kTokens}, kPrompts);
+    Vector at = Vector::Zero(batches.size());
+    at[at.size() - 1] = 1;
+    const RiskPoint point = batches.batch(at, 0);
+    EXPECT_LE(std::abs(point.value - 0.5 / kTokens), kMaxZ * point.error);
+    EXPECT_LE(point.error, 0.02 * point.value);
   }
 }
 
