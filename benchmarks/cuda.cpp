@@ -2,7 +2,8 @@
 // benchmarks/compare_cuda.py.
 //
 //   benchmark_cuda train L RUNS STEPS        descents of the published experiment at one length, softmax only
-//   benchmark_cuda sweep STEPS SEEDS         all of its lengths and both kinds of attention
+//   benchmark_cuda laws L RUNS STEPS         descents over covariates on a sphere and of coins, merged
+//   parameters benchmark_cuda sweep STEPS SEEDS         all of its lengths and both kinds of attention
 //   benchmark_cuda sample L PROMPTS THREADS  errors over sampled prompts, d = 16, on GPU and CPU
 //   benchmark_cuda attend L QUERIES          attention over given float32 tokens, d = 16, on GPU and CPU
 #include <chrono>
@@ -18,10 +19,13 @@
 #include "largo/attention/attention.hpp"
 #include "largo/cuda/cuda_device.hpp"
 #include "largo/estimation/attention_errors.hpp"
+#include "largo/icl/law_regression.hpp"
+#include "largo/icl/loss.hpp"
 #include "largo/icl/named_problem.hpp"
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
+#include "largo/measures/named_law.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 
@@ -42,16 +46,15 @@ largo::icl::RegressionDescent run_of(std::int64_t L, largo::AttentionKind attent
   return run;
 }
 
-double train(const largo::Device& device, std::vector<largo::icl::RegressionDescent> runs,
-             std::int64_t steps) {
+double train(const largo::Device& device, std::vector<largo::icl::RegressionDescent> runs, std::int64_t steps,
+             largo::Parametrisation parameters = largo::Parametrisation::factored) {
   largo::DescentOptions options;
   options.step_size = largo::constant_steps(0.01);
   options.steps = steps;
   options.record_every = std::max<std::int64_t>(1, steps / 100);
   const auto problem = largo::published_problem(largo::PublishedData::code, kDimension);
   return seconds_of([&] {
-    largo::engine_of<largo::icl::DescentEngine>(device).descend(problem, largo::Parametrisation::factored,
-                                                                options, runs);
+    largo::engine_of<largo::icl::DescentEngine>(device).descend(problem, parameters, options, runs);
   });
 }
 
@@ -68,6 +71,34 @@ void train_one_length(const largo::Device& device, std::int64_t L, std::int64_t 
       "{{\"train\": {{\"L\": {}, \"runs\": {}, \"steps\": {}, \"seconds\": {:.4f}, \"step_us\": {:.2f}, "
       "\"Mtokens_per_s\": {:.1f}}}}}\n",
       L, count, steps, seconds, seconds / static_cast<double>(steps) * 1e6, tokens / seconds * 1e-6);
+}
+
+// The problem of benchmarks/compare_tasks.py.
+void train_laws(const largo::Device& device, std::int64_t L, std::int64_t count, std::int64_t steps) {
+  for (const std::string law : {"sphere:radius=2.2360679774997896", "rademacher"}) {
+    const auto task = std::make_shared<largo::LawRegression>(largo::RegressionLaws{
+        largo::named_law(law, kDimension), {}, {}, largo::named_law("gaussian:cov=0.1*identity", 1)});
+    std::vector<largo::icl::RegressionDescent> runs;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const auto seed = static_cast<std::uint64_t>(i + 1);
+      runs.push_back(run_of(L, largo::AttentionKind::softmax, seed));
+      runs.back().prompts = {
+          task, largo::squared_loss(), static_cast<double>(L), largo::AttentionKind::softmax, 1, seed};
+      constexpr Eigen::Index n = kDimension + 1;
+      runs.back().state.parameters = largo::Vector::Zero(n * n + n);
+      for (Eigen::Index k = 0; k < kDimension; ++k) runs.back().state.parameters[k * n + k] = 1;
+      runs.back().state.parameters[n * n + kDimension] = 1;
+    }
+    train(device, runs, std::min<std::int64_t>(steps, 32), largo::Parametrisation::merged);
+    const double seconds = train(device, runs, steps, largo::Parametrisation::merged);
+    const double tokens =
+        128.0 * static_cast<double>(L) * static_cast<double>(count) * static_cast<double>(steps);
+    fmt::print(
+        "{{\"laws\": {{\"law\": \"{}\", \"L\": {}, \"runs\": {}, \"step_us\": {:.2f}, \"Mtokens_per_s\": "
+        "{:.1f}}}}}\n",
+        law.substr(0, law.find(':')), L, count, seconds / static_cast<double>(steps) * 1e6,
+        tokens / seconds * 1e-6);
+  }
 }
 
 void sweep(const largo::Device& device, std::int64_t steps, std::int64_t seeds) {
@@ -156,13 +187,14 @@ int main(int argc, char** argv) try {
   const auto number = [&](std::size_t i) { return std::stoll(arguments.at(i)); };
   const std::unique_ptr<largo::Device> device = largo::open_cuda_device();
   if (arguments.at(0) == "train") train_one_length(*device, number(1), number(2), number(3));
+  if (arguments.at(0) == "laws") train_laws(*device, number(1), number(2), number(3));
   if (arguments.at(0) == "sweep") sweep(*device, number(1), number(2));
   if (arguments.at(0) == "sample") sample(*device, number(1), number(2), static_cast<int>(number(3)));
   if (arguments.at(0) == "attend") attend_prompt(*device, number(1), number(2));
   return 0;
 } catch (const std::out_of_range&) {
-  std::cerr << "benchmark_cuda train L RUNS STEPS | sweep STEPS SEEDS | sample L PROMPTS THREADS | attend L "
-               "QUERIES\n";
+  std::cerr << "benchmark_cuda train L RUNS STEPS | laws L RUNS STEPS | sweep STEPS SEEDS | sample L PROMPTS "
+               "THREADS | attend L QUERIES\n";
   return 2;
 } catch (const std::exception& error) {
   std::cerr << "benchmark_cuda: " << error.what() << '\n';

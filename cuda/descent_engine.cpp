@@ -18,6 +18,7 @@
 #include "prompts/prompt_layout.hpp"
 #include "prompts/token_source.hpp"
 #include "runtime.hpp"
+#include "staged_laws.hpp"
 
 namespace largo::cuda {
 namespace {
@@ -28,12 +29,14 @@ constexpr double kLaunchSeconds = 0.15;
 // Limits of the first launch, when its speed is not known: its steps, and the tokens in these.
 constexpr std::int64_t kFirstSpan = 64;
 constexpr double kFirstTokens = 1e9;
+
 class Descents {
  public:
   Descents(const RegressionProblem& problem, Parametrisation parameters, const DescentOptions& options,
            std::vector<icl::RegressionDescent>& descents)
       : problem_(problem),
-        map_(map_of(parameters, problem.dimension())),
+        dimension_(dimension_of(problem, descents.front())),
+        map_(map_of(parameters, dimension_)),
         options_(options),
         descents_(descents) {
     check_possible();
@@ -43,10 +46,15 @@ class Descents {
       none.steps = descent.state.step;
       descent.state = largo::descend(*risk_of(descent), std::move(descent.state), none);
     }
-    stage_.emplace(problem.task(), parameters, options_, descents_);
+    if (descents_.front().prompts) {
+      laws_.emplace(kName, *descents_.front().prompts);
+      stage_.emplace(*laws_, parameters, options_, descents_);
+    } else {
+      stage_.emplace(problem.task(), parameters, options_, descents_);
+    }
     const Residents residents = resident_blocks(stage_->setting());
     if (residents.blocks == 0) {
-      fail(kName, "dimension on this GPU", static_cast<double>(problem_.dimension()),
+      fail(kName, "dimension on this GPU", static_cast<double>(dimension_),
            "smaller, so that a run fits into its shared memory; or train on the CPU");
     }
     groups_ = share_chip(descents_, residents);
@@ -76,16 +84,23 @@ class Descents {
   }
 
  private:
+  // The number of covariates: tokens and queries have a label, too.
+  static Eigen::Index dimension_of(const RegressionProblem& problem, const icl::RegressionDescent& descent) {
+    if (!descent.prompts) return problem.dimension();
+    return descent.prompts->task->token_dimension() - 1;
+  }
+
   void check_possible() const {
-    if (problem_.dimension() > kMostDimensions) {
-      fail(kName, "dimension on a GPU", static_cast<double>(problem_.dimension()),
+    if (dimension_ > kMostDimensions) {
+      fail(kName, "dimension on a GPU", static_cast<double>(dimension_),
            fmt::format("at most {}; train larger ones on the CPU", kMostDimensions));
     }
     for (const icl::RegressionDescent& descent : descents_) {
       const RegressionBatches &batches = descent.batches, &first = descents_.front().batches;
+      if (descent.prompts) check_device_task(kName, *descent.prompts);
       if (batches.random_length)
         fail(kName, "prompts of random length are not drawn on a GPU: train on the CPU");
-      if (batches.kernel != PromptKernel::collapsed) {
+      if (!descent.prompts && batches.kernel != PromptKernel::collapsed) {
         fail(kName, "kernel on a GPU", "full", "collapsed, which draws the same law; or train on the CPU");
       }
       if (batches.prompts != first.prompts || batches.loss_factor != first.loss_factor) {
@@ -115,7 +130,7 @@ class Descents {
   }
 
   std::shared_ptr<const StochasticRisk> risk_of(const icl::RegressionDescent& descent) const {
-    return in_parameters(regression_batches(problem_, descent.batches), map_);
+    return in_parameters(icl::batches_of(problem_, descent), map_);
   }
 
   bool stop_asked() const {
@@ -263,9 +278,11 @@ class Descents {
   }
 
   const RegressionProblem& problem_;
+  Eigen::Index dimension_;
   std::shared_ptr<const ParameterMap> map_;
   const DescentOptions& options_;
   std::vector<icl::RegressionDescent>& descents_;
+  std::optional<StagedLaws> laws_;
   std::optional<DescentStage> stage_;
   std::vector<DescentGroup> groups_;
   std::vector<Stream> streams_;

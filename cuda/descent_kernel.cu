@@ -7,6 +7,8 @@
 // one after another.
 #include "descent_kernel.hpp"
 
+#include <algorithm>
+
 #include <cuda_runtime.h>
 
 #include "descent_step.cuh"
@@ -14,13 +16,12 @@
 namespace largo::cuda {
 namespace {
 
-constexpr int kWarp = 32;
-
-template <int kParts>
+template <int kParts, bool kLaws>
 __global__ void __launch_bounds__(kThreads, 2)
     descend(const __grid_constant__ DescentSetting setting, DescentRun* runs, int cluster, int octets) {
   extern __shared__ double memory[];
   __shared__ DescentRun run;
+  if (kLaws) octets = kWarp / kLanes;
   const int d = setting.dimension;
   const int rank = static_cast<int>(blockIdx.x) % cluster;
   DescentRun& saved = runs[static_cast<int>(blockIdx.x) / cluster];
@@ -28,10 +29,9 @@ __global__ void __launch_bounds__(kThreads, 2)
   __syncthreads();
   const auto count = static_cast<std::int64_t>(parameter_count(d, setting.parameters));
   double* const values = setting.values + run.place * 3 * count;
-  double* const rows =
-      setting.rows + run.place * static_cast<std::int64_t>(2 * block_count(setting.prompts) * row_width(d));
-  const Shared s = lay_out(memory, d, setting.parameters);
-  for (int e = static_cast<int>(threadIdx.x); e < d * d; e += kThreads) {
+  double* const rows = setting.rows + run.place * static_cast<std::int64_t>(2 * step_numbers(setting));
+  const Shared s = lay_out(memory, d, setting.parameters, kLaws);
+  for (int e = static_cast<int>(threadIdx.x); e < d * d && !kLaws; e += kThreads) {
     s.token_root[e] = setting.token_root[e];
     s.query_root[e] = setting.query_root[e];
     s.prior_root[e] = setting.prior_root[e];
@@ -45,7 +45,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   Place place{run.step, 0};
   Ending ending = Ending::in_order;
   while (place.step < run.until && ending == Ending::in_order) {
-    ending = make_step<kParts>(setting, run, s, team, cluster, rank, rows, place);
+    ending = make_step<kParts, kLaws>(setting, run, s, team, cluster, rank, rows, place);
   }
   __syncthreads();
   if (rank != 0) return;
@@ -58,15 +58,29 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 constexpr std::size_t kMoreThanHalf = 116 * 1024;
+constexpr int kStaticBytes = 1024;  // of shared memory, and more: the run, and some numbers
 
 using Kernel = void (*)(DescentSetting, DescentRun*, int, int);
-Kernel kernel_of(int d) {
-  const int parts = (d + kLanes) / kLanes;  // groups of eight for d + 1 numbers
-  return parts == 1 ? descend<1> : parts == 2 ? descend<2> : descend<4>;
+template <bool kLaws>
+Kernel kernel_for(int numbers) {
+  const int parts = (numbers + kLanes - 1) / kLanes;  // groups of eight
+  return parts == 1 ? descend<1, kLaws> : parts == 2 ? descend<2, kLaws> : descend<4, kLaws>;
+}
+
+Kernel kernel_of(const DescentSetting& setting) {
+  int numbers = setting.dimension + 1;
+  if (!setting.has_laws) return kernel_for<false>(numbers);
+  for (const DescentLaw* law : {&setting.laws.covariates, &setting.laws.queries, &setting.laws.prior}) {
+    numbers = std::max({numbers, law->tokens.drawn, law->tokens.dimension + 1});
+  }
+  return kernel_for<true>(numbers);
 }
 
 std::size_t bytes_of(const DescentSetting& setting, const DescentShape& shape) {
-  const std::size_t bytes = shared_numbers(setting.dimension, setting.parameters) * sizeof(double);
+  std::size_t numbers = shared_numbers(setting.dimension, setting.parameters, setting.has_laws);
+  if (setting.has_laws)
+    numbers += static_cast<std::size_t>(setting.laws.warps) * law_chunk_numbers(setting.laws);
+  const std::size_t bytes = numbers * sizeof(double);
   // With more than half of the memory for each, no two blocks share a multiprocessor.
   return shape.apart && bytes < kMoreThanHalf ? kMoreThanHalf : bytes;
 }
@@ -116,7 +130,7 @@ int largest_cluster(Kernel kernel, const DescentSetting& setting) {
 
 const char* launch_descents(const DescentSetting& setting, DescentRun* runs, int count, DescentShape shape,
                             void* stream) {
-  const Kernel kernel = kernel_of(setting.dimension);
+  const Kernel kernel = kernel_of(setting);
   cudaError_t error = prepare(kernel, setting, shape);
   if (error != cudaSuccess) return cudaGetErrorString(error);
   cudaLaunchAttribute attribute = {};
@@ -127,8 +141,17 @@ const char* launch_descents(const DescentSetting& setting, DescentRun* runs, int
   return error == cudaSuccess ? "" : cudaGetErrorString(error);
 }
 
+int law_warps(const DescentSetting& setting) {
+  int device = 0, most = 0;
+  cudaGetDevice(&device);
+  cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  const auto shared = static_cast<int>(shared_numbers(setting.dimension, setting.parameters, true));
+  const int left = (most - kStaticBytes) / static_cast<int>(sizeof(double)) - shared;
+  return std::clamp(left / static_cast<int>(law_chunk_numbers(setting.laws)), 0, kThreads / kWarp);
+}
+
 Residents resident_blocks(const DescentSetting& setting) {
-  const Kernel kernel = kernel_of(setting.dimension);
+  const Kernel kernel = kernel_of(setting);
   prepare(kernel, setting, {});
   int device = 0, processors = 1, blocks = 1;
   cudaGetDevice(&device);

@@ -16,6 +16,9 @@ struct DescentShape {
 const char* launch_descents(const DescentSetting& setting, DescentRun* runs, int count, DescentShape shape,
                             void* stream);
 
+/// The warps of a block of threads whose chunks fit into its shared memory, with other laws; at most all.
+int law_warps(const DescentSetting& setting);
+
 /// The multiprocessors of the device, the blocks of threads that it holds at a time, and the largest cluster
 /// of blocks: one block if the device, or the code compiled for it, has no clusters.
 struct Residents {

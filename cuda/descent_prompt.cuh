@@ -12,42 +12,49 @@ inline constexpr int kThreads = 256;  // of a block
 // What all prompts of a step read, and where they leave their results.
 struct Shared {
   double *token_root, *query_root, *prior_root;
-  double *parameters, *momentum, *squares;      // of the descent
-  double *U, *v, *scores, *values;              // merged U and v; scores = c U, values = Cᵀ v_x
-  double* gradient;                             // merged: with respect to U and v
-  double* row;                                  // the sum over all blocks
+  double *parameters, *momentum, *squares;  // of the descent
+  double *U, *v, *scores, *values;          // merged U and v; scores = c U, values = Cᵀ v_x (or Mᵀ v_x)
+  double* gradient;                         // merged: with respect to U and v
+  double* row;                              // the sum over all blocks
   double *query, *slope, *mean, *along, *loss;  // of a pass, one prompt after another
+  double* chunks;                               // with other laws: one chunk of tokens for each warp
 };
 
 // The prompts that a block of threads has at a time.
 inline constexpr int kPass = kThreads / kLanes;
 
-inline std::size_t shared_numbers(int d, Parametrisation parameters) {
+// Numbers of a vector, at most.
+inline constexpr int kWidest = kMostDimensions + 1;
+
+// With other laws the matrices stay in global memory, and so does what prompts leave.
+inline std::size_t shared_numbers(int d, Parametrisation parameters, bool has_laws) {
   const auto n = static_cast<std::size_t>(d + 1), dd = static_cast<std::size_t>(d * d);
   const std::size_t pass = kPass;
-  return 3 * dd + 3 * parameter_count(d, parameters) + 2 * (n * n + n) + (n * n + n) + row_width(d) +
-         pass * (n + 1 + 2 * n + 1);
+  return 3 * parameter_count(d, parameters) + 3 * (n * n + n) + kWidest +
+         (has_laws ? 0 : 3 * dd + row_width(d) + pass * (n + 1 + 2 * n + 1));
 }
 
-__device__ inline Shared lay_out(double* memory, int d, Parametrisation parameters) {
+__device__ inline Shared lay_out(double* memory, int d, Parametrisation parameters, bool has_laws) {
   const int n = d + 1, count = static_cast<int>(parameter_count(d, parameters));
   const auto take = [&](int numbers) {
     double* const begin = memory;
     memory += numbers;
     return begin;
   };
-  Shared s;
-  s.token_root = take(d * d);
-  s.query_root = take(d * d);
-  s.prior_root = take(d * d);
+  Shared s = {};
   s.parameters = take(count);
   s.momentum = take(count);
   s.squares = take(count);
   s.U = take(n * n);
   s.v = take(n);
   s.scores = take(n * n);
-  s.values = take(n);
+  s.values = take(kWidest);
   s.gradient = take(n * n + n);
+  s.chunks = memory;
+  if (has_laws) return s;
+  s.token_root = take(d * d);
+  s.query_root = take(d * d);
+  s.prior_root = take(d * d);
   s.row = take(static_cast<int>(row_width(d)));
   s.query = take(kPass * n);
   s.slope = take(kPass);

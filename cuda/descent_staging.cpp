@@ -4,6 +4,7 @@
 #include <span>
 
 #include "largo/icl/parametrisation.hpp"
+#include "largo/runtime/check.hpp"
 
 namespace largo::cuda {
 namespace {
@@ -18,19 +19,8 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
                            const DescentOptions& options,
                            const std::vector<icl::RegressionDescent>& descents) {
   const auto d = static_cast<int>(task.token_root.rows());
-  const RegressionBatches& batches = descents.front().batches;
-  setting_.dimension = d;
-  setting_.parameters = parameters;
-  setting_.optimizer = options.optimizer;
-  setting_.prompts = batches.prompts;
-  setting_.loss_factor = batches.loss_factor;
   setting_.noise = task.noise_deviation;
   setting_.score_scale = task.score_scale;
-  setting_.momentum = options.momentum;
-  setting_.squares = options.squares;
-  setting_.epsilon = options.epsilon;
-  setting_.divergence_factor = options.divergence_factor;
-  setting_.record_every = options.record_every;
   std::vector<double> roots;
   for (const Matrix* root : {&task.token_root, &task.query_root, &task.prior_root}) {
     roots.insert(roots.end(), root->data(), root->data() + root->size());
@@ -39,6 +29,37 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
   setting_.token_root = roots_.data();
   setting_.query_root = roots_.data() + d * d;
   setting_.prior_root = roots_.data() + 2 * d * d;
+  stage(d, parameters, options, descents);
+}
+
+DescentStage::DescentStage(const StagedLaws& laws, Parametrisation parameters, const DescentOptions& options,
+                           const std::vector<icl::RegressionDescent>& descents) {
+  setting_.has_laws = true;
+  setting_.laws = laws.laws();
+  setting_.score_scale = descents.front().prompts->score_scale;
+  stage(laws.dimension(), parameters, options, descents);
+}
+
+void DescentStage::stage(int d, Parametrisation parameters, const DescentOptions& options,
+                         const std::vector<icl::RegressionDescent>& descents) {
+  const RegressionBatches& batches = descents.front().batches;
+  setting_.dimension = d;
+  setting_.parameters = parameters;
+  setting_.optimizer = options.optimizer;
+  setting_.prompts = batches.prompts;
+  setting_.loss_factor = batches.loss_factor;
+  setting_.momentum = options.momentum;
+  setting_.squares = options.squares;
+  setting_.epsilon = options.epsilon;
+  setting_.divergence_factor = options.divergence_factor;
+  setting_.record_every = options.record_every;
+  if (setting_.has_laws) {
+    setting_.laws.warps = law_warps(setting_);
+    if (setting_.laws.warps == 0) {
+      fail("train", "dimension on this GPU", static_cast<double>(d),
+           "smaller, so that tokens fit into its shared memory; or train on the CPU");
+    }
+  }
   count_ = parameter_count(d, setting_.parameters);
   const std::size_t runs = descents.size();
   values_.resize(runs * 3 * count_);
@@ -48,7 +69,7 @@ DescentStage::DescentStage(const RegressionTask& task, Parametrisation parameter
           ? 1  // the record of the start
           : std::clamp<std::int64_t>(static_cast<std::int64_t>(kRecordNumbers / width), 2, kMostRecords);
   records_.resize(static_cast<std::size_t>(setting_.most_records) * width);
-  rows_.resize(runs * 2 * block_count(setting_.prompts) * row_width(d));
+  rows_.resize(runs * 2 * step_numbers(setting_));
   runs_.resize(runs);
   setting_.values = values_.data();
   setting_.records = records_.data();
@@ -75,7 +96,7 @@ DescentRun DescentStage::run_of(std::size_t i, const icl::RegressionDescent& des
   const DescentState& state = descent.state;
   DescentRun run;
   run.length = descent.batches.length;
-  run.seed = descent.batches.seed;
+  run.seed = descent.prompts ? descent.prompts->seed : descent.batches.seed;
   run.attention = descent.batches.attention;
   run.step = state.step;
   run.until = until;

@@ -7,6 +7,7 @@
 #include "icl/training/descent_engine.hpp"
 #include "largo/prompts/regression_gradient.hpp"
 #include "runtime.hpp"
+#include "staged_laws.hpp"
 
 namespace largo::cuda {
 
@@ -14,6 +15,9 @@ class DescentStage {
  public:
   /// Copies the states of all runs to the device.
   DescentStage(const RegressionTask& task, Parametrisation parameters, const DescentOptions& options,
+               const std::vector<icl::RegressionDescent>& descents);
+  /// The same for other laws, which must outlive this.
+  DescentStage(const StagedLaws& laws, Parametrisation parameters, const DescentOptions& options,
                const std::vector<icl::RegressionDescent>& descents);
 
   const DescentSetting& setting() const { return setting_; }
@@ -32,6 +36,9 @@ class DescentStage {
   void take(const DescentRun& run, DescentState& state) const;
 
  private:
+  void stage(int dimension, Parametrisation parameters, const DescentOptions& options,
+             const std::vector<icl::RegressionDescent>& descents);
+
   DescentSetting setting_;
   std::size_t count_ = 0;  // number of parameters
   DeviceArray<double> roots_, values_, records_, rows_, sizes_;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "descent_prompt.cuh"
+#include "law_prompt.cuh"
 #include "training/first_batches.hpp"
 
 namespace largo::cuda {
@@ -44,9 +45,11 @@ __device__ inline void merge_parameters(const DescentSetting& setting, const Sha
     if (j < n) s.scores[e] = setting.score_scale * x;
   }
   __syncthreads();
-  for (int i = static_cast<int>(threadIdx.x); i < d; i += kThreads) {
+  const int base = setting.has_laws ? setting.laws.covariates.tokens.dimension : d;
+  const double* const map = setting.has_laws ? setting.laws.covariates.map : s.token_root;
+  for (int i = static_cast<int>(threadIdx.x); i < base; i += kThreads) {
     double x = 0;
-    for (int k = 0; k < d; ++k) x = fused(s.v[k], s.token_root[k + i * d], x);
+    for (int k = 0; k < d; ++k) x = fused(s.v[k], map[k + i * d], x);
     s.values[i] = x;
   }
   __syncthreads();
@@ -204,18 +207,24 @@ __device__ void draw_batch(const DescentSetting& setting, const DescentRun& run,
 }
 
 // Makes one step. All threads of the cluster have the same numbers, and decide alike.
-template <int kParts>
+template <int kParts, bool kLaws>
 __device__ Ending make_step(const DescentSetting& setting, DescentRun& run, const Shared& s, const Team& team,
                             int cluster, int rank, double* rows, Place& place) {
   const int count = static_cast<int>(parameter_count(setting.dimension, setting.parameters));
-  double* const step_rows = rows + (place.step & 1) * static_cast<std::int64_t>(block_count(setting.prompts) *
-                                                                                row_width(setting.dimension));
+  double* const step_rows = rows + (place.step & 1) * static_cast<std::int64_t>(step_numbers(setting));
   const double size = setting.step_sizes[place.step - setting.first_step];
   merge_parameters(setting, s);
-  draw_batch<kParts>(setting, run, s, team, cluster, rank, place.step, step_rows);
-  wait_for_cluster(cluster);
   bool finite = true;
-  const double value = sum_rows(setting, s, step_rows, finite);
+  double value = 0;
+  if constexpr (kLaws) {
+    draw_law_batch<kParts>(setting, run, s, team, cluster, rank, place.step, step_rows);
+    wait_for_cluster(cluster);
+    value = sum_law_rows(setting, s, step_rows, finite);
+  } else {
+    draw_batch<kParts>(setting, run, s, team, cluster, rank, place.step, step_rows);
+    wait_for_cluster(cluster);
+    value = sum_rows(setting, s, step_rows, finite);
+  }
   double gradient[kMostMoved<kParts>];
   LARGO_UNROLL
   for (int m = 0; m < kMostMoved<kParts>; ++m) {

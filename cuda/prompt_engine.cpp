@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <numbers>
-#include <variant>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,10 +11,9 @@
 #include "launch_plan.hpp"
 #include "prompt_kernel.hpp"
 #include "prompts/labels.hpp"
-#include "prompts/token_source.hpp"
 #include "runtime.hpp"
 #include "runtime/distribute.hpp"
-#include "token_limit.hpp"
+#include "staged_law.hpp"
 
 namespace largo::cuda {
 namespace {
@@ -30,115 +28,6 @@ static_assert(token_row(7, false) == prompts::sum_count(7, prompts::SumOrder::me
 [[noreturn]] void refuse(const std::string& law) {
   fail(kName, fmt::format("{} not drawn on a GPU: sample on the CPU", law));
 }
-
-// What the kernel makes the coordinates from: coins first, 64 per lane, then the others, two per lane.
-struct Recipes {
-  std::vector<Coordinate> coordinates;
-  std::vector<std::int32_t> lane_begins = {0};
-};
-
-Coordinate to_coordinate(const prompts::Recipe& recipe) {
-  Coordinate c;
-  if (const auto* coin = std::get_if<prompts::Coin>(&recipe)) {
-    c.low = coin->low;
-    c.high = coin->high;
-  } else if (const auto* segment = std::get_if<prompts::Segment>(&recipe)) {
-    c.kind = Coordinate::Kind::interval;
-    c.low = segment->centre;
-    c.high = segment->half_width;
-  } else if (const auto* few = std::get_if<prompts::Atoms>(&recipe)) {
-    c.kind = Coordinate::Kind::atoms;
-    c.atoms = *few;
-  } else if (const auto* laplace = std::get_if<prompts::TwoSided>(&recipe)) {
-    c.kind = Coordinate::Kind::two_sided;
-    c.two_sided = *laplace;
-  } else {
-    refuse("coordinates that only their quantiles tell about are");
-  }
-  return c;
-}
-
-Recipes recipes_of(const ProductTokens& base) {
-  std::vector<Coordinate> coins, others;
-  for (std::size_t j = 0; j < base.coordinates.size(); ++j) {
-    Coordinate c = to_coordinate(prompts::recipe_of(base.coordinates[j]));
-    c.index = static_cast<std::int32_t>(j);
-    (c.kind == Coordinate::Kind::coin ? coins : others).push_back(c);
-  }
-  Recipes recipes;
-  const auto end_lane = [&] {
-    recipes.lane_begins.push_back(static_cast<std::int32_t>(recipes.coordinates.size()));
-  };
-  for (std::size_t k = 0; k < coins.size(); ++k) {
-    coins[k].word = static_cast<std::int32_t>(k / 32 % 2);
-    coins[k].bit = static_cast<std::int32_t>(k % 32);
-    recipes.coordinates.push_back(coins[k]);
-    if ((k + 1) % prompts::kCoinsPerLane == 0 || k + 1 == coins.size()) end_lane();
-  }
-  for (std::size_t k = 0; k < others.size(); ++k) {
-    others[k].word = static_cast<std::int32_t>(k % 2);
-    recipes.coordinates.push_back(others[k]);
-    if (k % 2 == 1 || k + 1 == others.size()) end_lane();
-  }
-  return recipes;
-}
-
-// Whether all coordinates are of one kind, with the same numbers.
-bool are_alike(const std::vector<Coordinate>& coordinates, Coordinate::Kind kind) {
-  return std::all_of(coordinates.begin(), coordinates.end(), [&](const Coordinate& c) {
-    return c.kind == kind && c.low == coordinates.front().low && c.high == coordinates.front().high;
-  });
-}
-
-// What the kernel needs to know about a law, on the device.
-class Tokens {
- public:
-  Tokens(const TokenLeaf& leaf, std::uint64_t first_lane, TokenJob& job) {
-    job.first_lane = first_lane;
-    if (leaf.squared_radius.has_value())
-      set_radius(*leaf.squared_radius, first_lane + prompts::lanes_of(leaf) - 1, job);
-    job.dimension = job.drawn = static_cast<std::int32_t>(leaf.base_dimension());
-    if (std::holds_alternative<SampledTokens>(leaf.base)) refuse("laws that only sample themselves are");
-    if (const auto* sphere = std::get_if<SphereTokens>(&leaf.base)) {
-      job.kind = TokenKind::sphere;
-      job.drawn = static_cast<std::int32_t>(sphere->whole);
-    } else if (const auto* product = std::get_if<ProductTokens>(&leaf.base)) {
-      job.kind = TokenKind::words;
-      const Recipes recipes = recipes_of(*product);
-      coordinates_ = DeviceArray<Coordinate>(std::span<const Coordinate>(recipes.coordinates));
-      lane_begins_ = DeviceArray<std::int32_t>(std::span<const std::int32_t>(recipes.lane_begins));
-      job.coordinates = coordinates_.data();
-      job.lane_begins = lane_begins_.data();
-      job.lanes = static_cast<std::int32_t>(recipes.lane_begins.size()) - 1;
-      job.low = recipes.coordinates.front().low;
-      job.high = recipes.coordinates.front().high;
-      if (are_alike(recipes.coordinates, Coordinate::Kind::coin)) job.kind = TokenKind::coins;
-      if (are_alike(recipes.coordinates, Coordinate::Kind::interval)) job.kind = TokenKind::intervals;
-    }
-    check_token_numbers(kName, job.drawn);
-  }
-
- private:
-  void set_radius(const RadialLaw& squared, std::uint64_t lane, TokenJob& job) {
-    job.has_radius = true;
-    job.radius.lane = lane;
-    const Vector& values = squared.values();
-    if (squared.cumulative().empty()) {
-      job.radius.low = values[0];
-      job.radius.high = values[1];
-      return;
-    }
-    values_ = DeviceArray<double>(std::span<const double>(values.data(), squared.cumulative().size()));
-    cumulative_ = DeviceArray<double>(std::span<const double>(squared.cumulative()));
-    job.radius.values = values_.data();
-    job.radius.cumulative = cumulative_.data();
-    job.radius.count = static_cast<std::int32_t>(values_.size());
-  }
-
-  DeviceArray<Coordinate> coordinates_;
-  DeviceArray<std::int32_t> lane_begins_;
-  DeviceArray<double> values_, cumulative_;  // for squared radii
-};
 
 std::vector<float> to_floats(std::span<const double> values, double factor) {
   std::vector<float> floats;
@@ -252,7 +141,8 @@ void CudaPrompts::sum_leaf(std::span<const prompts::LeafSums> leaves, std::size_
   const prompts::LeafSums& one = leaves[k];
   TokenJob job;
   job.covariance = order == prompts::SumOrder::covariance;
-  const Tokens tokens(*one.leaf, one.first_lane, job);
+  const StagedLaw tokens(kName, *one.leaf, one.first_lane);
+  static_cast<TokenLaw&>(job) = tokens.law();
   const DeviceArray<float> along{std::span<const float>(to_floats(one.directions, std::numbers::log2e))};
   const auto dimension = static_cast<std::size_t>(job.dimension);
   const std::size_t width = token_row(job.dimension, job.covariance);

@@ -5,27 +5,11 @@
 #include <cstdint>
 
 #include "chunk_layout.hpp"
-#include "draws.cuh"
 #include "label_kernel.hpp"
 #include "merge_kernel.hpp"
-#include "radius.cuh"
+#include "token_law.hpp"
 
 namespace largo::cuda {
-
-/// One coordinate of a token, made from a word or from one of its bits.
-struct Coordinate {
-  enum class Kind : std::int32_t { coin, atoms, interval, two_sided };
-  Kind kind = Kind::coin;
-  std::int32_t index = 0;   // which coordinate
-  std::int32_t word = 0;    // which of the token's two words
-  std::int32_t bit = 0;     // which bit, for a coin
-  float low = 0, high = 0;  // values of a coin; centre and half the width of an interval
-  prompts::Atoms atoms = {};
-  prompts::TwoSided two_sided = {};
-};
-
-/// words: each coordinate has its own recipe; coins and intervals: all coordinates are alike, in order.
-enum class TokenKind : std::int32_t { normal, sphere, words, coins, intervals };
 
 /// What one launch draws: chunks first_chunk, ..., first_chunk + chunks - 1 of some prompts, whose sums are
 /// added to those of the chunks before. Addresses are on the device.
@@ -57,19 +41,9 @@ inline MergeJob merge_of(const PromptSlice& slice, MergeJob::Kind kind, std::siz
 }
 
 /// How tokens are drawn and what is summed.
-struct TokenJob {
+struct TokenJob : TokenLaw {
   PromptSlice slice;
-  TokenKind kind = TokenKind::normal;
-  std::int32_t dimension = 1;  // dimension of the sums
-  std::int32_t drawn = 1;      // coordinates drawn; more than `dimension` on a sphere
-  std::int32_t lanes = 1;
   bool covariance = false;
-  std::uint64_t first_lane = 0;
-  float low = 0, high = 0;                    // of coordinates that are alike
-  const Coordinate* coordinates = nullptr;    // for TokenKind::words, lane by lane
-  const std::int32_t* lane_begins = nullptr;  // lanes + 1 of them
-  bool has_radius = false;
-  RadiusLaw radius;
   const float* directions = nullptr;  // times log2 e
   bool one_direction = true;
 };

@@ -2,14 +2,13 @@
 // (src/prompts/token_source.cpp).
 #pragma once
 
-#include "prompt_kernel.hpp"
 #include "token_chunk.cuh"
+#include "token_law.hpp"
 
 namespace largo::cuda {
 
-// Draws two coordinates of all tokens: a thread draws 8 tokens of a block of 32.
-__device__ inline void draw_normals(const Address& at, int thread, float* first, float* second) {
-  const int block = thread / 4, j = thread % 4;
+// Draws two coordinates of 8 tokens of a block of 32: of tokens 2j and 2j + 1 modulo 8.
+__device__ inline void draw_normals(const Address& at, int block, int j, float* first, float* second) {
   const std::uint64_t counter = static_cast<std::uint64_t>(block * random::kBlockCounters + j);
   const Words radii[2] = {philox(at, counter), philox(at, counter + 4)};
   const Words angles = philox(at, counter + 8);
@@ -43,7 +42,7 @@ __device__ inline float from_word(const Coordinate& c, std::uint32_t word) {
 }
 
 // Draws all coordinates of a lane from a counter, which has the words of two tokens.
-__device__ inline void draw_alike(const TokenJob& job, const Words& words, int lane, float* to) {
+__device__ inline void draw_alike(const TokenLaw& job, const Words& words, int lane, float* to) {
   if (job.kind == TokenKind::intervals) {
     LARGO_UNROLL
     for (int w = 0; w < 2; ++w) {
@@ -70,25 +69,35 @@ __device__ inline void draw_alike(const TokenJob& job, const Words& words, int l
   }
 }
 
-// Draws of prompt number `prompt` from its lanes of counters, for the tokens from `first_token` on.
+// Draws of prompt number `prompt` from its lanes of counters, for the tokens from `first_token` on. They are
+// `padded` tokens, a multiple of eight, or up to the next multiple of 32.
 struct ChunkDraws {
-  const TokenJob& job;
-  std::uint64_t prompt, first_token;
-  int thread;
+  const TokenLaw& job;
+  std::uint64_t seed, prompt, first_token;
+  int thread, padded;
 
   __device__ Address lane(int number) const {
-    return lane_of(job.slice.seed, prompt, job.first_lane + static_cast<std::uint64_t>(number), first_token);
+    return lane_of(seed, prompt, job.first_lane + static_cast<std::uint64_t>(number), first_token);
   }
 
-  // Draws coordinates that are all made from a word or a bit in the same way.
+  // Calls use(counter) for the counters of this thread; each has the words of two tokens.
+  template <typename Use>
+  __device__ void for_counters(const Use& use) const {
+    LARGO_UNROLL
+    for (int m = 0; m < kSumsChunk / 2 / kWarp; ++m) {
+      const int counter = m * kWarp + thread;
+      if (padded == kSumsChunk || counter < padded / 2) use(counter);
+    }
+  }
+
+  // Draws coordinates that are all alike.
   __device__ void alike(const Chunk& chunk) const {
     for (int number = 0; number < job.lanes; ++number) {
       const Address at = lane(number);
-      for (int m = 0; m < kSumsChunk / 2 / kWarp; ++m) {
-        const int counter = m * kWarp + thread;
+      for_counters([&](int counter) {
         draw_alike(job, philox(at, static_cast<std::uint64_t>(counter)), number,
                    chunk.tokens + place(2 * counter));
-      }
+      });
     }
   }
 
@@ -97,7 +106,7 @@ struct ChunkDraws {
     for (int number = 0; number < job.lanes; ++number) {
       const Address at = lane(number);
       const int begin = job.lane_begins[number], end = job.lane_begins[number + 1];
-      for (int counter = thread; counter < kSumsChunk / 2; counter += kWarp) {
+      for (int counter = thread; counter < padded / 2; counter += kWarp) {
         const Words drawn = philox(at, static_cast<std::uint64_t>(counter));
         const int to = place(2 * counter);
         for (int k = begin; k < end; ++k) {
@@ -112,17 +121,20 @@ struct ChunkDraws {
     }
   }
 
+  // Pairs of coordinates and blocks of tokens are shared out together: short prompts have few blocks.
   __device__ void normals(const Chunk& chunk) const {
-    for (int j = 0; j < job.drawn; j += 2) {
-      float* const row = chunk.tokens + j * kRow;
-      draw_normals(lane(j / 2), thread, row, j + 1 < job.drawn ? row + kRow : nullptr);
+    const int count = job.drawn + job.spare, each = (padded + kBlockTokens - 1) / kBlockTokens * 4;
+    for (int item = thread; item < (count + 1) / 2 * each; item += kWarp) {
+      const int pair = item / each, rest = item % each;
+      float* const row = chunk.tokens + 2 * pair * kRow;
+      draw_normals(lane(pair), rest / 4, rest % 4, row, 2 * pair + 1 < count ? row + kRow : nullptr);
     }
   }
 
   // Turns normals into points on the sphere.
   __device__ void normalise(const Chunk& chunk) const {
     __syncwarp();
-    for (int token = thread; token < kSumsChunk; token += kWarp) {
+    for (int token = thread; token < padded; token += kWarp) {
       float* const x = chunk.tokens + place(token);
       float square = 0;
       for (int j = 0; j < job.drawn; ++j) square = square + x[j * kRow] * x[j * kRow];
@@ -133,9 +145,9 @@ struct ChunkDraws {
 
   // Multiplies each token by its radius.
   __device__ void stretch(const Chunk& chunk) const {
-    const Address at = lane_of(job.slice.seed, prompt, job.radius.lane, first_token);
+    const Address at = lane_of(seed, prompt, job.radius.lane, first_token);
     __syncwarp();
-    for (int counter = thread; counter < kSumsChunk / 2; counter += kWarp) {
+    for (int counter = thread; counter < padded / 2; counter += kWarp) {
       const Words drawn = philox(at, static_cast<std::uint64_t>(counter));
       const float first = radius_of(drawn.word[0], drawn.word[1], job.radius);
       const float second = radius_of(drawn.word[2], drawn.word[3], job.radius);

@@ -30,8 +30,12 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_chunks(const __grid_con
     }
     const float* const direction = job.directions + (job.one_direction ? 0 : prompt * job.dimension);
     for (int j = thread; j < job.dimension; j += kWarp) chunk.direction[j] = direction[j];
-    const ChunkDraws draws{job, job.slice.first_prompt + static_cast<std::uint64_t>(prompt),
-                           static_cast<std::uint64_t>(first), thread};
+    const ChunkDraws draws{job,
+                           job.slice.seed,
+                           job.slice.first_prompt + static_cast<std::uint64_t>(prompt),
+                           static_cast<std::uint64_t>(first),
+                           thread,
+                           kSumsChunk};
     draws.draw(chunk);
     __syncwarp();
     const float top = weigh(job.dimension, count, thread, chunk);

@@ -77,11 +77,13 @@ void descend_here(const TrainingPlan& plan, TrainingState& state,
 void descend_on_device(const TrainingPlan& plan, const std::vector<TrainingState*>& states,
                        const std::function<void(double share)>& progress, const Execution& execution) {
   if (states.empty()) return;
-  if (plan.other) fail(kDescents, "device", "a GPU", "none for this problem: its descents run on the CPU");
   DescentOptions options = descent_options(plan, execution);
   options.progress = progress;
   std::vector<RegressionDescent> all;
-  for (TrainingState* state : states) all.push_back(std::move(state->descent));
+  for (TrainingState* state : states) {
+    all.push_back(std::move(state->descent));
+    if (plan.other) all.back().prompts = descent_prompts(plan, all.back().batches);
+  }
   engine_of<DescentEngine>(*execution.device).descend(plan.problem, plan.parameters, options, all);
   for (std::size_t i = 0; i < all.size(); ++i) states[i]->descent = std::move(all[i]);
   for (const TrainingState* state : states) {

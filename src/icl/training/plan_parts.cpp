@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "icl/training/descent_engine.hpp"
 #include "largo/icl/general_risk.hpp"
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
@@ -53,14 +54,23 @@ std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind atte
                        map_of(plan));
 }
 
-std::shared_ptr<const StochasticRisk> batches_of(const TrainingPlan& plan, const RegressionBatches& batches) {
-  if (!plan.other) return in_parameters(regression_batches(plan.problem, batches), map_of(plan));
+PromptSetting descent_prompts(const TrainingPlan& plan, const RegressionBatches& batches) {
   TrainingPlan seeded = plan;
   seeded.batches.seed = batches.seed;
   const LengthLaw L = batches.random_length ? *batches.random_length : static_cast<double>(batches.length);
-  const PromptSetting setting = setting_of(seeded, batches.attention, L, DrawsOf::descent);
-  return in_parameters(std::make_shared<const PromptBatches>(setting, batches.prompts, batches.execution),
-                       map_of(plan));
+  return setting_of(seeded, batches.attention, L, DrawsOf::descent);
+}
+
+std::shared_ptr<const StochasticRisk> batches_of(const RegressionProblem& problem,
+                                                 const RegressionDescent& run) {
+  if (!run.prompts) return regression_batches(problem, run.batches);
+  return std::make_shared<const PromptBatches>(*run.prompts, run.batches.prompts, run.batches.execution);
+}
+
+std::shared_ptr<const StochasticRisk> batches_of(const TrainingPlan& plan, const RegressionBatches& batches) {
+  RegressionDescent run{batches};
+  if (plan.other) run.prompts = descent_prompts(plan, batches);
+  return in_parameters(batches_of(plan.problem, run), map_of(plan));
 }
 
 Estimate end_risk(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,

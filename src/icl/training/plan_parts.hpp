@@ -25,6 +25,9 @@ std::shared_ptr<const Risk> risk_of(const TrainingPlan& plan, AttentionKind atte
 /// Batches of a descent in the trained parameters.
 std::shared_ptr<const StochasticRisk> batches_of(const TrainingPlan& plan, const RegressionBatches& batches);
 
+/// What the batches of a descent on another problem draw.
+PromptSetting descent_prompts(const TrainingPlan& plan, const RegressionBatches& batches);
+
 /// The risk at the end of a run, the best that is known.
 Estimate end_risk(const TrainingPlan& plan, AttentionKind attention, const LengthLaw& L,
                   const RegressionParameters& head, const Execution& execution);
