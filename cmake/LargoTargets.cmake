@@ -55,6 +55,8 @@ function(largo_add_test name)
     target_compile_options(test_${name} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-restrict$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-stringop-overread>)
   endif()
+  math(EXPR limit "600 * ${LARGO_PATIENCE}")
   # Values of parameters that nobody prints are bytes and addresses: they would be part of the names.
-  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT 600)
+  gtest_discover_tests(test_${name} TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60
+    PROPERTIES TIMEOUT ${limit})
 endfunction()
