@@ -55,6 +55,17 @@ function(largo_add_test name)
     target_compile_options(test_${name} PRIVATE
       $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-array-bounds$<SEMICOLON>-Wno-restrict$<SEMICOLON>-Wno-stringop-overflow$<SEMICOLON>-Wno-stringop-overread>)
   endif()
+  if(LARGO_UNITY)
+    # Each source has a namespace of its own, so that names may be the same. Kernels stay one by one.
+    foreach(source ${ARGN})
+      file(STRINGS ${CMAKE_CURRENT_SOURCE_DIR}/${source} for_every_instruction_set REGEX "hwy/foreach_target|simd-inl.hpp")
+      if(for_every_instruction_set)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endforeach()
+    set_target_properties(test_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 8)
+    target_compile_options(test_${name} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
+  endif()
   math(EXPR limit "600 * ${LARGO_PATIENCE}")
   # Values of parameters that nobody prints are bytes and addresses: they would be part of the names.
   gtest_discover_tests(test_${name} TEST_PREFIX ${name}. NO_PRETTY_VALUES DISCOVERY_TIMEOUT 60

@@ -3,7 +3,7 @@
 
 #include "laws.hpp"
 
-namespace largo {
+namespace largo::batch_test {
 namespace {
 
 using test::random_covariance;
@@ -57,4 +57,4 @@ TEST(AttentionBatch, LinearAttentionOfAQueryIsTheSameAlone) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::batch_test

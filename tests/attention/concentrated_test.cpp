@@ -6,7 +6,7 @@
 
 #include "largo/measures/empirical.hpp"
 
-namespace largo {
+namespace largo::concentrated_test {
 namespace {
 
 constexpr double kFloat64 = 1e-13;  // two tokens with exact scores: a few roundings
@@ -64,4 +64,4 @@ TEST(ShortPrompt, ManyQueriesHaveTheSameBitsOnAnyThreads) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::concentrated_test

@@ -14,7 +14,7 @@
 #include "measures/tilt_engine.hpp"
 #include "support/fake_device.hpp"
 
-namespace largo {
+namespace largo::device_prompt_test {
 namespace {
 
 // The CPU's pass rounds to float32; the engine below computes in float64.
@@ -167,4 +167,4 @@ TEST_F(DevicePrompts, SayWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::device_prompt_test

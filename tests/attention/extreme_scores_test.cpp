@@ -16,7 +16,7 @@
 #include "largo/runtime/check.hpp"
 #include "wide_attention.hpp"
 
-namespace largo {
+namespace largo::extreme_scores_test {
 namespace {
 
 using test::Wide;
@@ -261,4 +261,4 @@ TEST(ExtremeScores, RandomScores) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::extreme_scores_test

@@ -5,7 +5,7 @@
 
 #include "laws.hpp"
 
-namespace largo::test {
+namespace largo::test::gradient_test {
 namespace {
 
 // The promise, relative to the largest entry: tilts are accurate to a few 1e-15 of the spread, and the
@@ -154,4 +154,4 @@ TEST(AttentionGradient, VectorJacobianProductIsTheJacobianContracted) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::gradient_test

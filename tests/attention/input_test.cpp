@@ -11,7 +11,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::input_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -214,4 +214,4 @@ TEST(PromptInput, Directions) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::input_test

@@ -8,7 +8,7 @@
 #include "largo/measures/empirical.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::same_bits_test {
 namespace {
 
 constexpr std::int64_t kLength = 32771;  // five segments, the last one short
@@ -119,4 +119,4 @@ INSTANTIATE_TEST_SUITE_P(Arithmetic, SameBits, ::testing::Values(Arithmetic::flo
                          });
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::same_bits_test

@@ -7,7 +7,7 @@
 
 #include "laws.hpp"
 
-namespace largo::test {
+namespace largo::test::value_test {
 namespace {
 
 // Both sides evaluate the formulas in double, in a different order.
@@ -169,4 +169,4 @@ TEST(AttentionValue, ALongPromptApproachesTheLaw) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::value_test

@@ -13,7 +13,7 @@
 #include "largo/measures/sphere.hpp"
 #include "layers.hpp"
 
-namespace largo::test {
+namespace largo::test::agreement_test {
 namespace {
 
 // Seeds are fixed. With new ones, one of some 130 comparisons is beyond 4 standard errors in 1 % of cases.
@@ -97,4 +97,4 @@ TEST(Agreement, OfExactAndSampledErrors) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::agreement_test

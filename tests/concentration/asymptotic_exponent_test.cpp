@@ -13,7 +13,7 @@
 #include "largo/measures/sphere.hpp"
 #include "layers.hpp"
 
-namespace largo::test {
+namespace largo::test::asymptotic_exponent_test {
 namespace {
 
 // U = σ e1 e1ᵀ and V = e2ᵀ: the values are independent of the scores, so that the output error is E_z E[P_2].
@@ -130,4 +130,4 @@ TEST(AsymptoticExponent, IsApproachedThroughLogarithms) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::asymptotic_exponent_test

@@ -14,7 +14,7 @@
 #include "layers.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo::test {
+namespace largo::test::concentration_grid_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -191,4 +191,4 @@ TEST(ConcentrationGrid, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::concentration_grid_test

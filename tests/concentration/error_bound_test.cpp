@@ -8,7 +8,7 @@
 #include "concentration/log_slope.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::error_bound_test {
 namespace {
 
 std::vector<BoundPoint> on_the_bound(const BoundShape& shape, const BoundConstants& constants) {
@@ -130,4 +130,4 @@ TEST(LogSlope, PropagatesErrors) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::error_bound_test

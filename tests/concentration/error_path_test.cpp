@@ -6,7 +6,7 @@
 #include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
-namespace largo::test {
+namespace largo::test::error_path_test {
 namespace {
 
 std::vector<PathPoint> arc(std::size_t points) {
@@ -64,4 +64,4 @@ TEST(ErrorPath, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::error_path_test

@@ -12,7 +12,7 @@
 #include "largo/runtime/check.hpp"
 #include "layers.hpp"
 
-namespace largo::test {
+namespace largo::test::linear_attention_test {
 namespace {
 
 // Seeds are fixed, and there are 20 comparisons.
@@ -149,4 +149,4 @@ TEST(ToleratedLength, SaysWhereThereIsNone) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::linear_attention_test

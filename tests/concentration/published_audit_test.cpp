@@ -8,7 +8,7 @@
 #include "layers.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::published_audit_test {
 namespace {
 
 Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::operator_norm(A)); }
@@ -48,4 +48,4 @@ TEST(PublishedAudit, SlopesAndSizes) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::published_audit_test

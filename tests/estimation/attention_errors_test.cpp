@@ -15,7 +15,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/sampled_laws.hpp"
 
-namespace largo {
+namespace largo::attention_errors_test {
 namespace {
 
 using test::normals;
@@ -351,4 +351,4 @@ TEST(AttentionErrors, BadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::attention_errors_test

@@ -14,7 +14,7 @@
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/measures/gaussian.hpp"
 
-namespace largo {
+namespace largo::coverage_test {
 namespace {
 
 constexpr std::ptrdiff_t kRuns = 10000;
@@ -100,4 +100,4 @@ TEST(Coverage, LongPrompts) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::coverage_test

@@ -6,7 +6,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/prompts/regression_gradient.hpp"
 
-namespace largo {
+namespace largo::memory_test {
 namespace {
 
 // The peak in MiB; Linux reports KiB.
@@ -45,4 +45,4 @@ TEST(Memory, LengthAndNumberOfPrompts) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::memory_test

@@ -16,7 +16,7 @@
 #include "largo/estimation/attention_errors.hpp"
 #include "nasty_settings.hpp"
 
-namespace largo {
+namespace largo::nasty_coverage_test {
 namespace {
 
 using test::line_errors;
@@ -161,4 +161,4 @@ TEST(NastyCoverage, AllSettings) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::nasty_coverage_test

@@ -16,7 +16,7 @@
 #include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::prompt_engine_test {
 namespace {
 
 class CpuPrompts final : public prompts::PromptEngine {
@@ -175,4 +175,4 @@ TEST_F(PromptEngines, AreNotAskedForWhatTheyDoNotHave) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::prompt_engine_test

@@ -8,7 +8,7 @@
 #include "largo/measures/sphere.hpp"
 #include "support/sampled_laws.hpp"
 
-namespace largo {
+namespace largo::query_proposal_test {
 namespace {
 
 using test::normals;
@@ -91,4 +91,4 @@ TEST(QueryProposal, LeavesOtherLawsAndEqualScoresAlone) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::query_proposal_test

@@ -12,7 +12,7 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/named_law.hpp"
 
-namespace largo {
+namespace largo::rare_events_test {
 namespace {
 
 MeasurePtr gaussian(const Vector& mean, const Vector& variances) {
@@ -116,4 +116,4 @@ TEST(RareEvents, SaysWhereNoNumberOfPromptsWillDo) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::rare_events_test

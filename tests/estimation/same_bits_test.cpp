@@ -20,7 +20,7 @@
 #include "support/sampled_laws.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::same_bits_test {
 namespace {
 
 using test::normals;
@@ -214,4 +214,4 @@ TEST(SameBits, HundredConfigurations) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::same_bits_test

@@ -11,7 +11,7 @@
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::sample_means_test {
 namespace {
 
 // A value and a control from two uniforms.
@@ -190,4 +190,4 @@ TEST(SampleMeans, StopsWhenAsked) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sample_means_test

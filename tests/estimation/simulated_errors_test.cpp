@@ -4,7 +4,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::simulated_errors_test {
 namespace {
 
 estimation::ErrorSimulation small() {
@@ -41,4 +41,4 @@ TEST(SimulatedErrors, RefuseBadSettings) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::simulated_errors_test

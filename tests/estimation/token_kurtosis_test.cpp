@@ -9,7 +9,7 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 
-namespace largo {
+namespace largo::token_kurtosis_test {
 namespace {
 
 double kurtosis(const Measure& law) {
@@ -106,4 +106,4 @@ TEST(TokenKurtosis, StaysABoundWhereRoundingHidesAtoms) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::token_kurtosis_test

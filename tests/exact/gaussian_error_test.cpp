@@ -10,7 +10,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::gaussian_error_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -179,4 +179,4 @@ TEST(Asymptotics, AveragedExponentIsTheMinimum) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::gaussian_error_test

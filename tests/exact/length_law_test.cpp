@@ -11,7 +11,7 @@
 #include "largo/exact/softmax_table.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::length_law_test {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -202,4 +202,4 @@ TEST(NamedLengths, BadOnesSayWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::length_law_test

@@ -25,7 +25,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 
-namespace largo {
+namespace largo::million_prompts_test {
 namespace {
 
 // Seeds are fixed. There are 216 distances at either number of prompts, each beyond 4 with probability 6.3e-5
@@ -246,4 +246,4 @@ TEST_P(SimulatedLaw, AMillionPrompts) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::million_prompts_test

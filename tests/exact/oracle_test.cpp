@@ -6,7 +6,7 @@
 #include "exact/oracle.hpp"
 #include "largo/io/npy.hpp"
 
-namespace largo {
+namespace largo::oracle_test {
 namespace {
 
 TEST(Oracle, ReproducesTheStoredReference) {
@@ -28,4 +28,4 @@ TEST(Oracle, ReproducesTheStoredReference) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::oracle_test

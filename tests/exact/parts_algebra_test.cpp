@@ -17,7 +17,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::parts_algebra_test {
 namespace {
 
 // Products with coefficients up to 1e4 lose that factor to cancellation in double; the quadrature has 1e-17.
@@ -443,4 +443,4 @@ TEST(PartsAlgebra, OverflowIsAnErrorNotAWrongNumber) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::parts_algebra_test

@@ -13,7 +13,7 @@
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::power_sums_test {
 namespace {
 
 using Real = boost::multiprecision::cpp_bin_float_50;
@@ -162,4 +162,4 @@ TEST(LogLognormalLaplace, EdgeValues) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::power_sums_test

@@ -12,7 +12,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::query_average_test {
 namespace {
 
 constexpr test::RandomMatrices normals(13);
@@ -377,4 +377,4 @@ TEST(QueryAverage, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::query_average_test

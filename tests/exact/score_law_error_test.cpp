@@ -22,7 +22,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/gauss_panels.hpp"
 
-namespace largo {
+namespace largo::score_law_error_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -350,4 +350,4 @@ TEST(ScoreLawError, BadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::score_law_error_test

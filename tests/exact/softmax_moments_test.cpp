@@ -14,7 +14,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::softmax_moments_test {
 namespace {
 
 // The promise of the engine; the largest error seen is 2e-12.
@@ -258,4 +258,4 @@ TEST(SoftmaxMoments, RefusesWhatIsOutsideItsDomain) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::softmax_moments_test

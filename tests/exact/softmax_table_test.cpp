@@ -15,7 +15,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::softmax_table_test {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -236,4 +236,4 @@ TEST(SoftmaxTable, FDoesNotCancel) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::softmax_table_test

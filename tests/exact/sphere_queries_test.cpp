@@ -10,7 +10,7 @@
 #include "largo/exact/softmax_table.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::sphere_queries_test {
 namespace {
 
 using std::numbers::pi;
@@ -285,4 +285,4 @@ TEST(SphereQueries, CoarseAndCost) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sphere_queries_test

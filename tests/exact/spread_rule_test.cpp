@@ -12,7 +12,7 @@
 
 #include "icl/risk_statistics.hpp"
 
-namespace largo {
+namespace largo::spread_rule_test {
 namespace {
 
 // Relative to each average: of the averages times 1 and y_j², which make the value of a risk and its error
@@ -199,4 +199,4 @@ TEST(SpreadRule, RefinesLongPromptsWithLargeScores) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::spread_rule_test

@@ -20,7 +20,7 @@
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/named_law.hpp"
 
-namespace largo {
+namespace largo::any_problem_test {
 namespace {
 
 using test::kInfinity;
@@ -140,14 +140,14 @@ TEST(FusedBatches, DrawsDependOnTheirNumbersAlone) {
   }
 }
 
-// Noise that tokens share, or that is drawn twice, would not average out over a prompt. With scores of zero and
-// values y the output is the mean label: with w = 0 its mean square is that of the noise over L.
+// Noise that tokens share, or that is drawn twice, would not average out over a prompt. With scores of zero
+// and values y the output is the mean label: with w = 0 its mean square is that of the noise over L.
 TEST(FusedBatches, NoiseAveragesOut) {
   constexpr std::int64_t kPrompts = 20000, kTokens = 200;
   for (const char* covariates : {"sphere", "gaussian", "rademacher", "ball"}) {
     SCOPED_TRACE(covariates);
-    const auto task = std::make_shared<LawRegression>(RegressionLaws{
-        law(covariates, 3), nullptr, law("gaussian:cov=0*identity", 3), law("gaussian", 1)});
+    const auto task = std::make_shared<LawRegression>(
+        RegressionLaws{law(covariates, 3), nullptr, law("gaussian:cov=0*identity", 3), law("gaussian", 1)});
     const PromptBatches batches({task, squared_loss(), kTokens}, kPrompts);
     Vector at = Vector::Zero(batches.size());
     at[at.size() - 1] = 1;
@@ -422,4 +422,4 @@ TEST(Learner, OfClassificationIsCalibrated) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::any_problem_test

@@ -9,7 +9,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/fake_device.hpp"
 
-namespace largo {
+namespace largo::descent_engine_test {
 namespace {
 
 class CpuDescents final : public icl::DescentEngine {
@@ -81,4 +81,4 @@ TEST(DescentEngines, HaveAllSeedsInOneCall) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::descent_engine_test

@@ -7,7 +7,7 @@
 
 #include "icl/regression_settings.hpp"
 
-namespace largo {
+namespace largo::descent_fingerprint_test {
 namespace {
 
 TrainingPlan plan_of() {
@@ -79,4 +79,4 @@ TEST(DescentFingerprint, OfNothingElse) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::descent_fingerprint_test

@@ -13,7 +13,7 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::descent_training_test {
 namespace {
 
 using test::expect_same;
@@ -297,4 +297,4 @@ TEST_F(Checkpoints, BadFoldersAndFiles) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::descent_training_test

@@ -17,7 +17,7 @@
 #include "largo/icl/regression_risk.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::exact_risk_test {
 namespace {
 
 using test::kInfinity;
@@ -291,4 +291,4 @@ TEST(ExactRisk, OfDegenerateProblems) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::exact_risk_test

@@ -10,7 +10,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo {
+namespace largo::flow_errors_test {
 namespace {
 
 Vector start_of(const RegressionProblem& problem, Parametrisation parameters) {
@@ -127,4 +127,4 @@ TEST(FlowErrors, ADifferenceThatChangesItsSignIsNoError) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::flow_errors_test

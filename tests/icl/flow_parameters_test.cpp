@@ -11,7 +11,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::flow_parameters_test {
 namespace {
 
 using test::kInfinity;
@@ -178,4 +178,4 @@ TEST(FlowDistance, OfFlowsInDifferentParameters) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::flow_parameters_test

@@ -9,7 +9,7 @@
 #include "largo/icl/regression_risk.hpp"
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo {
+namespace largo::flow_records_test {
 namespace {
 
 TEST(FlowRecords, FallAndEndAtTheFinalRisk) {
@@ -46,4 +46,4 @@ TEST(FlowRecords, FallAndEndAtTheFinalRisk) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::flow_records_test

@@ -14,7 +14,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::invariant_risk_test {
 namespace {
 
 using test::kInfinity;
@@ -229,4 +229,4 @@ TEST(InvariantRisk, OrientationValues) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::invariant_risk_test

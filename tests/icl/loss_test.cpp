@@ -6,7 +6,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::loss_test {
 namespace {
 
 constexpr double kUlps = 8 * 2.3e-16;  // a few roundings, and exp and log to 2 ulp
@@ -83,4 +83,4 @@ TEST(Loss, LabelsAreSigns) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::loss_test

@@ -10,7 +10,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/training/gradient_flow.hpp"
 
-namespace largo {
+namespace largo::other_covariates_test {
 namespace {
 
 constexpr Eigen::Index kDimension = 2;
@@ -88,4 +88,4 @@ TEST(OtherCovariates, Sphere) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::other_covariates_test

@@ -10,7 +10,7 @@
 #include "icl/round_flow.hpp"
 #include "largo/icl/training/training_plan.hpp"
 
-namespace largo {
+namespace largo::predicted_noise_test {
 namespace {
 
 using test::RoundState;
@@ -100,4 +100,4 @@ TEST(PredictedNoise, EndsWhenStopped) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::predicted_noise_test

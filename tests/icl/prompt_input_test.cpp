@@ -7,7 +7,7 @@
 #include "icl/prompt_tasks.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::prompt_input_test {
 namespace {
 
 using test::kInfinity;
@@ -124,4 +124,4 @@ TEST(PromptInput, Tasks) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::prompt_input_test

@@ -12,7 +12,7 @@
 #include "largo/measures/empirical.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::prompt_risk_test {
 namespace {
 
 using test::kInfinity;
@@ -201,4 +201,4 @@ TEST(PromptRisk, BatchesAreFreshDraws) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::prompt_risk_test

@@ -14,7 +14,7 @@
 #include "largo/icl/regression_problem.hpp"
 #include "largo/measures/mixture.hpp"
 
-namespace largo {
+namespace largo::prompt_theory_test {
 namespace {
 
 using test::kInfinity;
@@ -186,4 +186,4 @@ TEST(PromptTheory, LimitOfClassification) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::prompt_theory_test

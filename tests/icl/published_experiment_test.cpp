@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-namespace largo {
+namespace largo::published_experiment_test {
 namespace {
 
 TEST(PublishedExperiment, Problems) {
@@ -57,4 +57,4 @@ TEST(PublishedExperiment, Start) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::published_experiment_test

@@ -14,7 +14,7 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::random_lengths_test {
 namespace {
 
 template <typename Value>
@@ -147,4 +147,4 @@ TEST(RandomLengths, FlowsEndWhereDescentsEnd) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::random_lengths_test

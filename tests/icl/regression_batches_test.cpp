@@ -10,7 +10,7 @@
 #include "largo/runtime/check.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
-namespace largo {
+namespace largo::regression_batches_test {
 namespace {
 
 constexpr Eigen::Index kD = 2;
@@ -175,4 +175,4 @@ TEST(RegressionBatches, DivergenceIsReported) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::regression_batches_test

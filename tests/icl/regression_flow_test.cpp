@@ -13,7 +13,7 @@
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::regression_flow_test {
 namespace {
 
 using test::kInfinity;
@@ -179,4 +179,4 @@ TEST(RegressionFlow, RoundProblemsEndWhereNewtonDoes) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::regression_flow_test

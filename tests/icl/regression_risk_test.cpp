@@ -7,7 +7,7 @@
 #include "icl/regression_settings.hpp"
 #include "largo/icl/regression_risk.hpp"
 
-namespace largo {
+namespace largo::regression_risk_test {
 namespace {
 
 using test::kInfinity;
@@ -129,4 +129,4 @@ TEST(PredictionDistance, IsTheMeanSquare) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::regression_risk_test

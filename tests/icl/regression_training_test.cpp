@@ -12,7 +12,7 @@
 #include "icl/round_flow.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::regression_training_test {
 namespace {
 
 using test::kInfinity;
@@ -252,4 +252,4 @@ TEST(RegressionTraining, StopsOnRequest) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::regression_training_test

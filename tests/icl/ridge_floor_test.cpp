@@ -9,7 +9,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::ridge_floor_test {
 namespace {
 
 // For comparisons with samples: there are 20, each beyond 4 standard errors once in 16,000 times.
@@ -240,4 +240,4 @@ TEST(RidgeFloor, SameBitsForThreadsAndBadInputRefused) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::ridge_floor_test

@@ -14,7 +14,7 @@
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
 
-namespace largo {
+namespace largo::risk_gradient_test {
 namespace {
 
 using test::gradient_by_differences;
@@ -147,4 +147,4 @@ TEST(RiskGradient, AgainstDifferencesInSeventyDigits) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::risk_gradient_test

@@ -12,7 +12,7 @@
 #include "largo/icl/regression_maps.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::risk_moments_test {
 namespace {
 
 using test::kInfinity;
@@ -178,4 +178,4 @@ TEST(RiskMoments, BadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::risk_moments_test

@@ -9,7 +9,7 @@
 #include "icl/regression_settings.hpp"
 #include "largo/icl/general_risk.hpp"
 
-namespace largo {
+namespace largo::risk_simulation_test {
 namespace {
 
 using test::random_parameters;
@@ -69,4 +69,4 @@ TEST(RiskSimulation, AMillionPrompts) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::risk_simulation_test

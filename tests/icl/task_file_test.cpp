@@ -18,7 +18,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::task_file_test {
 namespace {
 
 std::filesystem::path example(const std::string& name) {
@@ -401,4 +401,4 @@ TEST(WithLaws, MessagesNameTheOption) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::task_file_test

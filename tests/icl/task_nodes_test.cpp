@@ -15,7 +15,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 
-namespace largo {
+namespace largo::task_nodes_test {
 namespace {
 
 using test::kInfinity;
@@ -192,4 +192,4 @@ TEST(RegressionRisk, OfNothingToPredictAndOfBadProblems) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::task_nodes_test

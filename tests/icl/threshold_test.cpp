@@ -9,7 +9,7 @@
 #include "icl/regression_settings.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::threshold_test {
 namespace {
 
 double best_risk(int d, double L) { return test::minimise(test::planar_risk(d, 0, L), 0.6, 1.4).risk; }
@@ -74,4 +74,4 @@ TEST(Threshold, BadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::threshold_test

@@ -9,7 +9,7 @@
 #include "largo/icl/training/training_plan.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::training_failure_test {
 namespace {
 
 TrainingPlan endless_plan() {
@@ -62,4 +62,4 @@ TEST(FailedTraining, BeginsNoMoreRuns) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::training_failure_test

@@ -19,7 +19,7 @@
 #include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::training_ranks_test {
 namespace {
 
 TrainingPlan plan_of(Parametrisation parameters, double step_size = 0.05) {
@@ -235,4 +235,4 @@ TEST(TrainingRanks, MustHaveTheSamePlan) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::training_ranks_test

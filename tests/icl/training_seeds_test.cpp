@@ -11,7 +11,7 @@
 #include "largo/icl/named_problem.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::training_seeds_test {
 namespace {
 
 TrainingPlan plan_of(Parametrisation parameters) {
@@ -115,4 +115,4 @@ TEST(TrainingSeeds, AreAtLeastOneAndHaveAnEnd) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::training_seeds_test

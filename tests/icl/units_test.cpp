@@ -14,7 +14,7 @@
 #include "largo/icl/threshold.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::units_test {
 namespace {
 
 using test::kInfinity;
@@ -166,4 +166,4 @@ TEST(RegressionUnits, RefusesWhatHasNoTime) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::units_test

@@ -7,7 +7,7 @@
 #include "largo/icl/invariant_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 
-namespace largo {
+namespace largo::valley_test {
 namespace {
 
 double valley(int d, double t) { return d / 2.0 * std::pow(1 - 2 * t, -d / 2.0 - 1) * (1 - t) / t; }
@@ -47,4 +47,4 @@ TEST(Valley, TrainingEndsWhereItIsLowest) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::valley_test

@@ -7,7 +7,7 @@
 
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::atomic_file_test {
 namespace {
 
 // While it lives, no file of this process can grow beyond `limit` bytes, as if the disk were full.
@@ -165,4 +165,4 @@ TEST(AtomicFile, RefusesAMissingDirectory) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::atomic_file_test

@@ -5,7 +5,7 @@
 
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::csv_test {
 namespace {
 
 Matrix parse(const std::string& text) { return io::parse_csv(text, "t.csv"); }
@@ -195,4 +195,4 @@ TEST(CsvWriter, RefusesAndLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::csv_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace largo::test {
+namespace largo::test::half_test {
 namespace {
 
 struct Format {
@@ -51,4 +51,4 @@ TEST(Half, KnownValues) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::half_test

@@ -5,7 +5,7 @@
 
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::mapped_file_test {
 namespace {
 
 TEST(MappedFile, GivesTheBytes) {
@@ -72,4 +72,4 @@ TEST(MappedFile, MessageStaysOnOneLine) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::mapped_file_test

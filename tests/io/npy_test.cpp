@@ -5,7 +5,7 @@
 
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::npy_test {
 namespace {
 
 // A file of the given version with the dictionary as written, without padding.
@@ -271,4 +271,4 @@ TEST(NpyWriter, RefusesWhatFloat32CannotHoldAndLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::npy_test

@@ -2,7 +2,7 @@
 #include "largo/io/npy.hpp"
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::numpy_interchange_test {
 namespace {
 
 TEST(NumpyInterchange, ReadsWhatNumpyWrites) {
@@ -71,4 +71,4 @@ assert b.dtype == np.dtype('<f4') and (b == a[:, :2].astype('<f4')).all()
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::numpy_interchange_test

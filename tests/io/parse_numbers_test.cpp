@@ -8,7 +8,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::parse_numbers_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -72,4 +72,4 @@ TEST(ParseLengths, RangesAreEvenInLogarithm) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::parse_numbers_test

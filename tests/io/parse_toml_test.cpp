@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace largo {
+namespace largo::parse_toml_test {
 namespace {
 
 std::string repeated(const std::string& text, int times) {
@@ -62,4 +62,4 @@ TEST(ParseToml, MistakesHaveTheirLine) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::parse_toml_test

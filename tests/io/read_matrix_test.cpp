@@ -7,7 +7,7 @@
 #include "largo/io/safetensors.hpp"
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::read_matrix_test {
 namespace {
 
 class ReadMatrix : public testing::Test {
@@ -77,4 +77,4 @@ TEST_F(ReadMatrix, RefusesNoEntries) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::read_matrix_test

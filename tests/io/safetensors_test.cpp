@@ -4,7 +4,7 @@
 
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::safetensors_test {
 namespace {
 
 std::string file_of(const std::string& header, const std::string& data) {
@@ -246,4 +246,4 @@ TEST(SafetensorsWriter, RefusesAndLeavesNoFile) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::safetensors_test

@@ -18,7 +18,7 @@
 #include "measures/catalogue.hpp"
 #include "measures/nesting.hpp"
 
-namespace largo {
+namespace largo::bad_input_test {
 namespace {
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
@@ -299,4 +299,4 @@ TEST(BadInput, IndependentPair) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::bad_input_test

@@ -8,7 +8,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "measures/oracle.hpp"
 
-namespace largo {
+namespace largo::lemma_test {
 namespace {
 
 constexpr int kLaws = 1000;
@@ -60,4 +60,4 @@ TEST(Lemma, TheTiltOfAGaussianIsATranslation) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::lemma_test

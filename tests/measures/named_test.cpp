@@ -10,7 +10,7 @@
 #include "largo/runtime/check.hpp"
 #include "measures/named_files.hpp"
 
-namespace largo {
+namespace largo::named_test {
 namespace {
 
 TEST(NamedMatrix, Values) {
@@ -167,4 +167,4 @@ TEST(NamedLaw, Refuses) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::named_test

@@ -9,7 +9,7 @@
 #include "largo/measures/gaussian.hpp"
 #include "measures/catalogue.hpp"
 
-namespace largo {
+namespace largo::sample_test {
 namespace {
 
 using test::Case;
@@ -124,4 +124,4 @@ TEST(Prompts, StopWhileTheyAreDrawn) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sample_test

@@ -16,7 +16,7 @@
 #include "measures/catalogue.hpp"
 #include "support/gauss_panels.hpp"
 
-namespace largo {
+namespace largo::score_law_test {
 namespace {
 
 using test::Case;
@@ -187,4 +187,4 @@ TEST(ScoreLaw, WhatHasNoneSaysSo) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::score_law_test

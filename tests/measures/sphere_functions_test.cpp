@@ -9,7 +9,7 @@
 #include "largo/runtime/check.hpp"
 #include "measures/oracle.hpp"
 
-namespace largo {
+namespace largo::sphere_functions_test {
 namespace {
 
 constexpr double kCard = 1e-12;  // promised by the card of sphere_tilt: relative, for each field
@@ -76,4 +76,4 @@ TEST(SphereFunctions, RefusesWhatIsOutsideTheDomain) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sphere_functions_test

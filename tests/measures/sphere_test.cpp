@@ -7,7 +7,7 @@
 
 #include "measures/catalogue.hpp"
 
-namespace largo {
+namespace largo::sphere_test {
 namespace {
 
 constexpr double kRatio = 1e-12;  // the card of sphere_tilt
@@ -70,4 +70,4 @@ TEST(Sphere, TokensHaveTheRadius) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sphere_test

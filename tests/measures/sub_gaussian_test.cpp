@@ -9,7 +9,7 @@
 #include "largo/measures/product.hpp"
 #include "measures/catalogue.hpp"
 
-namespace largo {
+namespace largo::sub_gaussian_test {
 namespace {
 
 using test::Case;
@@ -117,4 +117,4 @@ TEST(SubGaussianConstant, OfALaplaceLawCutFarOut) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sub_gaussian_test

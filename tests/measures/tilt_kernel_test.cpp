@@ -12,7 +12,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::tilt_kernel_test {
 namespace {
 
 // Relative to the spread, for scores up to about 10: scores and weights are rounded to 24 bits.
@@ -303,4 +303,4 @@ TEST(TiltKernel, StopsWithinAPass) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::tilt_kernel_test

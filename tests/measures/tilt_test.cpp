@@ -9,7 +9,7 @@
 #include "largo/measures/empirical.hpp"
 #include "measures/catalogue.hpp"
 
-namespace largo {
+namespace largo::tilt_test {
 namespace {
 
 using test::Case;
@@ -171,4 +171,4 @@ TEST(LongPrompt, MatchesTheSum) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::tilt_test

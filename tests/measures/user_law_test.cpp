@@ -15,7 +15,7 @@
 #include "largo/runtime/check.hpp"
 #include "measures/catalogue.hpp"
 
-namespace largo {
+namespace largo::user_law_test {
 namespace {
 
 // As documented in measure.hpp, relative to the spread of the law.
@@ -221,4 +221,4 @@ TEST(UserLaw, StopsBetweenDirections) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::user_law_test

@@ -7,7 +7,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::factor_test {
 namespace {
 
 // Errors of the entries of root rootᵀ, relative to the product of their standard deviations.
@@ -82,4 +82,4 @@ TEST(CovarianceRoot, RefusesWhatIsNoCovariance) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::factor_test

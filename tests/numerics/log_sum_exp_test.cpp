@@ -13,7 +13,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo::test {
+namespace largo::test::log_sum_exp_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -200,4 +200,4 @@ TEST(Softmax, EdgeValues) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::log_sum_exp_test

@@ -11,7 +11,7 @@
 #include "largo/runtime/check.hpp"
 #include "numerics/simd_math.hpp"
 
-namespace largo {
+namespace largo::simd_level_test {
 namespace {
 
 // Runs in a process of its own, because the variable is read only at the first use.
@@ -75,4 +75,4 @@ TEST(SimdLevelDeathTest, EnvironmentChoosesTheLevel) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::simd_level_test

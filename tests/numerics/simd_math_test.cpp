@@ -17,7 +17,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 
-namespace largo::test {
+namespace largo::test::simd_math_test {
 namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -407,4 +407,4 @@ TEST(SimdMath, SizesMustAgree) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::simd_math_test

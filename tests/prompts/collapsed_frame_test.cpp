@@ -11,7 +11,7 @@
 #include "largo/runtime/matrix.hpp"
 #include "prompts/padded_rows.hpp"
 
-namespace largo {
+namespace largo::collapsed_frame_test {
 namespace {
 
 constexpr double kRounding = 1e-13;
@@ -98,4 +98,4 @@ TEST(CollapsedFrame, SpreadsAcrossItsDirectionsOnly) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::collapsed_frame_test

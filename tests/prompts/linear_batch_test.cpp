@@ -12,7 +12,7 @@
 #include "prompt_draws.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::linear_batch_test {
 namespace {
 
 // There are some 250 z-scores: if normal, the largest is beyond 4.5 with probability 0.002 for a new seed.
@@ -147,4 +147,4 @@ TEST(LinearBatch, StartsFromZeroScores) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::linear_batch_test

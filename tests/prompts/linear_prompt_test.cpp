@@ -17,7 +17,7 @@
 #include "support/kolmogorov.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::linear_prompt_test {
 namespace {
 
 // Kolmogorov's statistic is beyond 2.2 with probability 1.2e-4, and there are some 60 of them here.
@@ -202,4 +202,4 @@ TEST(LinearPrompts, HaveTheLawOfTokens) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::linear_prompt_test

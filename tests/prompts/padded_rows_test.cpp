@@ -8,7 +8,7 @@
 #include "largo/random/streams.hpp"
 #include "largo/runtime/matrix.hpp"
 
-namespace largo {
+namespace largo::padded_rows_test {
 namespace {
 
 // Sums have at most 60 terms, none beyond 20 in size, each rounded twice: 60 · 20 · 2 · 2^-53.
@@ -64,4 +64,4 @@ TEST(PaddedRows, ProductsAreEigens) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::padded_rows_test

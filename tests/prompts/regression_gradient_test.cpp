@@ -15,7 +15,7 @@
 #include "prompt_draws.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo {
+namespace largo::regression_gradient_test {
 namespace {
 
 constexpr test::RandomMatrices normals(17);
@@ -226,4 +226,4 @@ TEST(RegressionBatch, FactoredShapesMustFit) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::regression_gradient_test

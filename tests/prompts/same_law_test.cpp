@@ -12,7 +12,7 @@
 #include "prompt_draws.hpp"
 #include "support/sampled_laws.hpp"
 
-namespace largo {
+namespace largo::same_law_test {
 namespace {
 
 using test::normals;
@@ -102,4 +102,4 @@ TEST(SameLaw, FullAndCollapsedKernel) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::same_law_test

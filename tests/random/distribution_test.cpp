@@ -12,7 +12,7 @@
 #include "largo/random/streams.hpp"
 #include "support/kolmogorov.hpp"
 
-namespace largo {
+namespace largo::distribution_test {
 namespace {
 
 constexpr std::size_t kDraws = 1000000;
@@ -127,4 +127,4 @@ TEST(Independence, BetweenStreamsAndSeeds) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::distribution_test

@@ -15,7 +15,7 @@
 #include "largo/numerics/simd_level.hpp"
 #include "support/every_simd_level.hpp"
 
-namespace largo {
+namespace largo::float_draws_test {
 namespace {
 
 struct Pair {
@@ -138,4 +138,4 @@ TEST(FloatDirections, AreEquallySpaced) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::float_draws_test

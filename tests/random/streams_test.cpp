@@ -17,7 +17,7 @@
 #include "largo/runtime/check.hpp"
 #include "support/every_simd_level.hpp"
 
-namespace largo {
+namespace largo::streams_test {
 namespace {
 
 using Words = std::array<std::uint32_t, 4>;
@@ -169,4 +169,4 @@ TEST(Stream, BlocksComeInPairs) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::streams_test

@@ -11,7 +11,7 @@
 
 #include <gtest/gtest.h>
 
-namespace largo::report {
+namespace largo::report::axis_test {
 namespace {
 
 // Labels have at most 6 digits; a wrong one would be off by at least a thousandth of the axis.
@@ -174,4 +174,4 @@ TEST(FigureAxis, WritesDecimals) {
 }
 
 }  // namespace
-}  // namespace largo::report
+}  // namespace largo::report::axis_test

@@ -11,7 +11,7 @@
 #include "sample_figures.hpp"
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::figure_test {
 namespace {
 
 const double kNaN = std::numeric_limits<double>::quiet_NaN();
@@ -302,4 +302,4 @@ TEST(Figure, NotesStandBesideTheirCurvesApart) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::figure_test

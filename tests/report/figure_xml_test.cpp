@@ -3,7 +3,7 @@
 #include "sample_figures.hpp"
 #include "support/fixtures.hpp"
 
-namespace largo::test {
+namespace largo::test::figure_xml_test {
 namespace {
 
 // Files are well-formed, have only finite numbers with at most two decimals, all of them on the page, and
@@ -81,4 +81,4 @@ TEST(FigureXml, AParserReadsThem) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::figure_xml_test

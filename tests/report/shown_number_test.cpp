@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace largo::test {
+namespace largo::test::shown_number_test {
 namespace {
 
 TEST(ShownNumber, AsThePageHasThem) {  // the same as in web/tests/unit/format.test.ts
@@ -28,4 +28,4 @@ TEST(ShownNumber, ALengthKeepsItsTokens) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::shown_number_test

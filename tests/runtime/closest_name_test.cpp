@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace largo {
+namespace largo::closest_name_test {
 namespace {
 
 const std::vector<std::string> kOptions = {"--law",   "--d",    "--U",         "--query",
@@ -35,4 +35,4 @@ TEST(ClosestName, FindsNothingWhereNothingIsClose) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::closest_name_test

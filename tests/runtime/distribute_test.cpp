@@ -20,7 +20,7 @@
 #include "runtime/watched_work.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo {
+namespace largo::distribute_test {
 namespace {
 
 using test::FakeRanks;
@@ -245,4 +245,4 @@ TEST(WatchedWork, IsStoppedFromOutside) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::distribute_test

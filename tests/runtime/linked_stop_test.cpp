@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace largo {
+namespace largo::linked_stop_test {
 namespace {
 
 TEST(LinkedStops, FollowTheStopOfAll) {
@@ -26,4 +26,4 @@ TEST(LinkedStops, AreNoStopOfAll) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::linked_stop_test

@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace largo {
+namespace largo::sha256_test {
 namespace {
 
 std::string hex(const std::string& text, std::size_t piece) {
@@ -32,4 +32,4 @@ TEST(Sha256, PiecesDoNotMatter) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::sha256_test

@@ -6,7 +6,7 @@
 #include "largo/studies/study_table.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::check_inputs_test {
 namespace {
 
 class CheckInputs : public StudyTest {
@@ -119,4 +119,4 @@ TEST_F(CheckInputs, AStoreWithoutResultsTakesTheCorrectedStudy) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::check_inputs_test

@@ -5,7 +5,7 @@
 #include "runtime/closest_name.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::read_study_test {
 namespace {
 
 std::string many(const std::string& text, int times) {
@@ -95,4 +95,4 @@ TEST(ClosestName, EditDistance) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::read_study_test

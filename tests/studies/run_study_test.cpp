@@ -15,7 +15,7 @@
 #include "support/fake_device.hpp"
 #include "support/thread_ranks.hpp"
 
-namespace largo::test {
+namespace largo::test::run_study_test {
 namespace {
 
 const std::string kManyMoments = "quantity = 'moments'\n[grid]\ns = '0.1:3:12'\nL = '1e1:1e6:16'\n";
@@ -292,4 +292,4 @@ TEST_F(StudyTest, EstimatesWriteNothing) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::run_study_test

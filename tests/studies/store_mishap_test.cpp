@@ -13,7 +13,7 @@
 #include "studies/store.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::store_mishap_test {
 namespace {
 
 constexpr std::int64_t kBatch = 24, kBatches = 3;
@@ -165,4 +165,4 @@ TEST_F(StoreMishapTest, LossesOfPowerAtEveryOperation) {
 TEST_F(StoreMishapTest, FullDisksAtEveryOperation) { EXPECT_GT(everywhere(Mishap::disk_full), 40); }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::store_mishap_test

@@ -11,7 +11,7 @@
 #include "studies/sqlite.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::study_export_test {
 namespace {
 
 class StudyExport : public StudyTest {
@@ -157,4 +157,4 @@ TEST_F(StudyExport, DamageIsSaidInALine) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::study_export_test

@@ -15,7 +15,7 @@
 #include "studies/store.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::study_store_test {
 namespace {
 
 std::string bytes_of(const std::filesystem::path& path) {
@@ -312,4 +312,4 @@ TEST_F(StudyStoreTest, CsvQuotesWhatNeedsIt) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::study_store_test

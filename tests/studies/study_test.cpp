@@ -8,7 +8,7 @@
 #include "runtime/sha256.hpp"
 #include "studies/studies.hpp"
 
-namespace largo::test {
+namespace largo::test::study_test {
 namespace {
 
 std::vector<std::string> inputs_of(const Study& study) {
@@ -177,4 +177,4 @@ TEST_F(StudyTest, TextsAreUtf8) {
 }
 
 }  // namespace
-}  // namespace largo::test
+}  // namespace largo::test::study_test

@@ -12,7 +12,7 @@
 #include "largo/io/safetensors.hpp"
 #include "quadratic.hpp"
 
-namespace largo {
+namespace largo::descent_file_test {
 namespace {
 
 using test::options_of;
@@ -196,4 +196,4 @@ TEST(DescentName, KnowsStartAndOptions) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::descent_file_test

@@ -11,7 +11,7 @@
 #include "largo/training/stochastic_descent.hpp"
 #include "risks.hpp"
 
-namespace largo {
+namespace largo::descent_noise_test {
 namespace {
 
 using test::FunctionRisk;
@@ -184,4 +184,4 @@ TEST(GradientCovariance, IsThatOfTheBatches) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::descent_noise_test

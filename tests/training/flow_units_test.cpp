@@ -9,7 +9,7 @@
 #include "largo/training/gradient_flow.hpp"
 #include "training/risks.hpp"
 
-namespace largo {
+namespace largo::flow_units_test {
 namespace {
 
 using test::FunctionRisk;
@@ -270,4 +270,4 @@ TEST(FlowUnits, BadScaleOfTheRisk) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::flow_units_test

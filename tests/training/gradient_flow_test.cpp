@@ -12,7 +12,7 @@
 #include "largo/runtime/check.hpp"
 #include "training/risks.hpp"
 
-namespace largo {
+namespace largo::gradient_flow_test {
 namespace {
 
 using test::FunctionRisk;
@@ -250,4 +250,4 @@ TEST(GradientFlow, BadInput) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::gradient_flow_test

@@ -7,7 +7,7 @@
 #include "largo/runtime/check.hpp"
 #include "training/risks.hpp"
 
-namespace largo {
+namespace largo::parameter_map_test {
 namespace {
 
 // Maps polar coordinates to Cartesian ones.
@@ -62,4 +62,4 @@ TEST(InParameters, SizesMustMatch) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::parameter_map_test

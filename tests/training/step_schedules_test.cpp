@@ -7,7 +7,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::step_schedules_test {
 namespace {
 
 TEST(StepSchedules, HaveTheirFormulas) {
@@ -39,4 +39,4 @@ TEST(StepSchedules, DurationIsTheSumOfTheSizes) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::step_schedules_test

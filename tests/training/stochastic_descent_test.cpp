@@ -9,7 +9,7 @@
 
 #include "quadratic.hpp"
 
-namespace largo {
+namespace largo::stochastic_descent_test {
 namespace {
 
 using test::options_of;
@@ -186,4 +186,4 @@ TEST(StochasticDescent, ReportsProgress) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::stochastic_descent_test

@@ -7,7 +7,7 @@
 
 #include "largo/runtime/check.hpp"
 
-namespace largo {
+namespace largo::trajectory_test {
 namespace {
 
 // The polynomial through its values at equal distances on each step; exact up to rounding.
@@ -99,4 +99,4 @@ TEST(LargestDistance, WithAnyFunction) {
 }
 
 }  // namespace
-}  // namespace largo
+}  // namespace largo::trajectory_test
