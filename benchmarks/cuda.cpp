@@ -2,8 +2,8 @@
 // benchmarks/compare_cuda.py.
 //
 //   benchmark_cuda train L RUNS STEPS        descents of the published experiment at one length, softmax only
-//   benchmark_cuda laws L RUNS STEPS         descents over covariates on a sphere and of coins, merged
-//   parameters benchmark_cuda sweep STEPS SEEDS         all of its lengths and both kinds of attention
+//   benchmark_cuda laws L RUNS STEPS         descents over covariates on a sphere and of coins
+//   benchmark_cuda sweep STEPS SEEDS         all of its lengths and both kinds of attention
 //   benchmark_cuda sample L PROMPTS THREADS  errors over sampled prompts, d = 16, on GPU and CPU
 //   benchmark_cuda attend L QUERIES          attention over given float32 tokens, d = 16, on GPU and CPU
 #include <chrono>

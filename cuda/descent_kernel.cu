@@ -4,7 +4,7 @@
 // Every number is computed by the operations of the CPU's code, in its order
 // (src/prompts/regression_gradient.cpp and src/training/stochastic_descent.cpp), so runs are bit-identical to
 // the CPU's: partial sums over tokens by lane and chunk, gradients over blocks of eight prompts, and these
-// one after another.
+// one after another. With other laws (law_prompt.cuh) gradients are summed over all prompts in order.
 #include "descent_kernel.hpp"
 
 #include <algorithm>
@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 }
 
 constexpr std::size_t kMoreThanHalf = 116 * 1024;
-constexpr int kStaticBytes = 1024;  // of shared memory, and more: the run, and some numbers
+constexpr int kStaticBytes = 1024;  // an upper bound on the static shared memory
 
 using Kernel = void (*)(DescentSetting, DescentRun*, int, int);
 template <bool kLaws>

@@ -27,17 +27,14 @@ struct DescentLaws {
   bool has_noise = false, has_noise_scale = false;
   prompts::NoiseDraws noise_draws = prompts::NoiseDraws::lanes;
   DescentLaw noise, noise_scale;  // of one coordinate each
-  std::int32_t noise_row = 0;     // where a chunk of tokens has its noise
   std::int32_t warps = 1;         // of a block of threads that draw prompts, each with a chunk of its own
   icl::LossForm loss;
 
   /// Standard tokens of covariates and noise.
   LARGO_HOST_DEVICE int base() const { return covariates.tokens.dimension + (has_noise ? 1 : 0); }
-  /// Rows of a chunk of tokens.
-  LARGO_HOST_DEVICE int rows() const {
-    const int drawn = covariates.tokens.drawn;
-    return has_noise && noise_row >= drawn ? noise_row + 1 : drawn;
-  }
+  /// Rows of a chunk of tokens: the numbers that covariates are made from, then the noise.
+  LARGO_HOST_DEVICE int rows() const { return noise_row() + (has_noise ? 1 : 0); }
+  LARGO_HOST_DEVICE int noise_row() const { return covariates.tokens.drawn; }
 };
 
 /// What all runs share. Matrices are stored by columns; addresses are on the device.

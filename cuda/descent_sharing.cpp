@@ -65,7 +65,9 @@ std::vector<DescentGroup> share_chip(const std::vector<icl::RegressionDescent>& 
   for (std::size_t i = 0; i < descents.size(); ++i) {
     const RegressionBatches& batches = descents[i].batches;
     const int cluster = cluster_of(batches, fair, best, most);
-    members[{-cluster, -octets_of(batches, cluster)}].push_back(i);
+    const int octets =
+        descents[i].prompts ? 1 : octets_of(batches, cluster);  // with other laws, a whole warp
+    members[{-cluster, -octets}].push_back(i);
   }
   std::vector<DescentGroup> groups;
   for (auto& [shape, runs] : members) {

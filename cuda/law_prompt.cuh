@@ -4,6 +4,8 @@
 // the tokens of one prompt after the other.
 #pragma once
 
+#include <numbers>
+
 #include "descent_prompt.cuh"
 #include "token_draws.cuh"
 
@@ -115,7 +117,7 @@ __device__ inline void draw_law_tokens(const DescentLaws& laws, std::uint64_t se
   const int padded = (count + kLanes - 1) / kLanes * kLanes;
   ChunkDraws{laws.covariates.tokens, seed, prompt, first, thread, padded}.draw(chunk);
   if (!laws.has_noise || laws.noise_draws == prompts::NoiseDraws::spare) return;
-  float* const row = chunk.tokens + laws.noise_row * kRow;
+  float* const row = chunk.tokens + laws.noise_row() * kRow;
   const TokenLaw& noise = laws.noise.tokens;
   if (laws.noise_draws == prompts::NoiseDraws::lanes) {
     ChunkDraws{noise, seed, prompt, first, thread, padded}.draw(Chunk(row, 1));
@@ -140,7 +142,7 @@ __device__ inline float weigh_law(const DescentLaws& laws, int count, int thread
   for (int m = 0; m < kMine; ++m) scores[m] = values[m] = 0;
   for (int j = 0; j < base; ++j) {
     const float a = chunk.direction[j], b = chunk.values[j];
-    const float* const x = chunk.tokens.tokens + (j < covariates ? j : laws.noise_row) * kRow;
+    const float* const x = chunk.tokens.tokens + (j < covariates ? j : laws.noise_row()) * kRow;
     LARGO_UNROLL
     for (int m = 0; m < kMine; ++m) {
       if (m * kWarp >= count) break;
@@ -180,7 +182,7 @@ __device__ inline void add_law_sums(const DescentLaws& laws, int count, int thre
   for (int first = 0; first <= base; first += 4) {
     const int column = first + group;
     const int j = column <= base ? column - 1 : 0;
-    const float* const x = chunk.tokens.tokens + (j < covariates ? (j < 0 ? 0 : j) : laws.noise_row) * kRow;
+    const float* const x = chunk.tokens.tokens + (j < covariates ? (j < 0 ? 0 : j) : laws.noise_row()) * kRow;
     float sum = 0, sum_v = 0;
     const auto add = [&](int at) {
       const float w = chunk.weights[at], wv = chunk.weighted[at];

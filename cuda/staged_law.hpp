@@ -1,6 +1,8 @@
 // A law of tokens on the device, made from a leaf.
 #pragma once
 
+#include <cstdint>
+
 #include "largo/measures/token_leaf.hpp"
 #include "runtime.hpp"
 #include "token_law.hpp"

@@ -1,7 +1,6 @@
 #include "staged_laws.hpp"
 
 #include <span>
-#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,7 +16,7 @@ const RegressionLaws& laws_of(const PromptSetting& setting) {
 }
 
 void check_narrow(const char* function, const char* law, const DescentLaw& staged, int most) {
-  if (staged.tokens.drawn + staged.tokens.spare > most) {
+  if (staged.tokens.drawn > most) {
     fail(function, fmt::format("numbers that {} is drawn from on a GPU", law),
          static_cast<double>(staged.tokens.drawn), fmt::format("at most {}; train on the CPU", most));
   }
@@ -49,15 +48,17 @@ StagedLaws::StagedLaws(const char* function, const PromptSetting& setting)
   laws_.prior = add(function, fused_.prior);
   check_narrow(function, "a query", laws_.queries, kMostDimensions + 1);
   check_narrow(function, "a task", laws_.prior, kMostDimensions + 1);
-  laws_.noise_row = laws_.covariates.tokens.drawn;
   if (fused_.noise) {
-    laws_.has_noise = true;
+    laws_.has_noise = fused_.noise->map.cols() > 0;  // or it is a number
     laws_.noise_draws = prompts::noise_draws(fused_.covariates.leaf, fused_.noise->leaf);
     laws_.noise = add(function, *fused_.noise);
     check_narrow(function, "the noise of a label", laws_.noise, 1);
     laws_.covariates.tokens.spare = laws_.noise_draws == prompts::NoiseDraws::spare ? 1 : 0;
   }
-  check_narrow(function, "a token", laws_.covariates, kMostDimensions + 1);
+  if (laws_.covariates.tokens.dimension < 1) {
+    fail(function, "covariates that do not vary are not drawn on a GPU: train on the CPU");
+  }
+  check_narrow(function, "a token", laws_.covariates, kMostDimensions + (laws_.has_noise ? 0 : 1));
   if (fused_.noise_scale) {
     laws_.has_noise_scale = true;
     laws_.noise_scale = add(function, *fused_.noise_scale);

@@ -1,7 +1,6 @@
 // The laws of another in-context problem on the device, for descents.
 #pragma once
 
-#include <optional>
 #include <vector>
 
 #include "descent_layout.hpp"

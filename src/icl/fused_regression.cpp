@@ -8,6 +8,7 @@
 #include "largo/runtime/check.hpp"
 #include "prompts/collapsed_kernel.hpp"
 #include "prompts/prompt_layout.hpp"
+#include "random/float_draws.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo::icl {
@@ -16,7 +17,10 @@ namespace {
 using prompts::PaddedRows;
 using prompts::size_of;
 
-constexpr std::uint64_t kFirstLane = prompts::kLabelLane + 1;
+// Laws that sample themselves have a substream by the number of their lane. Those below are taken: the labels
+// of mixtures, and in prompt_forms.cpp tasks, tokens and lengths.
+constexpr std::uint64_t kFirstLane = 8;
+static_assert(kFirstLane > prompts::kLabelLane);
 constexpr auto kBlock = static_cast<std::size_t>(kFusedPrompts);
 
 TokenLeaf one_leaf(const Measure& law) {
@@ -44,6 +48,12 @@ prompts::RightFactor score_factor(const RowLayout& layout, std::size_t covariate
   check_finite("PromptBatches", "parameters", parameters);
   const Matrix U = parameters.head(layout.d * layout.e).reshaped(layout.d, layout.e);
   return prompts::transposed(U, static_cast<Eigen::Index>(covariates), score_scale);
+}
+
+// The most numbers that a query, a row of a task or a scale of the noise is made from.
+std::size_t widest_task(const FusedLaws& laws) {
+  const Eigen::Index scale = laws.noise_scale ? laws.noise_scale->map.cols() : 1;
+  return size_of(std::max({laws.queries.map.cols(), laws.prior.map.cols(), scale, Eigen::Index{1}}));
 }
 
 PaddedRows rows_of(const ConstMatrixRef& A) {
@@ -101,8 +111,7 @@ FusedHead::FusedHead(const FusedLaws& laws, const PromptSetting& setting, const 
                   ? prompts::make_token_source(laws.covariates.leaf, laws.noise->leaf, laws.covariates.lane)
                   : prompts::make_token_source<float>(laws.covariates.leaf, laws.covariates.lane)),
       sums_(base_, m_ == 1 ? prompts::SumOrder::gradient : prompts::SumOrder::covariance),
-      standard_(kBlock * laws.task_tokens(),
-                std::max({size_of(laws.queries.map.cols()), size_of(laws.prior.map.cols()), std::size_t{1}})),
+      standard_(kBlock * laws.task_tokens(), widest_task(laws)),
       tasks_(kBlock * laws.task_tokens(), size_of(laws.prior.map.rows())),
       w_(kBlock * m_, d_),
       query_(kBlock, d_),
@@ -120,9 +129,8 @@ FusedHead::FusedHead(const FusedLaws& laws, const PromptSetting& setting, const 
   shared_values_ = PaddedRows(m_, k_);
   prompts::multiply(V_, m_, laws.covariates.pull, shared_values_);
   if (laws.noise_scale) noise_scale_.emplace(*laws.noise_scale);
-  std::size_t widest = std::max(base_, standard_.stride());
-  if (laws.noise_scale) widest = std::max(widest, size_of(laws.noise_scale->map.cols()));
-  chunk_.resize(widest * prompts::kChunkTokens);
+  chunk_.resize(std::max(base_, standard_.stride()) * prompts::kChunkTokens);
+  for (std::size_t n = 0; n < kBlock; ++n) scale_.row(n)[0] = 1;
 }
 
 // Draws `each` tokens of a law for each prompt, one in each row.
@@ -167,7 +175,6 @@ void FusedHead::draw_tasks(std::uint64_t first, std::size_t count) {
   }
   draw_rows(queries_, first, count, 1, query_);
   if (noise_scale_) draw_rows(*noise_scale_, first, count, 1, scale_);
-  for (std::size_t n = 0; n < count && !noise_scale_; ++n) scale_.row(n)[0] = 1;
   prompts::multiply(query_, count, scores_, u_);
   prompts::multiply(w_, count * m_, laws_.covariates.pull, whitened_);
   prompts::multiply(u_, count, laws_.covariates.pull, a_);
@@ -201,6 +208,15 @@ void FusedHead::aim(std::size_t n) {
     }
     for (std::size_t j = k_; j < base_; ++j) b[j] = noise_along(n, j - k_, v + d_);
   }
+}
+
+// Values are taken relative to their size, which is returned, so that none leaves the range of float32.
+double FusedHead::scale_values(double* b) const {
+  double largest = 0;
+  for (std::size_t i = 0; i < base_; ++i) largest = std::max(largest, std::abs(b[i]));
+  if (largest == 0) return 1;
+  for (std::size_t i = 0; i < base_; ++i) b[i] /= largest;
+  return largest;
 }
 
 void FusedHead::attend(std::size_t n, std::uint64_t index, std::int64_t L, const Execution& execution) {
@@ -249,7 +265,9 @@ double FusedHead::label(std::size_t n, std::size_t k, const double* base) const 
 void FusedHead::write(std::size_t n, double* row) {
   const FusedLaw& covariates = laws_.covariates;
   double* const mean = token_mean_.row(n);
-  for (std::size_t i = 0; i < d_ && covariates.has_offset; ++i) mean[i] += covariates.padded_offset.row(0)[i];
+  if (covariates.has_offset) {
+    for (std::size_t i = 0; i < d_; ++i) mean[i] += covariates.padded_offset.row(0)[i];
+  }
   for (std::size_t k = 0; k < m_; ++k) {
     const double* const w = w_.row(n * m_ + k);
     row[size_of(layout_.target()) + k] = prompts::dot(w, query_.row(n), w_.stride());
@@ -274,16 +292,11 @@ void FusedHead::respond(std::int64_t first, std::int64_t count, const Execution&
   for (std::size_t n = 0; n < size; ++n) {
     const std::int64_t index = first + static_cast<std::int64_t>(n);
     aim(n);
-    // Values are taken relative to their size, so that none leaves the range of float32.
-    double* const b = values(n, 0);
-    double largest = 0;
-    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) largest = std::max(largest, std::abs(b[i]));
-    const double scale = largest > 0 ? largest : 1;
-    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) b[i] /= scale;
+    const double scale = m_ == 1 ? scale_values(values(n, 0)) : 1;
     attend(n, static_cast<std::uint64_t>(index), static_cast<std::int64_t>(drawn_length(setting_, index)),
            execution);
     take_sums(n);
-    for (std::size_t i = 0; i < base_ && m_ == 1; ++i) spread_.row(n)[i] *= scale;
+    for (std::size_t i = 0; i < base_; ++i) spread_.row(n * m_)[i] *= scale;
   }
   prompts::multiply(mean_, size, laws_.covariates.push, token_mean_);
   prompts::multiply(spread_, size * m_, laws_.covariates.push, token_spread_);

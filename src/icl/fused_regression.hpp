@@ -4,9 +4,11 @@
 // B = [[M_x, 0], [W M_x, s M_ε]]. The kernel sums over β; B is applied once per prompt. Tasks and queries are
 // drawn for a block of prompts at a time, and so are the products with matrices that all prompts share.
 //
-// Every sum has a fixed order, that of padded_rows.hpp or of its index: cuda/law_prompt.cuh is its twin.
+// With one output every sum has a fixed order, that of padded_rows.hpp or of its index: cuda/law_prompt.cuh
+// is its twin.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -77,6 +79,7 @@ class FusedHead {
                  prompts::PaddedRows& rows);
   double noise_along(std::size_t n, std::size_t column, const double* labels) const;
   void aim(std::size_t n);
+  double scale_values(double* b) const;
   void attend(std::size_t n, std::uint64_t index, std::int64_t L, const Execution& execution);
   void take_sums(std::size_t n);
   void write(std::size_t n, double* row);

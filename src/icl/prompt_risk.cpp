@@ -64,7 +64,7 @@ void for_rows(const icl::RowLayout& layout, std::int64_t first, std::int64_t cou
 using Numbers = Eigen::Map<const RowMatrix>;
 
 // Losses and gradients of draws. Every sum runs over the draws in order, one product and one sum at a time,
-// as descents on a GPU do (cuda/descent_step.cuh).
+// as descents on a GPU do (cuda/law_prompt.cuh).
 class LossSums {
  public:
   LossSums(const Loss& loss, const icl::RowLayout& layout)
@@ -109,8 +109,7 @@ class LossSums {
     RiskPoint point{sum_ / n, std::numeric_limits<double>::infinity(), Vector(layout_.parameters())};
     if (n > 1) point.error = std::sqrt(spread_.variance() / n);
     point.gradient << (score_scale / n) * U_.reshaped(), V_.reshaped() / n;
-    if (!std::isfinite(point.value) || (n > 1 && !std::isfinite(point.error)) ||
-        !point.gradient.allFinite()) {
+    if (!std::isfinite(point.value) || !point.gradient.allFinite()) {
       fail(kPromptRisk, "the risk or its gradient is not finite: scale down the parameters");
     }
     return point;
@@ -224,7 +223,11 @@ RiskPoint PromptRisk::at(const ConstVectorRef& parameters) const {
     for_rows(layout, 0, prompts_, execution_, responses(setting_, parameters, execution_, draw), add);
   }
   if (sums.has_open() && !setting_.length.is_infinite()) average_ = PromptAverage::sampled;
-  return sums.mean(setting_.score_scale);
+  const RiskPoint point = sums.mean(setting_.score_scale);
+  if (!std::isfinite(point.error)) {
+    fail(kPromptRisk, "the spread of the risk is not finite: scale down the parameters");
+  }
+  return point;
 }
 
 RowMatrix PromptRisk::outputs(const ConstVectorRef& parameters) const {
@@ -243,7 +246,7 @@ RowMatrix PromptRisk::outputs(const ConstVectorRef& parameters) const {
   return outputs;
 }
 
-// The fused kernels need softmax attention over prompts of one finite length.
+// The fused kernels need softmax attention over prompts of finite length.
 struct PromptBatches::Fused {
   icl::FusedLaws laws;
 };

@@ -34,12 +34,15 @@ inline constexpr std::uint64_t kMatrixDraws = std::uint64_t{1} << 63;
 /// Largest number of tokens under linear attention: integers up to here are exact in type double.
 inline constexpr std::int64_t kMostLinear = std::int64_t{1} << 53;
 
-/// Streams for the tasks and queries of prompts of other laws than Gaussian ones: prompt i has the tokens
-/// i modulo kTasksInStream of the laws in stream kTaskStreams + ⌊i / kTasksInStream⌋, so that those of many
-/// prompts are drawn together. (A task takes up to kMostTaskTokens tokens of its prior.)
+/// Streams for the tasks and queries of prompts of other laws than Gaussian ones, so that those of many
+/// prompts are drawn together. In stream kTaskStreams + ⌊i / kTasksInStream⌋, prompt i takes the tokens r j,
+/// ..., r j + r - 1 of each law, where j = i modulo kTasksInStream and r is the number of tokens that it
+/// needs: one, or one for each row of the prior, up to kMostTaskTokens.
 inline constexpr std::uint64_t kTaskStreams = std::uint64_t{1} << 63;
 inline constexpr std::uint64_t kTasksInStream = std::uint64_t{1} << 28;
 inline constexpr std::uint64_t kMostTaskTokens = 4096;
+/// The number of this layout: checkpoints of descents with another one are not resumed.
+inline constexpr int kTaskLayout = 2;
 /// Where one normal per token is drawn by itself, tokens 64 b + t and 64 b + 32 + t share a pair, t < 32.
 inline constexpr std::size_t kSharedPairs = 32;
 

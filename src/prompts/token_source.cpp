@@ -263,11 +263,6 @@ NoiseDraws noise_draws(const TokenLeaf& covariates, const TokenLeaf& noise) {
   return normals % 2 == 1 ? NoiseDraws::spare : NoiseDraws::shared;
 }
 
-std::uint64_t lanes_of(const TokenLeaf& covariates, const TokenLeaf& noise) {
-  const bool spare = noise_draws(covariates, noise) == NoiseDraws::spare;
-  return lanes_of(covariates) + (spare ? 0 : lanes_of(noise));
-}
-
 std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf& covariates, const TokenLeaf& noise,
                                                       std::uint64_t first_lane) {
   const auto dimension = static_cast<std::size_t>(covariates.base_dimension());

@@ -52,8 +52,7 @@ std::unique_ptr<TokenSource<T>> make_token_source(const TokenLeaf& leaf, std::ui
 /// How the noise is drawn beside these covariates.
 NoiseDraws noise_draws(const TokenLeaf& covariates, const TokenLeaf& noise);
 
-/// The number of lanes for the tokens (x, ε), and their source: covariates first, then the noise.
-std::uint64_t lanes_of(const TokenLeaf& covariates, const TokenLeaf& noise);
+/// The source of the tokens (x, ε): covariates first, then the noise.
 std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf& covariates, const TokenLeaf& noise,
                                                       std::uint64_t first_lane);
 

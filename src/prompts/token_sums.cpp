@@ -62,7 +62,7 @@ std::size_t RoundUp(std::size_t count, std::size_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// out[i] = <coefficients, token i>, and with kBoth the same for other coefficients.
+// weights[i] = <direction, token i>, and with kBoth also weighted[i] = <values, token i>.
 template <bool kBoth, typename T>
 HWY_INLINE void Project(const TokenChunk<T>& chunk) {
   const Lanes<T> d;
@@ -136,10 +136,10 @@ template <std::size_t kSets, typename T>
 HWY_INLINE void AllDots(const T* const (&weights)[kSets], const T* rows, std::size_t count, std::size_t end,
                         T* const (&sums)[kSets]) {
   constexpr std::size_t kTogether = 4;
-  T* to[kSets];
-  std::copy_n(sums, kSets, to);
   for (std::size_t j = 0; j < count; j += kTogether) {
     const T* const from = rows + j * kChunkTokens;
+    T* to[kSets];
+    for (std::size_t s = 0; s < kSets; ++s) to[s] = sums[s] + j * kPartial<T>;
     switch (std::min(kTogether, count - j)) {
       case 4:
         Dots<4>(weights, from, end, to);
@@ -153,7 +153,6 @@ HWY_INLINE void AllDots(const T* const (&weights)[kSets], const T* rows, std::si
       default:
         Dots<1>(weights, from, end, to);
     }
-    for (T*& next : to) next += kTogether * kPartial<T>;
   }
 }
 

@@ -80,13 +80,26 @@ TEST_F(LawDescents, OfEveryLawHaveTheBitsOfTheCpu) {
        {"sphere", "ball:radius=2", "rademacher", "uniform:half-width=1.5", "laplace:scale=0.5,bound=4",
         "three-point:mass=0.3", "gaussian:cov=toeplitz:0.5,mean=0.3,0,-0.2", "elliptical:low=0.5,high=2",
         "elliptical:base=sphere,cov=toeplitz:0.4,values=1,4,weights=0.5,0.5"}) {
-    for (const char* noise : {"", "gaussian:cov=0.2*identity", "uniform", "laplace", "gaussian:mean=0.4"}) {
-      for (const Eigen::Index d : {3}) {
-        LawCase c{.covariates = covariates, .noise = noise};
-        c.descent.d = d;
-        c.descent.steps = 3;
-        expect_all_same(device(), {c});
-      }
+    for (const char* noise : {"", "gaussian:cov=0.2*identity", "uniform", "laplace", "gaussian:mean=0.4",
+                              "elliptical:low=0.5,high=2", "gaussian:cov=zeros,mean=0.3"}) {
+      LawCase c{.covariates = covariates, .noise = noise};
+      c.descent.d = 3;
+      c.descent.steps = 3;
+      expect_all_same(device(), {c});
+    }
+  }
+}
+
+// Two tokens share a pair of normals where covariates leave none to spare.
+TEST_F(LawDescents, WithSharedPairsHaveTheBitsOfTheCpu) {
+  for (const char* covariates :
+       {"sphere", "ball", "gaussian:cov=toeplitz:0.5", "elliptical:low=0.5,high=2", "rademacher"}) {
+    for (const Eigen::Index d : {2, 4}) {
+      LawCase c{.covariates = covariates, .noise = "gaussian"};
+      c.descent.d = d;
+      c.descent.length = 300;
+      c.descent.steps = 3;
+      expect_all_same(device(), {c});
     }
   }
 }
@@ -166,7 +179,8 @@ TEST_F(LawDescents, RefuseWhatTheyCannotDo) {
   EXPECT_NE(refusal({}, [](icl::RegressionDescent& run) { run.prompts->attention = AttentionKind::linear; })
                 .find("linear attention"),
             std::string::npos);
-  EXPECT_NE(refusal({.noise = "elliptical:low=0.5,high=2"}, as_it_is), "");
+  EXPECT_NE(refusal({.noise = "ball"}, as_it_is).find("noise of a label"), std::string::npos);
+  EXPECT_NE(refusal({.covariates = "gaussian:cov=zeros"}, as_it_is).find("do not vary"), std::string::npos);
 }
 
 }  // namespace

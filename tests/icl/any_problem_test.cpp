@@ -16,9 +16,12 @@
 #include "largo/icl/threshold.hpp"
 #include "largo/icl/training/make_training_plan.hpp"
 #include "largo/icl/training/task_threshold.hpp"
+#include "largo/measures/affine.hpp"
 #include "largo/measures/elliptical.hpp"
 #include "largo/measures/mixture.hpp"
 #include "largo/measures/named_law.hpp"
+#include "prompts/prompt_layout.hpp"
+#include "support/every_simd_level.hpp"
 
 namespace largo::any_problem_test {
 namespace {
@@ -118,7 +121,7 @@ TEST(FusedBatches, SameBitsForEveryExecution) {
 // Draws are addressed by their numbers: neither the batch nor its place in a block matters, nor where the
 // streams of tasks end.
 TEST(FusedBatches, DrawsDependOnTheirNumbersAlone) {
-  constexpr std::int64_t kTasksInStream = std::int64_t{1} << 28;
+  constexpr auto kTasksInStream = static_cast<std::int64_t>(prompts::kTasksInStream);
   for (const NamedTask& named : regressions()) {
     SCOPED_TRACE(named.name);
     const PromptSetting setting{named.task, huber_loss(1), 40};
@@ -139,6 +142,43 @@ TEST(FusedBatches, DrawsDependOnTheirNumbersAlone) {
     }
   }
 }
+
+// Laws made from more numbers than they have coordinates, or from none.
+TEST(FusedBatches, TakeMapsOfEveryShape) {
+  const Matrix wide = random_matrix(3, 1, 12);
+  const auto scale = std::make_shared<AffineMeasure>(AffineMeasure::linear_image(wide, law("gaussian", 12)));
+  const auto covariates =
+      std::make_shared<AffineMeasure>(AffineMeasure::linear_image(random_matrix(4, 2, 9), law("uniform", 9)));
+  for (const MeasurePtr& noise : {law("gaussian", 1), law("gaussian:cov=zeros,mean=0.5", 1)}) {
+    const auto task = std::make_shared<LawRegression>(
+        RegressionLaws{covariates, law("gaussian", 2), nullptr, noise, scale});
+    const PromptBatches batches({task, squared_loss(), 30}, 64);
+    const Vector at = some_parameters(batches.size());
+    const RiskPoint point = batches.batch(at, 1);
+    PromptSetting sampled{task, squared_loss(), 30};
+    sampled.sampling = PromptSampling::always;
+    const RiskPoint known = PromptRisk(sampled, 4000).at(at);
+    EXPECT_LE(std::abs(point.value - known.value), kMaxZ * std::hypot(point.error, known.error));
+  }
+}
+
+class FusedLevels : public test::EverySimdLevel {};
+
+TEST_P(FusedLevels, SameBits) {
+  for (const NamedTask& named : regressions()) {
+    SCOPED_TRACE(named.name);
+    const PromptBatches batches({named.task, squared_loss(), 70}, 20);
+    const Vector at = some_parameters(batches.size());
+    const RiskPoint here = batches.batch(at, 2);
+    force_simd_level(simd_levels().front());
+    const RiskPoint best = batches.batch(at, 2);
+    EXPECT_EQ(here.value, best.value);
+    EXPECT_EQ(here.gradient, best.gradient);
+    force_simd_level(GetParam());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryLevel, FusedLevels, ::testing::ValuesIn(simd_levels()), test::level_name);
 
 // Noise that tokens share, or that is drawn twice, would not average out over a prompt. With scores of zero
 // and values y the output is the mean label: with w = 0 its mean square is that of the noise over L.

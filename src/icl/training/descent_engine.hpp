@@ -19,7 +19,8 @@ namespace largo::icl {
 /// One descent: what it draws, its state, and where that is saved (empty: nowhere).
 struct RegressionDescent {
   RegressionBatches batches = {};
-  std::optional<PromptSetting> prompts = {};  ///< for another problem: what its batches draw
+  /// For another problem: what its batches draw, with the length and attention of `batches`.
+  std::optional<PromptSetting> prompts = {};
   DescentState state = {};
   std::filesystem::path checkpoint = {};
   std::exception_ptr error = nullptr;  ///< why it ended before its last step

@@ -6,6 +6,7 @@
 
 #include "icl/training/plan_parts.hpp"
 #include "largo/icl/law_regression.hpp"
+#include "prompts/prompt_layout.hpp"
 
 namespace largo::icl {
 
@@ -76,6 +77,7 @@ void add_draws(Hash& hash, const TrainingPlan& plan) {
       if (law) add_law(hash, *law);
     }
   }
+  hash.add(static_cast<double>(prompts::kTaskLayout));
   hash.add(plan.start);
   hash.add(setting.score_scale);
   hash.add(static_cast<double>(plan.prompts));
