@@ -308,8 +308,7 @@ __device__ void draw_law_prompts(const DescentSetting& setting, const DescentRun
     shift(team, laws.covariates, d, offset);
     label_shift = dot(team, w, offset);
   }
-  if (laws.has_noise && laws.noise.offset != nullptr)
-    label_shift = label_shift + scale * laws.noise.offset[0];
+  if (laws.noise.offset != nullptr) label_shift = label_shift + scale * laws.noise.offset[0];
   const double mean_y = label(mean) + label_shift, spread_y = label(spread);
   Row<kParts> v = Row<kParts>::zero();
   LARGO_UNROLL

@@ -15,7 +15,7 @@ namespace largo::cuda {
 namespace {
 
 [[noreturn]] void refuse(const char* function, const char* law) {
-  fail(function, fmt::format("{} not drawn on a GPU: use the CPU", law));
+  fail(function, fmt::format("{} not drawn on a GPU: draw them on the CPU", law));
 }
 
 // What the kernel makes the coordinates from: coins first, 64 per lane, then the others, two per lane.
