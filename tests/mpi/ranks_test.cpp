@@ -19,7 +19,7 @@
 #include "runtime/distribute.hpp"
 #include "support/random_matrices.hpp"
 
-namespace largo::ranks_test {
+namespace largo {
 namespace {
 
 const Ranks* ranks = nullptr;  // set by main
@@ -174,7 +174,7 @@ TEST(Session, ASecondOneUsesTheSameMpi) {
 }
 
 }  // namespace
-}  // namespace largo::ranks_test
+}  // namespace largo
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);
