@@ -74,7 +74,7 @@ void run_with_threads(const Execution& execution, const Work& work) {
       static_cast<std::size_t>(std::max(threads, tbb::info::default_concurrency())));
   ThreadArena arena(threads);
   const runtime::race_detector::Loop loop;
-  arena.execute(work);
+  runtime::race_detector::on_a_stack_of_its_own([&] { arena.execute(work); });
 }
 
 /// Calls body(i) for i in [0, count), each index exactly once, on at most execution.threads threads.
