@@ -1,4 +1,5 @@
 // largo icl risk: the risks of given parameters, against L.
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -9,6 +10,7 @@
 #include "arguments.hpp"
 #include "exact/named_lengths.hpp"
 #include "icl_options.hpp"
+#include "largo/icl/bayes_risk.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_flow.hpp"
 #include "largo/icl/regression_risk.hpp"
@@ -106,13 +108,14 @@ io::Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
   return row;
 }
 
-// The number of prompts to draw for the learner, which sees all tokens of each; none for lengths that are not
-// whole, or too long.
-std::int64_t learner_draws(const LengthLaw& L, std::int64_t prompts) {
-  constexpr double kMostTokens = 2e7, kFewestPrompts = 100;
+// The number of prompts to draw for a learner, which sees all tokens of each, so many at most; none for
+// lengths that are not whole, or too long.
+constexpr double kMomentTokens = 2e7, kPosteriorTokens = 5e5;
+std::int64_t learner_draws(const LengthLaw& L, std::int64_t prompts, double most_tokens) {
+  constexpr double kFewestPrompts = 100;
   if (L.is_infinite()) return prompts;
   if (L.is_one_length() && L.longest() != std::floor(L.longest())) return 0;
-  const double most = kMostTokens / L.mean();
+  const double most = most_tokens / L.mean();
   return most < kFewestPrompts ? 0 : std::min(prompts, static_cast<std::int64_t>(most));
 }
 
@@ -130,12 +133,44 @@ io::Json drawn_row(const RiskOptions& options, const InContextProblem& problem, 
     row[name_of(kind)] = {
         {"value", point.value}, {"error", point.error}, {"average", name_of(risk.average())}};
   }
-  const std::int64_t draws = learner_draws(L, prompts);
+  const std::int64_t draws = learner_draws(L, prompts, kMomentTokens);
   if (draws == 0) return row;
   if (const auto learner = learner_risk(setting, draws, options.execution())) {
     row[problem.task->learner()] = to_json(*learner);
   }
+  const std::int64_t posteriors = learner_draws(L, prompts, kPosteriorTokens);
+  if (posteriors == 0) return row;
+  if (const auto bayes = bayes_risk(setting, posteriors, options.execution())) {
+    row["bayes"] = {{"value", bayes->value},
+                    {"error", bayes->error},
+                    {"excess", bayes->excess},
+                    {"poor", bayes->poor},
+                    {"prompts", bayes->prompts}};
+  }
   return row;
+}
+
+// What sampled posteriors add to the risks in the column bayes; nothing if none were sampled.
+void print_excess(const io::Json& rows) {
+  double excess = 0, poor = 0;
+  bool is_sampled = false;
+  for (const io::Json& row : rows) {
+    if (!row.contains("bayes") || !row["bayes"].contains("excess")) continue;
+    is_sampled = true;
+    const double value = row["bayes"]["value"].get<double>();
+    if (value > 0) excess = std::max(excess, row["bayes"]["excess"].get<double>() / value);
+    poor = std::max(poor, row["bayes"]["poor"].get<double>());
+  }
+  if (!is_sampled) return;
+  fmt::print("bayes: the Bayes predictor, with {}",
+             excess == 0 ? "sums over all tasks\n"
+                         : fmt::format("a sampled posterior, which adds about {:.1g} % to its risk{}\n",
+                                       100 * excess, std::size(rows) > 1 ? " at most" : ""));
+  if (poor > 0) {
+    fmt::print(
+        "in up to {:.2g} % of the prompts the posterior was sampled poorly: the Bayes risk may be lower\n",
+        100 * poor);
+  }
 }
 
 void print_rows(const io::Json& json) {
@@ -144,8 +179,12 @@ void print_rows(const io::Json& json) {
     if (row["L"].is_string()) width = std::max(width, row["L"].get<std::string>().size());
   }
   const std::string learner = json.value("learner", "ridge");
-  fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", "L", width, "softmax", "error", "linear", learner,
+  const bool has_bayes =
+      learner != "bayes" && std::any_of(json["rows"].begin(), json["rows"].end(),
+                                        [](const io::Json& row) { return row.contains("bayes"); });
+  fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}", "L", width, "softmax", "error", "linear", learner,
              "error");
+  fmt::print("{}\n", has_bayes ? fmt::format(" {:>16} {:>9}", "bayes", "error") : "");
   for (const io::Json& row : json["rows"]) {
     const auto number = [&](const char* who, const char* what, const char* format) {
       if (!row.contains(who) || !row[who].contains(what)) return std::string();
@@ -153,12 +192,17 @@ void print_rows(const io::Json& json) {
     };
     const std::string L =
         row["L"].is_string() ? row["L"].get<std::string>() : fmt::format("{:g}", row["L"].get<double>());
-    fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}\n", L, width, number("softmax", "value", "{:.8g}"),
+    fmt::print("{:>{}} {:>16} {:>9} {:>16} {:>16} {:>9}", L, width, number("softmax", "value", "{:.8g}"),
                number("softmax", "error", "{:.0e}"), number("linear", "value", "{:.8g}"),
                number(learner.c_str(), "value", "{:.8g}"), number(learner.c_str(), "error", "{:.0e}"));
+    fmt::print("{}\n", row.contains("bayes") && has_bayes
+                           ? fmt::format(" {:>16} {:>9}", number("bayes", "value", "{:.8g}"),
+                                         number("bayes", "error", "{:.0e}"))
+                           : "");
   }
   fmt::print("risk of the infinite prompt {:.8g}, risk of predicting zero {:.8g}\n",
              json["limit"]["value"].get<double>(), json["null"]["value"].get<double>());
+  if (has_bayes) print_excess(json["rows"]);
   if (json.contains("note")) fmt::print("{}\n", json["note"].get<std::string>());
 }
 
@@ -261,8 +305,12 @@ void add_icl_risk_command(CLI::App& icl) {
   command->footer(
       "For Gaussian regression the risk is half the mean squared error, and the column ridge is the Bayes\n"
       "risk: no predictor does better. If it has no closed form, it is sampled, and its error is a standard\n"
-      "error. For other laws and losses all risks are averages over draws with standard errors, and ridge\n"
-      "(or bayes, for classification) is a learner to compare with.\n\n"
+      "error. For other laws and losses all risks are averages over draws with standard errors. Then ridge "
+      "is\n"
+      "a learner to compare with, and bayes the Bayes predictor where it is known or its posterior can be\n"
+      "sampled: one output, and densities of prior and noise. Its risk is at least the Bayes risk; with "
+      "--json\n"
+      "excess estimates by how much.\n\n"
       "Examples:\n"
       "  largo icl risk --d 5 --L 10,100,1e6,inf --A 0.43*identity --b 2\n"
       "  largo icl risk --preset published --L 1e1:1e6:6\n"

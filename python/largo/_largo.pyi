@@ -243,6 +243,9 @@ def icl_prompt_risk(
 def icl_learner_risk(
     task: Task, lengths: Sequence[Union[float, str]], loss: object, prompts: int, seed: int, threads: int, progress: _Report
 ) -> Optional[Tuple[Array, Array]]: ...
+def icl_bayes_risk(
+    task: Task, lengths: Sequence[Union[float, str]], loss: object, prompts: int, seed: int, threads: int, progress: _Report
+) -> Optional[Tuple[Array, Array, Array, Array]]: ...
 def icl_read_task(path: str) -> Tuple[Task, Loss, float]: ...
 def icl_floor(
     problem: Problem, lengths: Sequence[float], prompts: int, seed: int, threads: int

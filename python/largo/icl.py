@@ -16,7 +16,8 @@ ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts 
     Task                                                     subclass it to define your own task by its draw(uniforms)
     read_task                                                a task, its loss and the scale of its scores from a file
     risk, train, threshold                                   take tasks as well
-    prompt_risk, learner_risk                                the risk with its gradient; that of ridge regression or Bayes
+    prompt_risk                                              the risk with its gradient
+    learner_risk, bayes_risk                                 that of ridge regression; the best possible
 
     A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
 
@@ -46,9 +47,9 @@ from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
 from ._runs import PathInput, Run, load, run_of, save
 
-__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "Threshold", "TaskThreshold", "TrainedExcess", "Run", "Task",
+__all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "BayesRisk", "Threshold", "TaskThreshold", "TrainedExcess", "Run", "Task",
            "Classification", "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
-           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "read_task", "save", "load"]
+           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "bayes_risk", "read_task", "save", "load"]
 
 #: (A, b), with A as an array or by its name.
 PointInput = Union[Point, Tuple[MatrixInput, float]]
@@ -148,6 +149,19 @@ class PromptRisk(NamedTuple):
     U: Array
     v: Array
     average: Union[str, npt.NDArray[np.str_]]
+
+
+class BayesRisk(NamedTuple):
+    """The risk of the Bayes predictor with a sampled posterior: the Bayes risk or more, whatever the samples missed.
+
+    `error` is the standard error over prompts, `excess` an estimate of what sampling adds to the value, and `poor` the share
+    of prompts whose posterior has fewer than 50 effective samples.
+    """
+
+    value: Union[float, Array]
+    error: Union[float, Array]
+    excess: Union[float, Array]
+    poor: Union[float, Array]
 
 
 class TaskFile(NamedTuple):
@@ -353,6 +367,26 @@ def learner_risk(task: Task, L: LengthInput, *, loss: LossInput = "squared", pro
     lengths, shape = as_length_laws(L)
     found = _largo.icl_learner_risk(task, lengths, loss, prompts, seed, threads, as_progress(progress, "icl.learner_risk"))
     return None if found is None else _estimate(found, shape)
+
+
+def bayes_risk(task: Task, L: LengthInput, *, loss: LossInput = "squared", prompts: int = 500, seed: int = 1,
+               threads: int = 0, progress: Progress = None) -> Optional[BayesRisk]:
+    """The risk of the Bayes predictor of a Regression whose prior or noise is not Gaussian, over the draws of `prompt_risk`.
+
+    The posterior of the task is sampled (if its prior has at most 4096 points, summed over). None if that cannot be done: it
+    needs one output, noise with a density, and a prior with a density in each coordinate, an image or a mixture of such
+    laws. Where prior and noise are Gaussian, `learner_risk` is the Bayes risk.
+
+    >>> import largo
+    >>> task = largo.icl.Regression(2, prior="laplace", noise="uniform")
+    >>> bayes = largo.icl.bayes_risk(task, [5, 50], prompts=200)
+    >>> ridge = largo.icl.learner_risk(task, [5, 50], prompts=200)
+    >>> bool((bayes.value < ridge.value).all() and (bayes.excess < 0.1 * bayes.value).all())
+    True
+    """
+    lengths, shape = as_length_laws(L)
+    found = _largo.icl_bayes_risk(task, lengths, loss, prompts, seed, threads, as_progress(progress, "icl.bayes_risk"))
+    return None if found is None else BayesRisk(*(shaped(values, shape) for values in found))
 
 
 def _part_of_file(path: str, part: int) -> Any:

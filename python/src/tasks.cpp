@@ -14,6 +14,7 @@
 #include "calls.hpp"
 #include "docs.hpp"
 #include "icl_arguments.hpp"
+#include "largo/icl/bayes_risk.hpp"
 #include "largo/icl/in_context_problem.hpp"
 #include "largo/icl/mixture_classification.hpp"
 #include "largo/icl/prompt_risk.hpp"
@@ -113,6 +114,32 @@ py::object learner_risk_(const py::object& task, const py::sequence& given, cons
     }
   });
   return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
+}
+
+py::object bayes_risk_(const py::object& task, const py::sequence& given, const py::object& loss,
+                       Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
+  constexpr const char* kName = "icl.bayes_risk";
+  PromptSetting setting{to_task(kName, task), to_loss(kName, loss)};
+  setting.seed = seed.value;
+  const std::vector<LengthLaw> lengths = lengths_of(given);
+  const auto n = std::ssize(lengths);
+  for (const LengthLaw& L : lengths) {
+    if (L.is_infinite()) fail(kName, "L", "inf", "finite: an infinite prompt tells the task");
+  }
+  Matrix found(n, 4);
+  bool is_known = true;
+  watch(progress, threads.value, [&](Call& call) {
+    for (Eigen::Index i = 0; i < n && is_known; ++i) {
+      setting.length = lengths[static_cast<std::size_t>(i)];
+      const std::optional<BayesRisk> one = bayes_risk(setting, prompts.value, call.execution());
+      is_known = one.has_value();
+      if (one) found.row(i) << one->value, one->error, one->excess, one->poor;
+      call.show(static_cast<double>(i + 1) / static_cast<double>(n));
+    }
+  });
+  if (!is_known) return py::none();
+  return py::make_tuple(to_numpy(Vector(found.col(0))), to_numpy(Vector(found.col(1))),
+                        to_numpy(Vector(found.col(2))), to_numpy(Vector(found.col(3))));
 }
 
 // One length of a threshold: (L, (risk, its error), (excess, its error)).
@@ -237,6 +264,7 @@ void bind_tasks(py::module_& module) {
       .def("__reduce__", [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });
   module.def("icl_prompt_risk", &prompt_risk);
   module.def("icl_learner_risk", &learner_risk_);
+  module.def("icl_bayes_risk", &bayes_risk_);
   module.def("icl_task_threshold", &task_threshold_);
   module.def("icl_read_task", &read_task);
 }

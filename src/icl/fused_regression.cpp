@@ -31,10 +31,6 @@ TokenLeaf one_leaf(const Measure& law) {
   return leaf;
 }
 
-Matrix map_of(const TokenLeaf& leaf, Eigen::Index d) {
-  return leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
-}
-
 std::uint64_t after(const FusedLaw& law) { return law.lane + prompts::lanes_of(law.leaf); }
 
 std::optional<FusedLaw> optional_law(const MeasurePtr& law, std::uint64_t lane) {
@@ -68,8 +64,8 @@ PaddedRows rows_of(const ConstMatrixRef& A) {
 
 FusedLaw::FusedLaw(const Measure& law, std::uint64_t first_lane)
     : leaf(one_leaf(law)),
-      map(map_of(leaf, law.dimension())),
-      offset(leaf.offset.size() == 0 ? Vector(Vector::Zero(law.dimension())) : leaf.offset),
+      map(leaf.whole_map()),
+      offset(leaf.whole_offset()),
       lane(first_lane),
       push(prompts::transposed(map)),
       pull(prompts::as_it_is(map)),

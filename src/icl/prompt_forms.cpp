@@ -79,12 +79,9 @@ bool make_gaussian(const PromptDraw& draw, PreparedPrompt& prompt) {
       !std::holds_alternative<NormalTokens>(leaves[0].base)) {
     return false;
   }
-  const Eigen::Index d = draw.tokens->dimension();
-  const TokenLeaf& leaf = leaves[0];
   prompt.form = PromptForm::gaussian;
-  prompt.matrix =
-      leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
-  prompt.mean = leaf.offset.size() == 0 ? Vector(Vector::Zero(d)) : leaf.offset;
+  prompt.matrix = leaves[0].whole_map();
+  prompt.mean = leaves[0].whole_offset();
   return true;
 }
 

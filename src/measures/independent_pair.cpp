@@ -220,14 +220,6 @@ bool is_gaussian(const TokenLeaf& leaf) {
   return std::holds_alternative<NormalTokens>(leaf.base) && !leaf.squared_radius;
 }
 
-Matrix map_of(const TokenLeaf& leaf, std::ptrdiff_t d) {
-  return leaf.map.rows() == 0 ? Matrix(leaf.scale * Matrix::Identity(d, d)) : Matrix(leaf.scale * leaf.map);
-}
-
-Vector offset_of(const TokenLeaf& leaf, std::ptrdiff_t d) {
-  return leaf.offset.size() == 0 ? Vector(Vector::Zero(d)) : leaf.offset;
-}
-
 }  // namespace
 
 std::vector<TokenLeaf> IndependentPair::token_leaves() const {
@@ -242,12 +234,12 @@ std::vector<TokenLeaf> IndependentPair::token_leaves() const {
     for (const TokenLeaf& y : second) {
       TokenLeaf pair;
       pair.probability = x.probability * y.probability;
-      const Matrix X = map_of(x, d1), Y = map_of(y, d2);
+      const Matrix X = x.whole_map(), Y = y.whole_map();
       pair.map = Matrix::Zero(d1 + d2, X.cols() + Y.cols());
       pair.map.topLeftCorner(d1, X.cols()) = X;
       pair.map.bottomRightCorner(d2, Y.cols()) = Y;
       pair.base = NormalTokens{pair.map.cols()};
-      pair.offset = measures::stack(offset_of(x, d1), offset_of(y, d2));
+      pair.offset = measures::stack(x.whole_offset(), y.whole_offset());
       leaves.push_back(std::move(pair));
     }
   }

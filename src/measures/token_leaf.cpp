@@ -14,6 +14,16 @@ struct DimensionOf {
 
 std::ptrdiff_t TokenLeaf::base_dimension() const { return std::visit(DimensionOf{}, base); }
 
+Matrix TokenLeaf::whole_map() const {
+  if (map.rows() == 0) return scale * Matrix::Identity(base_dimension(), base_dimension());
+  return scale * map;
+}
+
+Vector TokenLeaf::whole_offset() const {
+  if (offset.size() > 0) return offset;
+  return Vector::Zero(map.rows() == 0 ? base_dimension() : map.rows());
+}
+
 Vector TokenLeaf::pull_back(const ConstVectorRef& direction) const {
   if (map.rows() == 0) return scale * direction;
   return scale * (map.transpose() * direction);

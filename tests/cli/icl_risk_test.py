@@ -50,6 +50,24 @@ class Risk(IclTest):
         faint = self.risks("--d", "5", "--noise", "1e-300", "--L", "1,4,5,6,1000,inf")
         self.assert_close([row["ridge"]["value"] for row in faint], [2, 0.5, 0, 0, 0, 0], 1e-12)
 
+    def test_bayes(self):
+        """The Bayes predictor has a column of its own where ridge regression is not it."""
+        robust = ["--d", "2", "--prior-law", "laplace", "--noise-law", "laplace:scale=0.3", "--L", "20,6000,inf", "--prompts", "200"]
+        rows = self.risks(*robust)
+        self.assertEqual(set(rows[0]["bayes"]), {"value", "error", "excess", "poor", "prompts"})
+        self.assertLess(rows[0]["bayes"]["value"], rows[0]["ridge"]["value"])
+        self.assertLess(abs(rows[0]["bayes"]["excess"]), 0.05 * rows[0]["bayes"]["value"])
+        self.assertEqual(rows[0]["bayes"]["prompts"], 200)
+        for row in rows[1:]:
+            self.assertNotIn("bayes", row)  # too long, and nothing left to find out
+        table = self.succeed("icl", "risk", *robust)
+        self.assertRegex(table, r"ridge +error +bayes +error\n")
+        self.assertRegex(table, r"bayes: the Bayes predictor, with a sampled posterior, which adds about \S+ % to its risk")
+        finite = self.succeed("icl", "risk", "--d", "2", "--prior-law", "rademacher", "--noise", "1", "--L", "3", "--prompts", "50")
+        self.assertIn("with sums over all tasks", finite)
+        # Here ridge regression is the Bayes predictor.
+        self.assertNotIn("bayes", self.risks("--d", "2", "--covariates", "sphere", "--noise", "1", "--L", "3")[0])
+
     def test_random_lengths(self):
         """The risk of a law of lengths is the average over the law."""
         common = ["--d", "3", "--noise", "0.2", "--A", "0.4*identity", "--b", "1.5"]

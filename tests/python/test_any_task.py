@@ -134,6 +134,22 @@ def test_learners():
         largo.icl.learner_risk(problem, 4)
 
 
+def test_bayes():
+    """Contaminated labels: the Bayes predictor leaves them out, ridge regression cannot."""
+    noise = largo.Mixture([0.9, 0.1], [largo.Gaussian([0.0], [[0.01]]), largo.Gaussian([0.0], [[9.0]])])
+    task = largo.icl.Regression(3, prior="laplace", noise=noise)
+    bayes = largo.icl.bayes_risk(task, [10, 100], prompts=150)
+    ridge = largo.icl.learner_risk(task, [10, 100], prompts=150)
+    assert np.all(bayes.value < 0.3 * ridge.value) and np.all(np.abs(bayes.excess) < 0.1 * bayes.value)
+    assert np.all(bayes.poor < 0.05) and bayes.error.shape == (2,)
+    law = largo.icl.bayes_risk(task, "uniform:4:30", loss="absolute", prompts=20)
+    assert np.ndim(law.value) == 0 and law.value > 0
+    assert largo.icl.bayes_risk(largo.icl.Regression(3, noise=0.3), 4) is None  # ridge regression is it
+    assert largo.icl.bayes_risk(Pairs(2, 3, 2), 4) is None
+    with pytest.raises(ValueError, match="L is inf, must be finite"):
+        largo.icl.bayes_risk(task, math.inf)
+
+
 # Tasks
 
 

@@ -49,6 +49,10 @@ struct TokenLeaf {
 
   /// The dimension of x.
   std::ptrdiff_t base_dimension() const;
+  /// scale map, as a matrix.
+  Matrix whole_map() const;
+  /// The offset, in full.
+  Vector whole_offset() const;
   /// The transposed map, without radius and offset, times a direction: the direction as x sees it.
   Vector pull_back(const ConstVectorRef& direction) const;
   /// The token for a given r x, without the offset.
