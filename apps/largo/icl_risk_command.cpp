@@ -110,7 +110,7 @@ io::Json exact_row(const RiskOptions& options, const RegressionProblem& problem,
 
 // The number of prompts to draw for a learner, which sees all tokens of each, so many at most; none for
 // lengths that are not whole, or too long.
-constexpr double kMomentTokens = 2e7, kPosteriorTokens = 5e5;
+constexpr double kMomentTokens = 2e7, kPosteriorTokens = 2e5;
 std::int64_t learner_draws(const LengthLaw& L, std::int64_t prompts, double most_tokens) {
   constexpr double kFewestPrompts = 100;
   if (L.is_infinite()) return prompts;
@@ -141,34 +141,44 @@ io::Json drawn_row(const RiskOptions& options, const InContextProblem& problem, 
   const std::int64_t posteriors = learner_draws(L, prompts, kPosteriorTokens);
   if (posteriors == 0) return row;
   if (const auto bayes = bayes_risk(setting, posteriors, options.execution())) {
-    row["bayes"] = {{"value", bayes->value},
-                    {"error", bayes->error},
-                    {"excess", bayes->excess},
-                    {"poor", bayes->poor},
-                    {"prompts", bayes->prompts}};
+    row["bayes"] = {{"value", bayes->value},   {"error", bayes->error}, {"sampled", bayes->is_sampled},
+                    {"excess", bayes->excess}, {"poor", bayes->poor},   {"prompts", bayes->prompts}};
   }
   return row;
 }
 
-// What sampled posteriors add to the risks in the column bayes; nothing if none were sampled.
-void print_excess(const io::Json& rows) {
+// How the numbers in the column bayes were made, and what they do not say.
+void print_bayes(const io::Json& rows) {
   double excess = 0, poor = 0;
   bool is_sampled = false;
   for (const io::Json& row : rows) {
-    if (!row.contains("bayes") || !row["bayes"].contains("excess")) continue;
-    is_sampled = true;
-    const double value = row["bayes"]["value"].get<double>();
-    if (value > 0) excess = std::max(excess, row["bayes"]["excess"].get<double>() / value);
-    poor = std::max(poor, row["bayes"]["poor"].get<double>());
+    if (!row.contains("bayes")) continue;
+    const io::Json& bayes = row["bayes"];
+    is_sampled = is_sampled || bayes["sampled"].get<bool>();
+    const double value = bayes["value"].get<double>(), error = bayes["error"].get<double>();
+    if (value > 0) excess = std::max(excess, bayes["excess"].get<double>() / value);
+    poor = std::max(poor, bayes["poor"].get<double>());
+    const double ridge = row["ridge"]["value"].get<double>(), spread = row["ridge"]["error"].get<double>();
+    if (value > ridge + 2 * std::hypot(error, spread)) {
+      fmt::print(
+          "L = {}: the Bayes risk is at most that of ridge; the samples of the posterior miss part of it\n",
+          row["L"].is_string() ? row["L"].get<std::string>() : fmt::format("{:g}", row["L"].get<double>()));
+    }
   }
-  if (!is_sampled) return;
-  fmt::print("bayes: the Bayes predictor, with {}",
-             excess == 0 ? "sums over all tasks\n"
-                         : fmt::format("a sampled posterior, which adds about {:.1g} % to its risk{}\n",
-                                       100 * excess, std::size(rows) > 1 ? " at most" : ""));
+  if (!is_sampled) {
+    fmt::print("bayes: the Bayes predictor, with sums over all tasks\n");
+  } else if (excess < 1e-4) {
+    fmt::print(
+        "bayes: the Bayes predictor, with a sampled posterior; the noise of the samples adds little\n");
+  } else {
+    fmt::print(
+        "bayes: the Bayes predictor, with a sampled posterior, whose noise adds about {:.1g} % at most\n",
+        100 * excess);
+  }
   if (poor > 0) {
     fmt::print(
-        "in up to {:.2g} % of the prompts the posterior was sampled poorly: the Bayes risk may be lower\n",
+        "for up to {:.1f} % of the prompts the posterior is sampled poorly, and the Bayes risk may be "
+        "lower\n",
         100 * poor);
   }
 }
@@ -202,7 +212,7 @@ void print_rows(const io::Json& json) {
   }
   fmt::print("risk of the infinite prompt {:.8g}, risk of predicting zero {:.8g}\n",
              json["limit"]["value"].get<double>(), json["null"]["value"].get<double>());
-  if (has_bayes) print_excess(json["rows"]);
+  if (has_bayes) print_bayes(json["rows"]);
   if (json.contains("note")) fmt::print("{}\n", json["note"].get<std::string>());
 }
 

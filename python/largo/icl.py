@@ -17,7 +17,7 @@ ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts 
     read_task                                                a task, its loss and the scale of its scores from a file
     risk, train, threshold                                   take tasks as well
     prompt_risk                                              the risk with its gradient
-    learner_risk, bayes_risk                                 that of ridge regression; the best possible
+    learner_risk, bayes_risk                                 that of ridge regression; of the Bayes predictor
 
     A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
 
@@ -152,10 +152,11 @@ class PromptRisk(NamedTuple):
 
 
 class BayesRisk(NamedTuple):
-    """The risk of the Bayes predictor with a sampled posterior: the Bayes risk or more, whatever the samples missed.
+    """The risk of a predictor that samples the posterior of the task: at least the Bayes risk, whatever the samples missed.
 
-    `error` is the standard error over prompts, `excess` an estimate of what sampling adds to the value, and `poor` the share
-    of prompts whose posterior has fewer than 50 effective samples.
+    `error` is the standard error over prompts. `excess` estimates what the noise of the samples adds to the value; it does not
+    see modes of a posterior that all samples missed. `poor` is the share of prompts whose posterior has fewer than 50 effective
+    samples.
     """
 
     value: Union[float, Array]
@@ -371,11 +372,12 @@ def learner_risk(task: Task, L: LengthInput, *, loss: LossInput = "squared", pro
 
 def bayes_risk(task: Task, L: LengthInput, *, loss: LossInput = "squared", prompts: int = 500, seed: int = 1,
                threads: int = 0, progress: Progress = None) -> Optional[BayesRisk]:
-    """The risk of the Bayes predictor of a Regression whose prior or noise is not Gaussian, over the draws of `prompt_risk`.
+    """The risk of the Bayes predictor of a Regression, by sampling the posterior of its task, over the draws of `prompt_risk`.
 
-    The posterior of the task is sampled (if its prior has at most 4096 points, summed over). None if that cannot be done: it
-    needs one output, noise with a density, and a prior with a density in each coordinate, an image or a mixture of such
-    laws. Where prior and noise are Gaussian, `learner_risk` is the Bayes risk.
+    A prior with at most 4096 points has an exact posterior, without samples. None where `learner_risk` is the Bayes risk
+    already (centred Gaussian prior and noise, and the loss "squared", "huber:DELTA" or "absolute"), and where there is nothing
+    to sample: it needs one output, noise with a density (Gaussian, uniform, Laplace, or mixtures of these), and such a prior in
+    each coordinate, or an image or a mixture of such laws. L is finite.
 
     >>> import largo
     >>> task = largo.icl.Regression(2, prior="laplace", noise="uniform")

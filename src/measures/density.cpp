@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 constexpr double kFarBelow = -1e300;  // stands for -∞ where a difference of two of them would be NaN
-constexpr double kSoftSlope = 10;     // Edges::soft
-constexpr double kInterval = 3;       // the order of a bounded shape whose density is ∝ e^{rate v}
+constexpr double kSoftSlope = 10, kSoftRates = 2;  // Edges::soft
+constexpr double kInterval = 3;  // the order of a bounded shape whose density is ∝ e^{rate v}
 constexpr double kLeastCondition = 1e-14;
 const double kLogRootTwoPi = 0.5 * std::log(2 * std::numbers::pi);
 
@@ -91,7 +91,7 @@ void ScalarDensity::log(std::span<const double> x, std::span<double> y, Edges ed
         larger = (to - inside).abs();
         to = piece.log_height + piece.rate * inside;
         if (edges == Edges::soft) {
-          to -= kSoftSlope * larger;
+          to -= std::max(kSoftSlope, kSoftRates * std::abs(piece.rate)) * larger;
         } else {
           to = (larger > 0).select(kMinusInfinity, to);
         }
@@ -113,15 +113,22 @@ std::optional<LawDensity> LawDensity::of(const Measure& law) {
               factor.inverse(),
               leaf.whole_offset(),
               {}};
+    Vector mean = Vector::Zero(d), deviations = Vector::Ones(d);
     if (const auto* product = std::get_if<ProductTokens>(&leaf.base)) {
-      for (const CoordinateLawPtr& coordinate : product->coordinates) {
-        std::optional<ScalarDensity> one = ScalarDensity::of(pieces_of(*coordinate));
+      for (Eigen::Index j = 0; j < d; ++j) {
+        const CoordinateLaw& coordinate = *product->coordinates[static_cast<std::size_t>(j)];
+        std::optional<ScalarDensity> one = ScalarDensity::of(pieces_of(coordinate));
         if (!one) return std::nullopt;
         part.coordinates.push_back(std::move(*one));
+        const Cumulants moments = coordinate.cumulants(0);
+        mean[j] = moments.derivative;
+        deviations[j] = std::sqrt(moments.curvature);
       }
     } else if (!std::holds_alternative<NormalTokens>(leaf.base)) {
       return std::nullopt;
     }
+    density.moments_.push_back(
+        {part.offset + leaf.push_forward(mean), leaf.whole_map() * deviations.asDiagonal()});
     density.parts_.push_back(std::move(part));
   }
   return density;
@@ -155,6 +162,10 @@ std::optional<FinitePoints> finite_points(const Measure& law, std::size_t most) 
   const Eigen::Index d = law.dimension();
   std::vector<std::pair<Vector, double>> found;
   for (const TokenLeaf& leaf : law.token_leaves()) {
+    if (std::holds_alternative<NormalTokens>(leaf.base) && leaf.whole_map().isZero(0)) {
+      found.emplace_back(leaf.whole_offset(), leaf.probability);
+      continue;
+    }
     const auto* product = std::get_if<ProductTokens>(&leaf.base);
     if (product == nullptr || leaf.squared_radius) return std::nullopt;
     const Eigen::Index n = leaf.base_dimension();

@@ -12,8 +12,9 @@
 
 namespace largo::measures {
 
-/// What the logarithm of a density is outside the support of a piece: -∞, or its value at the edge minus ten
-/// times the distance, in half-widths of the piece. The latter is no density, but leads a search back inside.
+/// What the logarithm of a density is outside the support of a piece: -∞, or its value at the edge minus a
+/// multiple of the distance in half-widths of the piece: ten, or twice the rate, if that is more. The latter
+/// is no density, but leads a search back inside.
 enum class Edges : std::uint8_t { sharp, soft };
 
 /// The density of a real variable: a mixture of Gaussians and of intervals with density ∝ e^{rate v}.
@@ -43,6 +44,13 @@ class LawDensity {
   /// log f at each column of a d x n matrix.
   Vector log(const ConstMatrixRef& points, Edges edges) const;
 
+  /// The mean of each part of the mixture, and a root of its covariance.
+  struct Moments {
+    Vector mean;
+    Matrix root;
+  };
+  const std::vector<Moments>& moments() const { return moments_; }
+
  private:
   struct Part {
     double log_weight = 0;  // of the part, minus log |det map|
@@ -51,6 +59,7 @@ class LawDensity {
     std::vector<ScalarDensity> coordinates;  // none: a standard Gaussian
   };
   std::vector<Part> parts_;
+  std::vector<Moments> moments_;
 };
 
 /// The points of a law that has finitely many.
@@ -58,8 +67,8 @@ struct FinitePoints {
   Matrix points;  ///< d x n
   Vector probabilities;
 };
-/// None if the law is not known to be a mixture of images of independent discrete coordinates, or has more
-/// than `most` points.
+/// None if the law is not known to be a mixture of fixed values and of images of independent discrete
+/// coordinates, or has more than `most` points.
 std::optional<FinitePoints> finite_points(const Measure& law, std::size_t most);
 
 }  // namespace largo::measures

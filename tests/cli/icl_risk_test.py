@@ -54,7 +54,7 @@ class Risk(IclTest):
         """The Bayes predictor has a column of its own where ridge regression is not it."""
         robust = ["--d", "2", "--prior-law", "laplace", "--noise-law", "laplace:scale=0.3", "--L", "20,6000,inf", "--prompts", "200"]
         rows = self.risks(*robust)
-        self.assertEqual(set(rows[0]["bayes"]), {"value", "error", "excess", "poor", "prompts"})
+        self.assertEqual(set(rows[0]["bayes"]), {"value", "error", "sampled", "excess", "poor", "prompts"})
         self.assertLess(rows[0]["bayes"]["value"], rows[0]["ridge"]["value"])
         self.assertLess(abs(rows[0]["bayes"]["excess"]), 0.05 * rows[0]["bayes"]["value"])
         self.assertEqual(rows[0]["bayes"]["prompts"], 200)
@@ -62,7 +62,7 @@ class Risk(IclTest):
             self.assertNotIn("bayes", row)  # too long, and nothing left to find out
         table = self.succeed("icl", "risk", *robust)
         self.assertRegex(table, r"ridge +error +bayes +error\n")
-        self.assertRegex(table, r"bayes: the Bayes predictor, with a sampled posterior, which adds about \S+ % to its risk")
+        self.assertRegex(table, r"bayes: the Bayes predictor, with a sampled posterior")
         finite = self.succeed("icl", "risk", "--d", "2", "--prior-law", "rademacher", "--noise", "1", "--L", "3", "--prompts", "50")
         self.assertIn("with sums over all tasks", finite)
         # Here ridge regression is the Bayes predictor.
