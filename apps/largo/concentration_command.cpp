@@ -38,7 +38,7 @@ struct ConcentrationOptions : CommonOptions {
   double relative_error = 0;
   std::optional<double> c1, c2, tolerance;
   std::string csv, plot;
-  bool quick = false, dry_run = false;
+  bool fit = false, quick = false, dry_run = false;
 };
 
 std::string check_method(const std::string& text) {
@@ -190,6 +190,9 @@ void run_concentration(const ConcentrationOptions& options) {
   report.dimension = layer.tokens->dimension();
   report.queries = options.query_law.empty() ? options.query : options.query_law;
   report.summary = summarise(layer, report.rows, constants);
+  report.show_fit = options.fit || constants.has_value();
+  if (const auto missing = missing_bound(layer))
+    report.notes.push_back(fmt::format("no certified bounds: {}", *missing));
   if (plan.exact && !report.rows.front().gradient_U) {
     report.notes.push_back(
         "the gradient in U has an exact formula for Gaussian tokens only; to sample it, use "
@@ -220,7 +223,7 @@ void add_concentration_command(CLI::App& app) {
   auto options = std::make_shared<ConcentrationOptions>();
   CLI::App* command = app.add_subcommand(
       "concentration",
-      "Measure how far attention over L tokens is from its limit, and check the paper's bounds");
+      "Measure how far attention over L tokens is from its limit, beside bounds that are theorems");
   command->add_option("--law", options->law, "Token law, as in largo attention")->required();
   command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
       ->transform(whole_number(1, kLargestDimension));
@@ -265,11 +268,11 @@ void add_concentration_command(CLI::App& app) {
       ->capture_default_str();
   command
       ->add_option("--c1", options->c1,
-                   "Constant c1 of the bounds to check, instead of a fitted one; needs --c2")
+                   "Constant c1 of the paper's bounds, to check them at all points; needs --c2")
       ->transform(finite_number(Sign::positive));
   command
       ->add_option("--c2", options->c2,
-                   "Constant c2 of the bounds to check, instead of a fitted one; needs --c1")
+                   "Constant c2 of the paper's bounds, to check them at all points; needs --c1")
       ->transform(finite_number(Sign::non_negative));
   command
       ->add_option(
@@ -279,6 +282,9 @@ void add_concentration_command(CLI::App& app) {
   command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
   command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
       ->check(check_given, "");
+  command->add_flag(
+      "--fit", options->fit,
+      "Fit the constants of the paper's bounds to the errors: the least bounds above all points");
   add_device_option(*command, options->device);
   command->add_flag("--quick", options->quick, "Sample 1000 prompts at each point");
   command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
@@ -286,7 +292,8 @@ void add_concentration_command(CLI::App& app) {
   command->footer(
       "The error is the mean over prompts (and queries) of |T[prompt] - T[law]|^2. The errors of the\n"
       "gradients in V and U are defined in the same way. In the table, exponent is\n"
-      "-d ln(output error) / d ln L, and to linear is E|T[prompt] - T_lin[prompt]|^2.\n\n"
+      "-d ln(output error) / d ln L, and to linear is E|T[prompt] - T_lin[prompt]|^2. Certified bounds are\n"
+      "theorems with all their constants (docs/bounds.md); a fit of the paper's form (--fit) is not.\n\n"
       "Examples:\n"
       "  largo concentration --law gaussian --d 4 --U 0.5*identity --query 1,0,-1,0 --L 16:1024:7\n"
       "  largo concentration --law gaussian --d 8 --query-law gaussian --sigma 0.5,1,2 --L 2:1e12:13 --plot "

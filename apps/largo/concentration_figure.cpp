@@ -46,9 +46,27 @@ struct Quantity {
   std::optional<Estimate> SigmaSummary::*slope;
   const std::optional<BoundReport>& bound;
   BoundShape shape;
+  double CertifiedErrors::*certified;
 };
 
-// The bound between the shortest and the longest prompt of at least two tokens.
+// The certified bound, at the lengths of the rows.
+Curve certified_curve(const ConcentrationReport& report, const Quantity& quantity, double sigma) {
+  std::map<double, double> bounds;
+  for (const ConcentrationRow& row : report.rows) {
+    if (row.sigma != sigma || !row.certified || std::isinf(row.L)) continue;
+    const double bound = (*row.certified).*quantity.certified;
+    if (std::isfinite(bound)) bounds[row.L] = bound;
+  }
+  Curve curve;
+  curve.style = Curve::Style::dashed;
+  for (const auto& [L, bound] : bounds) {
+    curve.x.push_back(L);
+    curve.y.push_back(bound);
+  }
+  return curve;
+}
+
+// The paper's bound between the shortest and the longest prompt of at least two tokens.
 Curve bound_curve(const ConcentrationReport& report, const Quantity& quantity, double sigma) {
   constexpr int kPoints = 60;
   double first = std::numeric_limits<double>::infinity(), last = 0;
@@ -98,10 +116,11 @@ Panel panel_of(const ConcentrationReport& report, const Quantity& quantity,
   const bool only_sampled = report.summary.method == ErrorMethod::sampled;
   for (std::size_t k = 0; k < sigmas.size(); ++k) {
     const std::string name = fmt::format("σ = {:.3g}", sigmas[k]);
-    Curve bound = bound_curve(report, quantity, sigmas[k]);
+    Curve bound = report.show_fit ? bound_curve(report, quantity, sigmas[k])
+                                  : certified_curve(report, quantity, sigmas[k]);
     Curve exact = error_curve(report, quantity, sigmas[k], ErrorMethod::exact);
     Curve sampled = error_curve(report, quantity, sigmas[k], ErrorMethod::sampled);
-    if (k == 0) bound.label = "bound";
+    if (k == 0) bound.label = report.show_fit ? "bound" : "certified bound";
     exact.label = name;
     sampled.label = only_sampled ? name : fmt::format("{}, sampled", name);
     for (const SigmaSummary& s : report.summary.sigmas) {
@@ -143,11 +162,11 @@ std::string warned_of(const ConcentrationReport& report) {
 std::string to_svg(const ConcentrationReport& report) {
   const Quantity quantities[] = {
       {"output", [](const ConcentrationRow& row) -> std::optional<ErrorBar> { return row.output; },
-       &SigmaSummary::output, report.summary.output, kOutputBound},
+       &SigmaSummary::output, report.summary.output, kOutputBound, &CertifiedErrors::output},
       {"gradient in V", [](const ConcentrationRow& row) -> std::optional<ErrorBar> { return row.gradient_V; },
-       &SigmaSummary::gradient_V, report.summary.gradient_V, kGradientVBound},
+       &SigmaSummary::gradient_V, report.summary.gradient_V, kGradientVBound, &CertifiedErrors::gradient_V},
       {"gradient in U", [](const ConcentrationRow& row) { return row.gradient_U; }, &SigmaSummary::gradient_U,
-       report.summary.gradient_U, kGradientUBound}};
+       report.summary.gradient_U, kGradientUBound, &CertifiedErrors::gradient_U}};
   const std::vector<double> sigmas = shown_sigmas(report);
   Figure figure;
   for (const Quantity& quantity : quantities) {

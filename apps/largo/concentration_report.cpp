@@ -38,6 +38,11 @@ io::Json to_json(const ConcentrationRow& row) {
   json["output"] = to_json(row.output, row.method);
   json["gradient_V"] = to_json(row.gradient_V, row.method);
   if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
+  if (row.certified) {
+    json["certified"] = {{"output", io::number_json(row.certified->output)},
+                         {"gradient_V", io::number_json(row.certified->gradient_V)},
+                         {"gradient_U", io::number_json(row.certified->gradient_U)}};
+  }
   if (row.method == ErrorMethod::exact) json["exponent"] = slopes_json(row.exponents);
   if (row.softmax_linear) json["softmax_linear"] = to_json(*row.softmax_linear, row.method);
   if (row.linear) json["linear"] = {{"value", *row.linear}};
@@ -47,9 +52,13 @@ io::Json to_json(const ConcentrationRow& row) {
 }
 
 io::Json to_json(const BoundReport& bound, double sub_gaussian) {
-  io::Json json{{"c1", bound.constants.c1},       {"c2", bound.constants.c2},
-                {"fitted", bound.fitted},         {"holds", bound.verdict.holds},
-                {"points", bound.verdict.points}, {"worst_ratio", bound.verdict.worst_ratio}};
+  io::Json json{{"c1", bound.constants.c1},
+                {"c2", bound.constants.c2},
+                {"fitted", bound.fitted},
+                {"points", bound.verdict.points},
+                {"worst_ratio", bound.verdict.worst_ratio}};
+  // A fit is above the points that it was fitted to, which says nothing about others.
+  if (!bound.fitted) json["holds"] = bound.verdict.holds;
   if (bound.verdict.worst_ratio > 0) {
     json["worst"] = {{"sigma", bound.verdict.worst.sigma / sub_gaussian},
                      {"L", io::number_json(bound.verdict.worst.L)}};
@@ -91,6 +100,28 @@ void print_rows(const ConcentrationReport& report) {
   }
 }
 
+// Bounds that are theorems, and how far above the errors they are.
+void print_certified(const ConcentrationReport& report) {
+  const bool sigmas = several_sigmas(report);
+  fmt::print("\ncertified bounds, with no constant fitted, and their ratios to the errors\n");
+  if (sigmas) fmt::print("{:>7} ", "sigma");
+  fmt::print("{:>9} {:<8} {:>11} {:>9} {:>11} {:>9} {:>11} {:>9}\n", "L", "method", "output", "ratio",
+             "gradient V", "ratio", "gradient U", "ratio");
+  for (const ConcentrationRow& row : report.rows) {
+    if (!row.certified) continue;
+    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
+    const auto with_ratio = [](double bound, const std::optional<ErrorBar>& error) {
+      const bool is_known = error && error->value > 0;
+      return fmt::format("{:>11.4e} {:>9}", bound,
+                         is_known ? fmt::format("{:.4g}", bound / error->value) : "");
+    };
+    fmt::print("{:>9.4g} {:<8} {} {} {}\n", row.L, name_of(row.method),
+               with_ratio(row.certified->output, row.output),
+               with_ratio(row.certified->gradient_V, row.gradient_V),
+               with_ratio(row.certified->gradient_U, row.gradient_U));
+  }
+}
+
 void print_summary(const ConcentrationReport& report) {
   const auto slope = [](const std::optional<Estimate>& x) {
     return x ? fmt::format("{:.3f} ± {:.0e}", x->value, x->error) : std::string("-");
@@ -103,7 +134,9 @@ void print_summary(const ConcentrationReport& report) {
                slope(s.gradient_V), slope(s.gradient_U),
                s.asymptotic ? fmt::format("{:.4f}", -s.asymptotic->value) : "-");
   }
-  if (report.summary.output) {
+  if (!report.show_fit) {
+    // nothing to say about fits
+  } else if (report.summary.output) {
     const SubGaussianKind kind = report.summary.sub_gaussian_kind;
     fmt::print("\nthe paper's bounds for L >= 2; tokens are σ-sub-Gaussian with σ {} {:.4g} x sigma\n",
                kind == SubGaussianKind::smallest ? "=" : fmt::format("{}", name_of(kind)),
@@ -114,10 +147,13 @@ void print_summary(const ConcentrationReport& report) {
         "--c1 and --c2\n");
   }
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
-    if (!bound) continue;
+    if (!bound || !report.show_fit) continue;
+    const char* const verdict = bound->fitted          ? "the least above all points"
+                                : bound->verdict.holds ? "holds"
+                                                       : "FAILS";
     fmt::print("{:<10} {:<25} {} c1 = {:.4g}, c2 = {:.4g}: {} ({} points, largest error/bound {:.3g}", name,
-               shape, bound->fitted ? "fitted" : "given", bound->constants.c1, bound->constants.c2,
-               bound->verdict.holds ? "holds" : "FAILS", bound->verdict.points, bound->verdict.worst_ratio);
+               shape, bound->fitted ? "fitted" : "given", bound->constants.c1, bound->constants.c2, verdict,
+               bound->verdict.points, bound->verdict.worst_ratio);
     fmt::print(" at sigma = {:.4g}, L = {:.4g})\n", bound->verdict.worst.sigma / report.summary.sub_gaussian,
                bound->verdict.worst.L);
   }
@@ -142,7 +178,7 @@ io::Json to_json(const ConcentrationReport& report) {
                {"sub_gaussian_kind", name_of(report.summary.sub_gaussian_kind)},
                {"method", name_of(report.summary.method)}};
   for (const auto& [name, shape, bound] : bounds_of(report.summary)) {
-    if (bound) fit[name] = to_json(*bound, report.summary.sub_gaussian);
+    if (bound && report.show_fit) fit[name] = to_json(*bound, report.summary.sub_gaussian);
   }
   fit["slopes"] = io::Json::array();
   for (const SigmaSummary& s : report.summary.sigmas) {
@@ -168,6 +204,7 @@ io::Json to_json(const ConcentrationReport& report) {
 void print_report(const ConcentrationReport& report) {
   fmt::print("tokens {}, d = {}, queries {}\n", report.law, report.dimension, report.queries);
   print_rows(report);
+  if (report.rows.front().certified) print_certified(report);
   print_summary(report);
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
   for (const ConcentrationRow& row : report.rows) {
@@ -181,7 +218,8 @@ std::string to_csv(const ConcentrationReport& report) {
   std::string text =
       "sigma,L,method,output,output_error,output_low,output_high,gradient_V,gradient_V_error,gradient_V_low,"
       "gradient_V_high,gradient_U,gradient_U_error,gradient_U_low,gradient_U_high,exponent_output,"
-      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,prompts,warnings\n";
+      "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,certified_output,certified_gradient_V,"
+      "certified_gradient_U,prompts,warnings\n";
   const auto bar = [&](const std::optional<ErrorBar>& x) {
     text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
   };
@@ -196,6 +234,9 @@ std::string to_csv(const ConcentrationReport& report) {
     value(row.exponents.gradient_U);
     value(row.softmax_linear);
     text += row.linear ? fmt::format("{},", *row.linear) : ",";
+    text += row.certified ? fmt::format("{},{},{},", row.certified->output, row.certified->gradient_V,
+                                        row.certified->gradient_U)
+                          : ",,,";
     text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
     // Warnings contain no quotes, so one quoted field can hold them all.
     text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));

@@ -23,6 +23,7 @@ struct ConcentrationReport {
   ConcentrationSummary summary;
   double tolerance = 0;
   std::vector<TolerancePoint> tolerated;  ///< empty if not asked for
+  bool show_fit = false;                  ///< the paper's bounds, with fitted or given constants
   std::vector<std::string> notes;         ///< what is missing, and what to do about it
 };
 

@@ -23,6 +23,8 @@ _QUANTITIES = ("output", "gradient_V", "gradient_U", "softmax_linear", "linear")
 def _cell(row: Mapping[str, Any], name: str, part: str) -> float:
     if name in _NUMBERS:
         return float(row.get(name, math.nan))
+    if part == "certified":
+        return float(row.get("certified", {}).get(name, math.nan))
     cell = row.get("exponent", {}).get(name, {}) if part == "exponent" else row.get(name, {})
     return float(cell.get("value" if part == "exponent" else part, math.nan))
 
@@ -32,9 +34,10 @@ class Concentration:
     """Errors for prompts of several lengths, with a summary.
 
     `rows` has a dict for each scale, length and method, with the keys of `largo concentration --json`: "sigma", "L",
-    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear". `fit` has the slopes, the
-    asymptotic exponent, and the paper's bounds with their constants. Errors of sampled rows have an "interval", (low,
-    high), that covers 95 % of what was drawn. The "warnings" of a row, if there are any, say in sentences what a sample of
+    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear", and "certified", with bounds on the
+    first three errors that are theorems (docs/bounds.md), where they are known. `fit` has the slopes, the asymptotic
+    exponent and, if asked for, the paper's bounds with constants that are fitted, or given and checked ("holds"). Errors of
+    sampled rows have an "interval", (low, high), that covers 95 % of what was drawn. The "warnings" of a row, if there are any, say in sentences what a sample of
     this size is likely to miss; its intervals may then be too short.
     """
 
@@ -60,11 +63,11 @@ class Concentration:
         """One quantity over the rows; NaN in rows that do not have it.
 
         `name` is "sigma", "L", "prompts", or one of "output", "gradient_V", "gradient_U", "softmax_linear", "linear". For
-        the latter, `part` is the "value", its "error", or the "exponent" (exact rows have the exponents of the first
-        three).
+        the latter, `part` is the "value", its "error", the "exponent" (exact rows have the exponents of the first three), or
+        the "certified" bound on one of the first three.
         """
         choice("Concentration", "column", name, (*_NUMBERS, *_QUANTITIES))
-        choice("Concentration", "part", part, ("value", "error", "exponent"))
+        choice("Concentration", "part", part, ("value", "error", "exponent", "certified"))
         return np.array([_cell(row, name, part) for row in self.select(method=method, sigma=sigma)], dtype=float)
 
     def to_dict(self) -> Dict[str, Any]:
@@ -135,6 +138,7 @@ def concentration(
     relative_error: float = 0.0,
     precision: str = "float32",
     exponents: bool = True,
+    fit: bool = False,
     bound: Optional[Tuple[float, float]] = None,
     seed: int = 1,
     threads: int = 0,
@@ -145,8 +149,9 @@ def concentration(
     The errors are those at a `query` (e,), or averages over the rows of a `query` (n, e) or over a `query_law`. `L` is one
     length or many (any shape; ∞ is allowed), and `sigma` scales the tokens. `method` is "exact" (nothing is sampled; works
     where a formula is known), "sampled" (`prompts` of them, or fewer once the standard error is `relative_error`), "both"
-    or "auto". `bound` gives constants (c1, c2) with which to check the paper's bounds, instead of fitted ones. For the same
-    seed the results are bit-identical to those of the command line.
+    or "auto". Rows have certified bounds beside the errors where they are known. `fit` fits the constants of the paper's
+    bounds, and `bound` gives constants (c1, c2) to check them with. For the same seed the results are bit-identical to those
+    of the command line.
 
     >>> import largo
     >>> result = largo.concentration(largo.law("gaussian", d=8), query_law=largo.law("gaussian", d=8), L=[1e2, 1e6, 1e12])
@@ -158,7 +163,7 @@ def concentration(
     constants = None if bound is None else _pair("bound", bound)
     result = _largo.concentration(
         law, U, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
-        relative_error, precision, seed, bool(exponents), constants, threads, as_progress(progress, "concentration"))
+        relative_error, precision, seed, bool(exponents), bool(fit), constants, threads, as_progress(progress, "concentration"))
     return Concentration(tuple(result["rows"]), result["fit"])
 
 

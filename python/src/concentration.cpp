@@ -51,6 +51,11 @@ py::dict to_dict(const ConcentrationRow& row) {
   dict["gradient_V"] = to_dict(row.gradient_V, row.method);
   if (row.gradient_U) dict["gradient_U"] = to_dict(*row.gradient_U, row.method);
   if (row.method == ErrorMethod::exact) dict["exponent"] = slopes(row.exponents);
+  if (row.certified) {
+    dict["certified"] =
+        py::dict("output"_a = row.certified->output, "gradient_V"_a = row.certified->gradient_V,
+                 "gradient_U"_a = row.certified->gradient_U);
+  }
   if (row.softmax_linear) dict["softmax_linear"] = to_dict(*row.softmax_linear, row.method);
   if (row.linear) dict["linear"] = py::dict("value"_a = *row.linear);
   if (row.method == ErrorMethod::sampled) dict["prompts"] = row.prompts;
@@ -60,8 +65,8 @@ py::dict to_dict(const ConcentrationRow& row) {
 
 py::dict to_dict(const BoundReport& bound, double sub_gaussian) {
   py::dict dict("c1"_a = bound.constants.c1, "c2"_a = bound.constants.c2, "fitted"_a = bound.fitted,
-                "holds"_a = bound.verdict.holds, "points"_a = bound.verdict.points,
-                "worst_ratio"_a = bound.verdict.worst_ratio);
+                "points"_a = bound.verdict.points, "worst_ratio"_a = bound.verdict.worst_ratio);
+  if (!bound.fitted) dict["holds"] = bound.verdict.holds;
   if (bound.verdict.worst_ratio > 0) {
     dict["worst"] =
         py::dict("sigma"_a = bound.verdict.worst.sigma / sub_gaussian, "L"_a = bound.verdict.worst.L);
@@ -69,13 +74,13 @@ py::dict to_dict(const BoundReport& bound, double sub_gaussian) {
   return dict;
 }
 
-py::dict to_dict(const ConcentrationSummary& summary) {
+py::dict to_dict(const ConcentrationSummary& summary, bool show_fit) {
   py::dict fit("sub_gaussian"_a = summary.sub_gaussian,
                "sub_gaussian_kind"_a = name_of(summary.sub_gaussian_kind),
                "method"_a = name_of(summary.method));
-  if (summary.output) fit["output"] = to_dict(*summary.output, summary.sub_gaussian);
-  if (summary.gradient_V) fit["gradient_V"] = to_dict(*summary.gradient_V, summary.sub_gaussian);
-  if (summary.gradient_U) fit["gradient_U"] = to_dict(*summary.gradient_U, summary.sub_gaussian);
+  if (summary.output && show_fit) fit["output"] = to_dict(*summary.output, summary.sub_gaussian);
+  if (summary.gradient_V && show_fit) fit["gradient_V"] = to_dict(*summary.gradient_V, summary.sub_gaussian);
+  if (summary.gradient_U && show_fit) fit["gradient_U"] = to_dict(*summary.gradient_U, summary.sub_gaussian);
   py::list curves;
   for (const SigmaSummary& curve : summary.sigmas) {
     py::dict one("sigma"_a = curve.sigma, "method"_a = name_of(curve.method));
@@ -144,7 +149,7 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
                        const py::object& queries, const std::vector<double>& lengths,
                        const std::vector<double>& sigmas, const Text<"method">& method,
                        Whole<"prompts"> prompts, Real<"relative_error"> relative_error,
-                       const Text<"precision">& precision, Seed seed, bool exponents,
+                       const Text<"precision">& precision, Seed seed, bool exponents, bool fit,
                        std::optional<std::pair<double, double>> constants, Threads threads,
                        const py::object& progress) {
   const AttentionLayer layer = layer_of(law, U, V, queries);
@@ -169,7 +174,7 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   });
   py::list table;
   for (const ConcentrationRow& row : rows) table.append(to_dict(row));
-  return py::dict("rows"_a = table, "fit"_a = to_dict(summary));
+  return py::dict("rows"_a = table, "fit"_a = to_dict(summary, fit || given));
 }
 
 // The supremum of an error along a path, and where it is.

@@ -62,6 +62,7 @@ report::ReportSection other_laws_claim(const ClaimOptions& options);
 report::ReportSection averaged_exponent_claim(const ClaimOptions& options);
 report::ReportSection audit_claim(const ClaimOptions& options);
 report::ReportSection bounds_claim(const ClaimOptions& options);
+report::ReportSection certified_claim(const ClaimOptions& options);
 report::ReportSection softmax_linear_claim(const ClaimOptions& options);
 report::ReportSection infinite_limit_claim(const ClaimOptions& options);
 report::ReportSection transfer_claim(const ClaimOptions& options);

@@ -62,7 +62,7 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
                                gaussian(Matrix::Identity(d, d))};
     ConcentrationPlan plan;
     plan.lengths = {16, 32, 64, 128, 256, 512, 1024};
-    plan.exponents = false;
+    plan.exponents = plan.certified = false;
     const auto rows = concentration_grid(layer, plan, options.execution);
     const SigmaSummary slopes = summarise(layer, rows).sigmas.front();
     Curve curves[3];
@@ -122,7 +122,7 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
   check.sigmas = {1.2, 1.5, 1.7, 2.5, 3};
   check.lengths = log_spaced_lengths(3, 5e11, 8);
   for (const double L : {1e60, 1e150, 1e300}) check.lengths.push_back(L);
-  fit.exponents = check.exponents = false;
+  fit.exponents = check.exponents = fit.certified = check.certified = false;
   const auto fitted = concentration_grid(layer, fit, options.execution);
   const auto checked = concentration_grid(layer, check, options.execution);
   using Which = std::optional<ErrorBar> (*)(const ConcentrationRow&);

@@ -75,7 +75,7 @@ std::vector<double> averaged_errors(const std::vector<double>& sigmas, const std
   ConcentrationPlan plan;
   plan.sigmas = sigmas;
   plan.lengths = lengths;
-  plan.exponents = false;
+  plan.exponents = plan.certified = false;
   std::vector<double> errors;
   for (const ConcentrationRow& row : concentration_grid({normal, one, one, normal}, plan, execution)) {
     errors.push_back(row.output.value / (row.sigma * row.sigma));  // undoes the scaling of the values

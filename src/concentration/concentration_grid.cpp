@@ -157,6 +157,27 @@ std::vector<ConcentrationRow> exact_rows(const AttentionLayer& layer, const Conc
   return rows;
 }
 
+// Adds the bounds to all rows. A unit of work is a point: its rows share them.
+void add_bounds(const AttentionLayer& layer, const ConcentrationPlan& plan, const Execution& execution,
+                std::vector<ConcentrationRow>& rows) {
+  if (!plan.certified || missing_bound(layer)) return;
+  const CertifiedBounds bounds(layer);
+  const std::size_t methods = plan.exact && plan.sampled ? 2 : 1, points = rows.size() / methods;
+  constexpr std::size_t kNumbers = 3;
+  const runtime::AlignedVector<double> table = runtime::distribute_rows(
+      static_cast<std::ptrdiff_t>(points), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> to) {
+        const ConcentrationRow& row = rows[static_cast<std::size_t>(i) * methods];
+        const CertifiedErrors found = bounds(row.L, row.sigma, execution);
+        to[0] = found.output;
+        to[1] = found.gradient_V;
+        to[2] = found.gradient_U;
+      });
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const double* const from = table.data() + i / methods * kNumbers;
+    rows[i].certified = CertifiedErrors{from[0], from[1], from[2]};
+  }
+}
+
 }  // namespace
 
 std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, const ConcentrationPlan& plan,
@@ -185,6 +206,7 @@ std::vector<ConcentrationRow> concentration_grid(const AttentionLayer& layer, co
     here.sampling.drawn = [&](std::int64_t prompts) { progress.add(L * static_cast<double>(prompts)); };
     rows.push_back(concentration::sampled_row(layer, here, L, sigma, point, execution));
   }
+  add_bounds(layer, plan, execution, rows);
   return rows;
 }
 

@@ -10,6 +10,7 @@
 
 #include "exact/attention_forms.hpp"
 #include "exact/query_nodes.hpp"
+#include "exact/softmax_bounds.hpp"
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
@@ -34,6 +35,8 @@ constexpr double kLargestCheck = 1e-3;
 constexpr std::size_t kFewNodes = 8;
 
 enum : std::size_t { kOutput, kSquaredBias, kGradientV, kGradientU, kDifference, kLimit, kCheck, kAverages };
+// Bounds have these in place of the bias and the difference.
+enum : std::size_t { kWeight = kSquaredBias, kSquareWeight = kDifference };
 using Averages = std::array<double, kAverages>;
 
 struct Sums {
@@ -64,11 +67,17 @@ struct SoftmaxLinear {
 // The errors of one layer at a node.
 class ErrorsAt {
  public:
-  ErrorsAt(const exact::AttentionForms& forms, double L, double scale)
-      : forms_(forms), L_(L), square_(scale * scale), fourth_(square_ * square_) {}
+  /// With a table if there are many nodes.
+  ErrorsAt(const exact::AttentionForms& forms, double L, double scale, bool few)
+      : forms_(forms),
+        L_(L),
+        square_(scale * scale),
+        fourth_(square_ * square_),
+        table_(few ? nullptr : SoftmaxTable::shared(L)) {}
 
-  /// Adds the errors at all queries of a node, where the softmax has the statistics m.
-  void add_to(Sums& sums, const SoftmaxStatistics& m, const exact::DirectionNode& node) const {
+  /// Adds the errors at all queries of a node, whose scores have the spread s.
+  void add_to(Sums& sums, double s, const exact::DirectionNode& node) const {
+    const SoftmaxStatistics m = table_ ? (*table_)(s) : softmax_statistics(s, L_);
     Averages size{};
     const Averages value = at(m, node.fine, node.square, &size);
     const Averages coarse = at(m, node.coarse, node.square, nullptr);
@@ -110,6 +119,47 @@ class ErrorsAt {
 
   const exact::AttentionForms& forms_;
   double L_, square_, fourth_;  // powers of the scale
+  std::shared_ptr<const SoftmaxTable> table_;
+};
+
+// Bounds on the errors of one layer at a node, in the order of the errors.
+class BoundsAt {
+ public:
+  BoundsAt(const exact::AttentionForms& forms, double L, double scale)
+      : forms_(forms), L_(L), square_(scale * scale), fourth_(square_ * square_) {}
+
+  void add_to(Sums& sums, double s, const exact::DirectionNode& node) const {
+    const exact::SoftmaxBounds bounds = exact::softmax_bounds(s, L_);
+    const Averages value = at(bounds, node.fine), coarse = at(bounds, node.coarse);
+    for (std::size_t i = 0; i < kAverages; ++i) {
+      sums.value[i] += value[i];
+      sums.uncertainty[i] += std::abs(value[i] - coarse[i]);
+    }
+  }
+
+ private:
+  Averages at(const exact::SoftmaxBounds& m, const exact::FormProducts& f) const {
+    const double output = (f[exact::kOne] * forms_.W_trace - f[exact::kW]) * m.P2 + f[exact::kW] * m.mse;
+    const double values = (f[exact::kOne] * forms_.G_trace - f[exact::kG]) * m.P2 + f[exact::kG] * m.mse;
+    // Those of covariance_combination. The cross term is at most `mixed` in size, so it is added to that.
+    const double product = f[exact::kZ] * forms_.WG_trace - 2 * f[exact::kZH] + f[exact::kZWG];
+    const double traces = f[exact::kZ] * forms_.W_trace * forms_.G_trace - forms_.W_trace * f[exact::kZG] -
+                          f[exact::kZW] * forms_.G_trace + f[exact::kZWG];
+    const double mixed = f[exact::kZW] * forms_.G_trace + f[exact::kZG] * forms_.W_trace - 2 * f[exact::kZWG];
+    const double covariance = (product + traces) * m.P2 + f[exact::kZWG] * m.variance_mse +
+                              mixed * (2 * m.squared_spread + m.variance_P2);
+    Averages bounds{};
+    bounds[kOutput] = square_ * output;
+    bounds[kGradientV] = square_ * forms_.rows * values;
+    bounds[kGradientU] = fourth_ * covariance;
+    bounds[kWeight] = f[exact::kOne] * m.P2;
+    bounds[kSquareWeight] = f[exact::kZ] * m.P2;
+    bounds[kCheck] = f[exact::kOne];
+    return bounds;
+  }
+
+  const exact::AttentionForms& forms_;
+  double L_, square_, fourth_;
 };
 
 // The values, and estimates of their errors.
@@ -117,16 +167,15 @@ struct Averaged {
   Averages value{}, error{};
 };
 
-// The average over a given set of nodes, from a rule with this relative error.
-Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_error, const ErrorsAt& errors,
-                 double L, double scale) {
-  const bool few = nodes.size() <= kFewNodes;
-  const auto table = few ? nullptr : SoftmaxTable::shared(L);
+// The average of ErrorsAt or BoundsAt over a given set of nodes, from a rule with this relative error.
+template <typename At>
+Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_error, const At& errors,
+                 double scale) {
   Sums sums;
   for (const exact::DirectionNode& node : nodes) {
     const double s = scale * std::sqrt(node.square);
     check_score_spread(kAveragedAttentionError, s);
-    errors.add_to(sums, few ? softmax_statistics(s, L) : (*table)(s), node);
+    errors.add_to(sums, s, node);
   }
   Averaged result{sums.value, sums.uncertainty};
   const double check = std::abs(sums.value[kCheck] - 1);
@@ -137,19 +186,19 @@ Averaged average(const std::vector<exact::DirectionNode>& nodes, double rule_err
 }
 
 // The average over Gaussian queries, with as many nodes as are needed.
-Averaged average(const exact::GaussianNodes& nodes, const ErrorsAt& errors, double L, double scale,
+template <typename At>
+Averaged average(const exact::GaussianNodes& nodes, const At& errors, double L, double scale,
                  const Execution& execution) {
   const double largest = scale * std::sqrt(nodes.largest_square(L));
   if (!(largest <= kLargestScoreSpread)) {
     fail(kAveragedAttentionError, "spread of the scores", largest, "at most 1e6 for all queries");
   }
-  const auto table = SoftmaxTable::shared(L);
   const auto sum_level = [&](int level) {
     Sums sums;
     const std::size_t count = nodes.count(level, L);
     for (std::size_t i = 0; i < count; ++i) {
       const exact::DirectionNode& node = nodes.at(level, i, execution);
-      errors.add_to(sums, (*table)(scale * std::sqrt(node.square)), node);
+      errors.add_to(sums, scale * std::sqrt(node.square), node);
     }
     return sums;
   };
@@ -207,10 +256,12 @@ class QueryAverage::Rule {
   }
 
   Averaged operator()(double L, double scale, const Execution& execution) const {
-    const ErrorsAt errors(forms, L, scale);
-    if (gaussian) return average(*gaussian, errors, L, scale, execution);
-    if (sphere) return average(sphere->at(scale, execution), kSphereError, errors, L, scale);
-    return average(nodes, 0, errors, L, scale);
+    const bool few = !gaussian && !sphere && nodes.size() <= kFewNodes;
+    return averaged(ErrorsAt(forms, L, scale, few), L, scale, execution);
+  }
+
+  Averaged bounds(double L, double scale, const Execution& execution) const {
+    return averaged(BoundsAt(forms, L, scale), L, scale, execution);
   }
 
   Matrix root;  ///< R, Γ = R Rᵀ
@@ -219,6 +270,14 @@ class QueryAverage::Rule {
   std::vector<exact::DirectionNode> nodes;       // for rows, or for a constant spread
   std::optional<exact::SphereNodes> sphere;      // for a sphere
   std::optional<exact::GaussianNodes> gaussian;  // for Gaussian queries
+
+ private:
+  template <typename At>
+  Averaged averaged(const At& errors, double L, double scale, const Execution& execution) const {
+    if (gaussian) return average(*gaussian, errors, L, scale, execution);
+    if (sphere) return average(sphere->at(scale, execution), kSphereError, errors, scale);
+    return average(nodes, 0, errors, scale);
+  }
 };
 
 QueryAverage::QueryAverage(std::shared_ptr<const Rule> rule) : rule_(std::move(rule)) {}
@@ -286,6 +345,18 @@ AveragedAttentionError QueryAverage::operator()(double L, double token_scale,
   result.softmax_linear = {value[kDifference], error[kDifference]};
   result.self_check = value[kCheck] - 1;
   return result;
+}
+
+AveragedBounds QueryAverage::bounds(double L, double token_scale, const Execution& execution) const {
+  check_prompt_length(kAveragedAttentionError, L);
+  check_nonnegative(kAveragedAttentionError, "token_scale", token_scale);
+  if (rule_->root.cols() == 0 || L == kInfinitePrompt) return {};
+  const Averaged found = rule_->bounds(L, token_scale, execution);
+  if (!(std::abs(found.value[kCheck] - 1) < kLargestCheck)) {
+    fail(kAveragedAttentionError, "the average over the queries does not converge: sample the queries");
+  }
+  const auto above = [&](std::size_t i) { return found.value[i] + found.error[i]; };
+  return {above(kOutput), above(kGradientV), above(kGradientU), above(kWeight), above(kSquareWeight)};
 }
 
 AveragedAttentionError averaged_attention_error(const ConstMatrixRef& token_covariance,

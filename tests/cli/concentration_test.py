@@ -35,14 +35,41 @@ class ConcentrationTest(largo_cli.CliTest):
             low, high = row["output"]["interval"]
             self.assertTrue(low < row["output"]["value"] < high)
             self.assertEqual(row["prompts"], 500)
+        for row in answer["rows"]:
+            for name in ("output", "gradient_V", "gradient_U"):
+                self.assertGreater(row["certified"][name], row[name]["value"])
+        self.assertEqual(set(answer["fit"]), {"sub_gaussian", "sub_gaussian_kind", "method", "slopes"})
+        fits = self.json("concentration", *LAYER, *QUERY, "--L", "10,100", "--fit")["fit"]
         for name in ("output", "gradient_V", "gradient_U"):
-            fit = answer["fit"][name]
-            self.assertTrue(fit["holds"] and fit["fitted"])
-            self.assertAlmostEqual(fit["worst_ratio"], 1, delta=1e-9)
+            self.assertTrue(fits[name]["fitted"])
+            self.assertNotIn("holds", fits[name])  # it was fitted to these very points
+            self.assertAlmostEqual(fits[name]["worst_ratio"], 1, delta=1e-9)
+
+    def test_certified_bounds(self):
+        """Beside exact and sampled errors, in every form; and a note where there are none."""
+        sphere = ["--law", "sphere", "--d", "3", "--query", "1,1,0", "--L", "10,1e4,1e300,inf"]
+        rows = self.rows(*sphere)
+        for row in rows[:3]:
+            self.assertGreater(row["certified"]["output"], row["output"]["value"])
+        self.assertLess(rows[2]["certified"]["output"], (1 + 1e-9) * rows[2]["output"]["value"])
+        self.assertEqual(rows[3]["certified"], {"output": 0, "gradient_V": 0, "gradient_U": 0})
+        table = self.succeed("concentration", *sphere)
+        self.assertIn("certified bounds, with no constant fitted", table)
+        self.assertNotIn("holds", table)
+        mixture = ["--law", "mixture:" + self.mixture(), "--d", "2", "--query-law", "gaussian", "--L", "10", "--prompts", "100"]
+        self.assertIn("note: no certified bounds: ", self.succeed("concentration", *mixture))
+        self.assertNotIn("certified", self.rows(*mixture)[0])
+
+    def mixture(self):
+        path = os.path.join(self.folder, "mixture.toml")
+        with open(path, "w") as file:
+            file.write('[[component]]\nweight = 1\nlaw = "gaussian"\nshift = [1, 0]\n'
+                       '[[component]]\nweight = 1\nlaw = "gaussian"\nshift = [-1, 0]\n')
+        return path
 
     def test_verdict_on_given_constants(self):
         arguments = [*LAYER, "--query-law", "gaussian", "--sigma", "1,2", "--L", "2:1e6:5"]
-        fitted = self.json("concentration", *arguments)["fit"]["output"]
+        fitted = self.json("concentration", *arguments, "--fit")["fit"]["output"]
         for factor, holds in ((1.001, True), (0.999, False)):
             given = self.json("concentration", *arguments, "--c1", repr(factor * fitted["c1"]), "--c2",
                               repr(fitted["c2"]))["fit"]["output"]
@@ -51,7 +78,7 @@ class ConcentrationTest(largo_cli.CliTest):
         self.assertIn("FAILS", self.succeed("concentration", *arguments, "--c1", "1e-9", "--c2", "0.1"))
 
     def test_one_token_is_not_in_the_fit(self):
-        fit = self.json("concentration", *LAYER, *QUERY, "--L", "1,2,4,8")["fit"]["output"]
+        fit = self.json("concentration", *LAYER, *QUERY, "--L", "1,2,4,8", "--fit")["fit"]["output"]
         self.assertEqual(fit["points"], 3)
 
     def test_limit(self):
@@ -111,7 +138,7 @@ class ConcentrationTest(largo_cli.CliTest):
         self.write("two.toml", "[[component]]\nweight = 1\nlaw = \"gaussian\"\n[[component]]\nweight = 1\nlaw = \"gaussian\"\nshift = [3, 0, 0]\n")
         arguments = ["--law", "mixture:two.toml", "--d", "3", "--query", "0.1,0,0", "--L", "10,100"]
         self.assertEqual(self.json("concentration", *arguments)["fit"]["sub_gaussian_kind"], "at most")
-        self.assertIn("σ at most 1.803 x sigma", self.succeed("concentration", *arguments))
+        self.assertIn("σ at most 1.803 x sigma", self.succeed("concentration", *arguments, "--fit"))
         self.assertEqual(self.json("concentration", *LAYER, *QUERY, "--L", "10,100")["fit"]["sub_gaussian_kind"], "smallest")
 
     def test_laws_without_formula_are_sampled(self):
@@ -157,7 +184,7 @@ class ConcentrationTest(largo_cli.CliTest):
 
     def test_the_worst_point_is_named_by_its_scale(self):
         fit = self.json("concentration", "--law", "sphere", "--d", "4", "--query", "1,0,0,0", "--sigma", "1,2", "--L",
-                        "10,100")["fit"]
+                        "10,100", "--fit")["fit"]
         self.assertAlmostEqual(fit["sub_gaussian"], 0.5, delta=1e-12)
         self.assertIn(round(fit["output"]["worst"]["sigma"], 12), (1, 2))
 

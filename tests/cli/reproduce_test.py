@@ -61,7 +61,7 @@ class Reproduce(CliTest):
 
     def test_report(self):
         out = self.succeed("reproduce", "--quick", "--out", "a/b")
-        self.assertIn("16 of 16 claims hold", out)
+        self.assertIn("17 of 17 claims hold", out)
         self.assertIn(os.path.join("a", "b", "report.html"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)

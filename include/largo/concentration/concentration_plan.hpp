@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "largo/concentration/certified_bound.hpp"
 #include "largo/estimation/sample_means.hpp"
 #include "largo/numerics/estimate.hpp"
 #include "largo/prompts/prompt_kernel.hpp"
@@ -33,8 +34,9 @@ struct ConcentrationRow {
   double L = 1;
   ErrorMethod method = ErrorMethod::exact;
   ErrorBar output, gradient_V;
-  std::optional<ErrorBar> gradient_U;  ///< in exact rows for Gaussian tokens only
-  LocalExponents exponents;            ///< in exact rows only
+  std::optional<ErrorBar> gradient_U;        ///< in exact rows for Gaussian tokens only
+  LocalExponents exponents;                  ///< in exact rows only
+  std::optional<CertifiedErrors> certified;  ///< bounds that are theorems; none if missing_bound() says why
   std::optional<ErrorBar> softmax_linear;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖²; exact rows, centred Gaussian tokens
   std::optional<double> linear;       ///< E‖T_lin[μ̂_L] − T_lin[μ]‖²; exact rows, Gaussian tokens
   std::int64_t prompts = 0;           ///< number of prompts sampled
@@ -47,6 +49,7 @@ struct ConcentrationPlan {
   bool exact = true;
   bool sampled = false;
   bool exponents = true;
+  bool certified = true;
   SamplingPlan sampling;  ///< used at each point; concentration_grid() sets `first` and `drawn`
   TokenPrecision precision = TokenPrecision::float32;
   std::uint64_t seed = 1;

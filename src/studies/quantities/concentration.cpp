@@ -89,7 +89,7 @@ class Concentration final : public Quantity {
     plan.lengths = {inputs.number("L")};
     plan.sampled = draws_prompts(inputs, layer);
     plan.exact = !plan.sampled;
-    plan.exponents = false;
+    plan.exponents = plan.certified = false;
     plan.sampling.samples = static_cast<std::int64_t>(inputs.number("prompts"));
     plan.sampling.relative_error = inputs.tolerance().value_or(0);
     plan.seed = inputs.seed();
