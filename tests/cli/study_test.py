@@ -364,7 +364,7 @@ class Interrupted(StudyTest):
                                  preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN if ignored else signal.SIG_DFL))
             self.wait_for_units(store, 1)
             process.send_signal(signal.SIGHUP)
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=largo_cli.TIME_LIMIT)
             self.assertEqual((process.returncode, err), (code, b""), out)
 
     @unittest.skipUnless(MPIRUN, "this build has no MPI")
