@@ -13,6 +13,7 @@
 #include "exact/softmax_bounds.hpp"
 #include "largo/exact/query_average.hpp"
 #include "largo/exact/softmax_moments.hpp"
+#include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
@@ -24,7 +25,8 @@ namespace {
 
 constexpr const char* kCertifiedBounds = "certified bounds";
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kRounded = 1 + 1e-12;  // allows for rounding in sums, all of whose terms are positive
+constexpr double kRoundingOfLambda = 4e-16;  // of a value of Λ, relative to its size
+constexpr double kRounded = 1 + 1e-12;       // allows for rounding in sums, all of whose terms are positive
 
 double square(double x) { return x * x; }
 
@@ -55,9 +57,10 @@ struct AtQuery {
 
 AtQuery::Values values_at(const Measure& law, const ConstMatrixRef& V, const Tilt& twice,
                           const Vector& centre, double fourth) {
-  const Vector shift = twice.mean - centre;
+  const double shift =
+      (V * (twice.mean - centre)).norm() + concentration::rounding_of_shift(V, twice.mean, centre);
   AtQuery::Values values;
-  values.tilted_second = (V * twice.covariance * V.transpose()).trace() + (V * shift).squaredNorm();
+  values.tilted_second = (V * twice.covariance * V.transpose()).trace() + square(shift);
   values.fourth = fourth;
   values.reach = concentration::reach(law, V, centre).value_or(kInfinity);
   return values;
@@ -76,18 +79,24 @@ AtQuery at_query(const Measure& law, const Matrix& V, const Vector& a, double qu
                                      twice_V = moments(2 * a, twice, V), twice_I = moments(2 * a, twice, I),
                                      four_V = moments(4 * a, four, V), four_I = moments(4 * a, four, I);
   AtQuery at;
-  at.log_rho = std::max(0.0, twice.log_partition - 2 * once.log_partition);
-  at.log_fourth_weight = std::max(0.0, four.log_partition - 4 * once.log_partition);
+  at.log_rho = std::max(0.0, twice.log_partition - 2 * once.log_partition) +
+               kRoundingOfLambda * (std::abs(twice.log_partition) + 2 * std::abs(once.log_partition));
+  at.log_fourth_weight =
+      std::max(0.0, four.log_partition - 4 * once.log_partition) +
+      kRoundingOfLambda * (std::abs(four.log_partition) + 4 * std::abs(once.log_partition));
   at.query_square = query_square;
   at.rows = static_cast<double>(V.rows());
   at.values = values_at(law, V, twice, centre, plain_V.fourth);
   at.tokens = values_at(law, I, twice, centre, plain_I.fourth);
   const Vector shift = twice.mean - centre;
-  const Matrix M = twice.covariance + shift * shift.transpose();
+  const double slip = concentration::rounding_of_shift(I, twice.mean, centre);
+  const double doubt = 2 * shift.norm() * slip + square(slip);  // of M
+  const Matrix M = twice.covariance + shift * shift.transpose() + doubt * I;
   const Matrix VC = V * once.covariance, VM = V * M;
   at.covariance_norm = VC.norm();
-  at.tilted_spread = std::max(
-      0.0, std::sqrt(twice_V.fourth * twice_I.fourth) - 2 * VM.cwiseProduct(VC).sum() + VC.squaredNorm());
+  at.tilted_spread = std::max(0.0, std::sqrt(twice_V.fourth * twice_I.fourth) -
+                                       2 * VM.cwiseProduct(VC).sum() + VC.squaredNorm()) +
+                     4 * doubt * V.norm() * VC.norm();
   at.pairs = (VM * V.transpose()).trace() * M.trace() + 2 * VM.squaredNorm();
   at.fourth_product = std::sqrt(four_V.fourth * four_I.fourth);
   at.eighth = std::sqrt(plain_V.eighth * plain_I.eighth);
@@ -108,6 +117,11 @@ double least_over_delta(double log_y, const Bound& bound) {
   return least;
 }
 
+// R² e^{exponent}: no bound if R is infinite, however small the other factor
+double within(double reach, double exponent) {
+  return std::isinf(reach) ? kInfinity : square(reach) * std::exp(exponent);
+}
+
 // √(L m) e^{exponent}, without overflow where the product has none
 double rare(double log_L, double moment, double exponent) {
   return moment == 0 ? 0 : std::exp(0.5 * (log_L + std::log(moment)) + exponent);
@@ -121,7 +135,7 @@ double output_bound(const AtQuery& at, const AtQuery::Values& values, double L) 
   const double found = least_over_delta(log_y, [&](double delta) {
     const double exponent = -delta * delta / (2 * y);
     return y * values.tilted_second / square(1 - delta) +
-           std::min(square(values.reach) * std::exp(exponent), rare(log_L, values.fourth, 0.5 * exponent));
+           std::min(within(values.reach, exponent), rare(log_L, values.fourth, 0.5 * exponent));
   });
   return std::min(found, anyway);
 }
@@ -129,10 +143,11 @@ double output_bound(const AtQuery& at, const AtQuery::Values& values, double L) 
 // ‖V(C_p − C)‖ <= ‖Σ p V(xxᵀ − C)‖ + ‖Vx̄‖‖x̄‖, x̄ = Σ p x; and for rare prompts ‖VC_p‖ <= max‖Vx‖ max‖x‖.
 double covariance_bound(const AtQuery& at, double L) {
   const double log_L = std::log(L), log_y = at.log_rho - log_L;
-  const double bounded = square(at.values.reach * at.tokens.reach + at.covariance_norm);
+  const double product = at.values.reach == 0 ? 0 : at.values.reach * at.tokens.reach;
+  const double bounded = product + at.covariance_norm;
   const auto rare_part = [&](double exponent) {
-    return std::min(bounded * std::exp(exponent), 2 * rare(log_L, at.eighth, 0.5 * exponent) +
-                                                      2 * square(at.covariance_norm) * std::exp(exponent));
+    return std::min(within(bounded, exponent), 2 * rare(log_L, at.eighth, 0.5 * exponent) +
+                                                   2 * square(at.covariance_norm) * std::exp(exponent));
   };
   const double anyway = rare_part(0);
   if (log_y > 0) return anyway;
@@ -182,22 +197,24 @@ class CertifiedBounds::GaussianTokens final : public Rule {
 class CertifiedBounds::AtQueries final : public Rule {
  public:
   explicit AtQueries(const AttentionLayer& layer)
-      : tokens_(layer.tokens),
-        V_(layer.V),
+      : tokens_(in_float64(layer.tokens)),
+        unit_(unit_of(layer.V)),
+        V_(layer.V / unit_),
         queries_(finite_queries(layer.queries)),
         directions_(layer.U * queries_.rows.transpose()) {}
 
   CertifiedErrors operator()(double L, double sigma, const Execution& execution) const override {
     const std::vector<AtQuery>& all = moments(sigma, execution);
     CertifiedErrors sum;
-    const double second = sigma * sigma;
+    const double second = sigma * sigma, values = square(unit_);
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double weight = queries_.probabilities[static_cast<Eigen::Index>(i)];
       const AtQuery& at = all[i];
-      sum.output += weight * second * known(output_bound(at, at.values, L));
+      sum.output += weight * second * (values * known(output_bound(at, at.values, L)));
       sum.gradient_V += weight * second * at.rows * known(output_bound(at, at.tokens, L));
       if (at.query_square > 0)
-        sum.gradient_U += weight * square(second) * at.query_square * known(covariance_bound(at, L));
+        sum.gradient_U +=
+            weight * square(second) * at.query_square * (values * known(covariance_bound(at, L)));
     }
     return sum;
   }
@@ -221,7 +238,22 @@ class CertifiedBounds::AtQueries final : public Rule {
     return place->second;
   }
 
+  // A power of two of the size of V, whose fourth powers must not vanish.
+  static double unit_of(const Matrix& V) {
+    const double size = V.cwiseAbs().maxCoeff();
+    return size > 0 ? std::scalbn(1.0, std::ilogb(size)) : 1;
+  }
+  // Prompts in float32 have tilts in float32, which are not accurate enough.
+  static MeasurePtr in_float64(const MeasurePtr& tokens) {
+    const auto* prompt = dynamic_cast<const EmpiricalMeasure*>(tokens.get());
+    if (prompt == nullptr) return tokens;
+    std::optional<Vector> weights;
+    if (prompt->probabilities().size() > 0) weights = prompt->probabilities();
+    return std::make_shared<EmpiricalMeasure>(prompt->tokens(), tokens, weights, Arithmetic::float64);
+  }
+
   MeasurePtr tokens_;
+  double unit_;
   Matrix V_;
   FiniteQueries queries_;
   Matrix directions_;

@@ -164,10 +164,16 @@ void add_bounds(const AttentionLayer& layer, const ConcentrationPlan& plan, cons
   const CertifiedBounds bounds(layer);
   const std::size_t methods = plan.exact && plan.sampled ? 2 : 1, points = rows.size() / methods;
   constexpr std::size_t kNumbers = 3;
+  constexpr double kNone = std::numeric_limits<double>::infinity();
   const runtime::AlignedVector<double> table = runtime::distribute_rows(
       static_cast<std::ptrdiff_t>(points), kNumbers, execution, [&](std::ptrdiff_t i, std::span<double> to) {
         const ConcentrationRow& row = rows[static_cast<std::size_t>(i) * methods];
-        const CertifiedErrors found = bounds(row.L, row.sigma, execution);
+        CertifiedErrors found{kNone, kNone, kNone};
+        try {
+          found = bounds(row.L, row.sigma, execution);
+        } catch (const InputError&) {
+          // Scores too large for the average over queries: no reason to lose the errors.
+        }
         to[0] = found.output;
         to[1] = found.gradient_V;
         to[2] = found.gradient_U;

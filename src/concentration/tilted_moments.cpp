@@ -14,7 +14,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kFactorial4 = 24, kFactorial8 = 40320;
 constexpr double kLargestLog = 600;  // of a partition function, far from overflow
-constexpr double kRounding = 4e-16;  // of a value of Λ, relative to its size
+constexpr double kRounding = 4e-16;  // of a value of Λ or of a mean, relative to its size
 
 // The ends of the support of a coordinate; none if it is not bounded, or not known.
 struct Interval {
@@ -85,30 +85,38 @@ struct ReachOf {
   double radius() const { return leaf.squared_radius ? std::sqrt(leaf.squared_radius->largest()) : 1; }
 };
 
+// A moment that has vanished in rounding is not known.
+TiltedMoments positive(const TiltedMoments& moments) {
+  const auto known = [](double moment) { return moment > 0 ? moment : kInfinity; };
+  return {known(moments.fourth), known(moments.eighth)};
+}
+
 // Bounds on E y⁴ and E y⁸, y = <h, z − centre> and z ~ ν_b. Any c > 0 gives one; for small c rounding grows.
 TiltedMoments along(const Measure& law, const Vector& b, const Tilt& tilt, const Vector& h,
                     const Vector& centre) {
   const double shift = h.dot(tilt.mean - centre);
+  const double slip = rounding_of_shift(h.transpose(), tilt.mean, centre);
   const double second = h.dot(tilt.covariance * h) + shift * shift;
-  if (second == 0) return {0, 0};
+  if (second == 0 && slip == 0) return {0, 0};
+  const double doubt = 2 * std::abs(shift) * slip + slip * slip;  // of the second moment
   TiltedMoments least;
   for (const double steps : {0.125, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0}) {
-    const double c = steps / std::sqrt(second);
+    const double c = steps / std::sqrt(second + doubt);
     double sum = 0, size = 1;
     for (const double sign : {1.0, -1.0}) {
       const double value = law.log_partition(b + sign * c * h);
       const double log = value - tilt.log_partition - sign * c * h.dot(centre);
-      if (!(log < kLargestLog)) return least;
+      if (!(log < kLargestLog)) return positive(least);
       sum += 0.5 * std::expm1(log);
       size += (std::abs(value) + std::abs(tilt.log_partition) + std::abs(c * h.dot(centre))) *
               std::max(1.0, std::exp(log));
     }
-    const double rest = sum - 0.5 * c * c * second + kRounding * size + kRounding * c * c * second;
+    const double rest = sum - 0.5 * c * c * (second - doubt) + kRounding * size + kRounding * c * c * second;
     const double fourth = std::max(kFactorial4 * rest / std::pow(c, 4), second * second);
     least.fourth = std::min(least.fourth, fourth);
     least.eighth = std::min(least.eighth, std::max(kFactorial8 * rest / std::pow(c, 8), fourth * fourth));
   }
-  return least;
+  return positive(least);
 }
 
 // The moments of a law with finitely many points.
@@ -129,6 +137,10 @@ TiltedMoments sums_over(const EmpiricalMeasure& law, const Vector& b, const Cons
 }
 
 }  // namespace
+
+double rounding_of_shift(const ConstMatrixRef& A, const Vector& p, const Vector& q) {
+  return kRounding * (A.cwiseAbs() * (p.cwiseAbs() + q.cwiseAbs())).norm();
+}
 
 std::optional<double> reach(const Measure& law, const ConstMatrixRef& A, const Vector& centre) {
   double largest = 0;
@@ -152,7 +164,15 @@ TiltedMoments tilted_moments(const Measure& law, const Vector& b, const Tilt& ti
     fourth += std::sqrt(one.fourth);
     eighth += std::pow(one.eighth, 0.25);
   }
-  return {fourth * fourth, std::pow(eighth, 4)};
+  TiltedMoments moments{fourth * fourth, std::pow(eighth, 4)};
+  // Bounded laws: ‖x‖⁴ <= R² ‖x‖². This serves where a tilt leaves next to nothing, and cosh is too crude.
+  const std::optional<double> R = reach(law, A, centre);
+  if (!R || A.isZero(0)) return moments;
+  const double shift = (A * (tilt.mean - centre)).norm() + rounding_of_shift(A, tilt.mean, centre);
+  const double second = (A * tilt.covariance * A.transpose()).trace() + shift * shift;
+  moments.fourth = std::min(moments.fourth, *R * *R * second);
+  moments.eighth = std::min(moments.eighth, std::pow(*R, 6) * second);
+  return positive(moments);
 }
 
 }  // namespace largo::concentration

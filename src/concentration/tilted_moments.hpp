@@ -10,6 +10,9 @@
 
 namespace largo::concentration {
 
+/// An upper bound on the rounding error of ‖A (p − q)‖ for two means p and q of a law, which may cancel.
+double rounding_of_shift(const ConstMatrixRef& A, const Vector& p, const Vector& q);
+
 /// An upper bound on ‖A (z − centre)‖ over all tokens z of the law; none if it is not known to be bounded.
 std::optional<double> reach(const Measure& law, const ConstMatrixRef& A, const Vector& centre);
 
@@ -18,7 +21,8 @@ struct TiltedMoments {
   double fourth = std::numeric_limits<double>::infinity();
   double eighth = std::numeric_limits<double>::infinity();
 };
-/// `tilt` is that of the law at b, with its covariance.
+/// `tilt` is that of the law at b, with its covariance. Entries of A of the order of one: powers of tiny ones
+/// vanish, and the moments are then infinite.
 TiltedMoments tilted_moments(const Measure& law, const Vector& b, const Tilt& tilt, const ConstMatrixRef& A,
                              const Vector& centre);
 

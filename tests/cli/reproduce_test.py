@@ -17,7 +17,7 @@ from largo_cli import BINARY, CliTest
 
 
 class Reproduce(CliTest):
-    CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "softmax-linear",
+    CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "certified", "softmax-linear",
               "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
 
     def column(self, claim, name, table=0):

@@ -170,6 +170,53 @@ TEST(CertifiedBounds, OneToken) {
   EXPECT_EQ(CertifiedBounds(layer)(kInfinity).output, 0);
 }
 
+// Where softmax has all but settled on one point, means differ by less than their rounding errors.
+TEST(CertifiedBounds, AllowForRounding) {
+  struct Case {
+    MeasurePtr tokens;
+    double query, V, L;
+  };
+  const MeasurePtr signs = product(1, rademacher());
+  const MeasurePtr shifted =
+      std::make_shared<AffineMeasure>(Matrix::Identity(1, 1), Vector::Constant(1, 1e6), signs);
+  const MeasurePtr far = std::make_shared<MixtureMeasure>(
+      Vector{{0.5, 0.5}},
+      std::vector<MeasurePtr>{
+          shifted, std::make_shared<AffineMeasure>(Matrix::Identity(1, 1), Vector::Constant(1, 1e6 + 3),
+                                                   product(1, uniform(1)))});
+  Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor> singles(200, 1);
+  for (Eigen::Index i = 0; i < 200; ++i) singles(i, 0) = static_cast<float>(std::sin(static_cast<double>(i)));
+  const MeasurePtr prompt =
+      std::make_shared<EmpiricalMeasure>(ArrayView{singles.data(), Scalar::float32, 200, 1, 1, 1});
+  const Case cases[] = {{signs, 20, 1, 1e6},    {signs, 20, 1, 1e30},      {signs, 18, 1, 1e9},
+                        {signs, 0.1, 1e-90, 2}, {signs, 0.5, 1e-100, 1e6}, {far, 30, 1, 1e30},
+                        {prompt, 9, 1, 1e20}};
+  for (const Case& one : cases) {
+    const AttentionLayer layer{one.tokens, Matrix::Identity(1, 1), Matrix::Constant(1, 1, one.V),
+                               Vector::Constant(1, one.query)};
+    const LayerErrors error = ExactErrors(layer)(one.L);
+    const CertifiedErrors bound = CertifiedBounds(layer)(one.L);
+    EXPECT_GE(bound.output, error.output.value - error.output.error)
+        << one.query << ' ' << one.V << ' ' << one.L;
+    EXPECT_GT(bound.gradient_U, 0);
+  }
+  // Bounds on the gradient in U fall with L even there.
+  const AttentionLayer settled{signs, Matrix::Identity(1, 1), Matrix::Identity(1, 1), Vector::Constant(1, 8)};
+  EXPECT_LT(CertifiedBounds(settled)(1e30).gradient_U, 1e-6);
+}
+
+// Scores too large for the average over queries: the errors come without bounds.
+TEST(CertifiedBounds, DoNotCostTheErrors) {
+  const MeasurePtr sphere = std::make_shared<SphereMeasure>(3, 1);
+  const AttentionLayer layer{sphere, 600 * Matrix::Identity(3, 3), Matrix::Identity(3, 3), sphere};
+  ConcentrationPlan plan;
+  plan.lengths = {10};
+  plan.exact = plan.exponents = false;
+  plan.sampled = true;
+  plan.sampling.samples = 50;
+  EXPECT_EQ(concentration_grid(layer, plan).at(0).certified->output, kInfinity);
+}
+
 // Tokens scaled by σ are tokens of another law.
 TEST(CertifiedBounds, ScalesLikeTheTokens) {
   constexpr double kSigma = 1.7;
