@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "concentration/layer_average.hpp"
 #include "concentration/tilted_moments.hpp"
 #include "exact/softmax_bounds.hpp"
 #include "largo/exact/query_average.hpp"
@@ -29,11 +30,6 @@ constexpr double kRoundingOfLambda = 4e-16;  // of a value of Λ, relative to it
 constexpr double kRounded = 1 + 1e-12;       // allows for rounding in sums, all of whose terms are positive
 
 double square(double x) { return x * x; }
-
-const Measure* law_of(const Queries& queries) {
-  const auto* law = std::get_if<MeasurePtr>(&queries);
-  return law != nullptr ? law->get() : nullptr;
-}
 
 /// What the bounds at a query need to know of it, for a head of tokens z' and a = Uz. Moments are those of
 /// x = z' − mean(ν_a) or of Vx; `tilted` ones are under ν_2a.
@@ -288,24 +284,9 @@ class CertifiedBounds::BoundedTokens final : public Rule {
 
 namespace {
 
-// The averages over the queries, for Gaussian tokens of this covariance; none if they are not known.
-std::optional<QueryAverage> average_over(const Matrix& covariance, const AttentionLayer& layer) {
-  const Measure* const law = law_of(layer.queries);
-  if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(law)) {
-    return QueryAverage::over_gaussian(covariance, layer.U, layer.V, gaussian->mean(),
-                                       gaussian->covariance());
-  }
-  if (const auto* sphere = dynamic_cast<const SphereMeasure*>(law)) {
-    return QueryAverage::over_sphere(covariance, layer.U, layer.V, sphere->radius());
-  }
-  const FiniteQueries finite = finite_queries(layer.queries);
-  if (finite.rows.rows() == 0) return std::nullopt;
-  return QueryAverage::over_rows(covariance, layer.U, layer.V, finite.rows, finite.probabilities);
-}
-
 // One query as far out as any of the law's, in two measures: |Uz| and |z|. None if the law is not bounded.
 std::optional<QueryAverage> farthest_query(double variance, const AttentionLayer& layer) {
-  const Measure& law = *law_of(layer.queries);
+  const Measure& law = *concentration::law_of(layer.queries);
   const Eigen::Index e = law.dimension();
   const Vector zero = Vector::Zero(e);
   const auto scores = concentration::reach(law, layer.U, zero);
@@ -322,7 +303,7 @@ std::optional<QueryAverage> farthest_query(double variance, const AttentionLayer
 std::optional<std::string> missing_bound(const AttentionLayer& layer) {
   check_layer(kCertifiedBounds, layer);
   if (finite_queries(layer.queries).rows.rows() > 0) return std::nullopt;
-  const Measure& queries = *law_of(layer.queries);
+  const Measure& queries = *concentration::law_of(layer.queries);
   const bool averaged = dynamic_cast<const GaussianMeasure*>(&queries) != nullptr ||
                         dynamic_cast<const SphereMeasure*>(&queries) != nullptr;
   if (has_gaussian_tokens(layer)) {
@@ -345,7 +326,8 @@ std::optional<std::string> missing_bound(const AttentionLayer& layer) {
 CertifiedBounds::CertifiedBounds(const AttentionLayer& layer) {
   if (const auto missing = missing_bound(layer)) fail(kCertifiedBounds, *missing);
   if (has_gaussian_tokens(layer)) {
-    rule_ = std::make_unique<GaussianTokens>(average_over(layer.tokens->covariance(), layer).value());
+    rule_ = std::make_unique<GaussianTokens>(
+        concentration::average_over(layer.tokens->covariance(), layer).value());
     return;
   }
   if (finite_queries(layer.queries).rows.rows() > 0) {
@@ -354,7 +336,7 @@ CertifiedBounds::CertifiedBounds(const AttentionLayer& layer) {
   }
   const Eigen::Index d = layer.tokens->dimension();
   const double variance = 2 * square(layer.tokens->sub_gaussian_constant());
-  auto weights = average_over(variance * Matrix::Identity(d, d), layer);
+  auto weights = concentration::average_over(variance * Matrix::Identity(d, d), layer);
   if (!weights) weights = farthest_query(variance, layer);
   rule_ = std::make_unique<BoundedTokens>(layer, std::move(*weights));
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "concentration/layer_average.hpp"
 #include "largo/exact/query_average.hpp"
 #include "largo/exact/score_law_error.hpp"
 #include "largo/measures/gaussian.hpp"
@@ -14,25 +15,6 @@ namespace {
 
 constexpr const char* kExactErrors = "exact errors";
 
-const Measure* law_of(const Queries& queries) {
-  const auto* law = std::get_if<MeasurePtr>(&queries);
-  return law != nullptr ? law->get() : nullptr;
-}
-
-QueryAverage average_over(const GaussianMeasure& tokens, const AttentionLayer& layer) {
-  const Matrix covariance = tokens.covariance();
-  const Measure* const law = law_of(layer.queries);
-  if (const auto* gaussian = dynamic_cast<const GaussianMeasure*>(law)) {
-    return QueryAverage::over_gaussian(covariance, layer.U, layer.V, gaussian->mean(),
-                                       gaussian->covariance());
-  }
-  if (const auto* sphere = dynamic_cast<const SphereMeasure*>(law)) {
-    return QueryAverage::over_sphere(covariance, layer.U, layer.V, sphere->radius());
-  }
-  const FiniteQueries finite = finite_queries(layer.queries);
-  return QueryAverage::over_rows(covariance, layer.U, layer.V, finite.rows, finite.probabilities);
-}
-
 }  // namespace
 
 class ExactErrors::Formula {
@@ -44,7 +26,8 @@ class ExactErrors::Formula {
 class ExactErrors::GaussianTokens final : public Formula {
  public:
   GaussianTokens(const GaussianMeasure& tokens, const AttentionLayer& layer)
-      : average_(average_over(tokens, layer)), centred_(tokens.mean().isZero(0)) {}
+      : average_(concentration::average_over(tokens.covariance(), layer).value()),
+        centred_(tokens.mean().isZero(0)) {}
 
   LayerErrors operator()(double L, double sigma, const Execution& execution) const override {
     const AveragedAttentionError e = average_(L, sigma, execution);
@@ -105,7 +88,7 @@ void for_each_score_law(const AttentionLayer& layer, double sigma, const Body& b
 // Why the errors of this layer have no exact formula at any sigma; none if they have one.
 std::optional<std::string> unknown_formula(const AttentionLayer& layer) {
   check_layer(kExactErrors, layer);
-  const Measure* const law = law_of(layer.queries);
+  const Measure* const law = concentration::law_of(layer.queries);
   const bool finite = law == nullptr || finite_queries(layer.queries).rows.rows() > 0;
   if (has_gaussian_tokens(layer)) {
     const bool known = dynamic_cast<const GaussianMeasure*>(law) != nullptr ||
