@@ -28,6 +28,7 @@ constexpr const char* kReproduceCommand = "reproduce";
 struct ReproduceOptions : CommonOptions {
   bool quick = false;
   bool full = false;
+  bool controls = false;
   std::string out = "reproduce-out";
   std::vector<std::string> only;
 };
@@ -109,33 +110,66 @@ void print(const report::ReportSection& claim) {
              claim.reason.empty() ? "" : fmt::format(" ({})", claim.reason));
 }
 
+bool wanted(const ReproduceOptions& options, const std::string& id) {
+  return options.only.empty() ||
+         std::find(options.only.begin(), options.only.end(), id) != options.only.end();
+}
+
+// The sections of the claims that were asked for.
+std::vector<report::ReportSection> checked_claims(const ReproduceOptions& options,
+                                                  const claims::ClaimOptions& settings) {
+  ProgressLine line(settings.control ? "controls" : "claims");
+  const auto count =
+      std::count_if(claims::all_claims().begin(), claims::all_claims().end(),
+                    [&](const claims::NamedClaim& claim) { return wanted(options, claim.id); });
+  std::vector<report::ReportSection> claims;
+  for (const claims::NamedClaim& claim : claims::all_claims()) {
+    if (!wanted(options, claim.id)) continue;
+    claims.push_back(claim.check(settings));
+    claims.back().command = command_line(options, {claim.id});
+    line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
+  }
+  return claims;
+}
+
+// Each claim with something made wrong on purpose: its verdict has to notice.
+void run_controls(const ReproduceOptions& options, claims::ClaimOptions settings) {
+  settings.control = true;
+  io::Json json{{"controls", io::Json::array()}};
+  std::size_t noticed = 0, count = 0;
+  for (const report::ReportSection& claim : checked_claims(options, settings)) {
+    ++count;
+    const bool fails = claim.verdict == report::Verdict::fails;
+    noticed += fails ? 1 : 0;
+    json["controls"].push_back({{"id", claim.id},
+                                {"control", claim.control},
+                                {"verdict", name_of(*claim.verdict)},
+                                {"reason", claim.reason}});
+    if (options.json) continue;
+    fmt::print("{}: {}\n  {} ({})\n", claim.id, claim.control, fails ? "fails, as expected" : "DOES NOT FAIL",
+               claim.reason);
+  }
+  if (options.json) {
+    print_json(json);
+  } else {
+    fmt::print("{} of {} negative controls fail, as they must\n", noticed, count);
+  }
+  if (noticed != count) throw CLI::RuntimeError(1);
+}
+
 void run_reproduce(const ReproduceOptions& options) {
   if (options.quick && options.full) fail(kReproduceCommand, "give either --quick or --full");
-  const auto wanted = [&](const std::string& id) {
-    return options.only.empty() ||
-           std::find(options.only.begin(), options.only.end(), id) != options.only.end();
-  };
-  if (options.device != "cpu" && !wanted(claims::kPublishedClaim)) {
+  if (options.device != "cpu" && !wanted(options, claims::kPublishedClaim)) {
     fail(kReproduceCommand, "--device", options.device,
          fmt::format("cpu for these claims; a GPU trains for --only {}", claims::kPublishedClaim));
   }
   claims::ClaimOptions settings{options.seed, options.quick, options.full, options.execution()};
   std::swap(settings.device, settings.execution.device);  // the other claims draw few prompts
-  const io::Json run = run_facts(options);                // records when the run began
+  if (options.controls) return run_controls(options, settings);
+  const io::Json run = run_facts(options);  // records when the run began
   const std::filesystem::path folder = options.out;
   if (first_process()) check_report_folder(kReproduceCommand, folder);
-  std::vector<report::ReportSection> claims;
-  {
-    ProgressLine line("claims");
-    const auto count = std::count_if(claims::all_claims().begin(), claims::all_claims().end(),
-                                     [&](const claims::NamedClaim& claim) { return wanted(claim.id); });
-    for (const claims::NamedClaim& claim : claims::all_claims()) {
-      if (!wanted(claim.id)) continue;
-      claims.push_back(claim.check(settings));
-      claims.back().command = command_line(options, {claim.id});
-      line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
-    }
-  }
+  const std::vector<report::ReportSection> claims = checked_claims(options, settings);
   std::vector<std::string> only;  // each once, in our order
   for (const report::ReportSection& claim : claims) only.push_back(claim.id);
   const auto held = static_cast<std::size_t>(std::count_if(
@@ -180,6 +214,9 @@ void add_reproduce_command(CLI::App& app) {
       "--full", options->full,
       "Use more prompts and starts, and the published experiment in full (about twenty minutes; one minute "
       "with --device cuda)");
+  command->add_flag("--controls", options->controls,
+                    "Make one thing wrong in each claim on purpose, and check that its verdict notices; "
+                    "writes no report");
   command->add_option("--out", options->out, "Folder for the report")->capture_default_str();
   std::vector<std::string> ids;
   for (const claims::NamedClaim& claim : claims::all_claims()) ids.emplace_back(claim.id);

@@ -22,11 +22,15 @@ struct ClaimOptions {
   bool quick = false, full = false;
   Execution execution;
   const Device* device = nullptr;  ///< for the descents of the published experiment
+  /// The negative control: the claim makes wrong on purpose what NamedClaim::control says, and must then
+  /// fail.
+  bool control = false;
 };
 
 /// What is claimed, and how it is checked.
 struct NamedClaim {
   const char *id, *title, *source, *statement, *formula;
+  const char* control = "";  ///< what the negative control makes wrong, as a sentence
   report::ReportSection (*compute)(const ClaimOptions& options);  ///< the section without these
 
   report::ReportSection check(const ClaimOptions& options) const {
@@ -36,6 +40,7 @@ struct NamedClaim {
     section.source = source;
     section.statement = statement;
     section.formula = formula;
+    section.control = control;
     return section;
   }
 };

@@ -106,6 +106,7 @@ io::Json to_json(const ReportSection& section) {
   json["statement"] = section.statement;
   if (!section.formula.empty()) json["formula"] = section.formula;
   json["computed"] = section.computed;
+  if (!section.control.empty()) json["control"] = section.control;
   if (section.verdict) {
     json["verdict"] = name_of(*section.verdict);
     json["reason"] = section.reason;

@@ -64,6 +64,7 @@ struct ReportSection {
   std::string statement = {};                    ///< in plain words
   std::string formula = {};                      ///< LaTeX
   std::string computed = {};                     ///< what was done
+  std::string control = {};                      ///< what its negative control makes wrong, if it has one
   std::optional<Verdict> verdict = {};
   std::string reason = {};  ///< reason for the verdict: numbers against thresholds, on one line
   std::vector<ReportNumber> numbers = {};

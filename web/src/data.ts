@@ -125,6 +125,7 @@ function section(value: unknown, path: string): Section {
     statement: maybe("statement") ?? "",
     formula: maybe("formula"),
     computed: maybe("computed") ?? "",
+    control: maybe("control"),
     verdict: optional(from, "verdict", path, verdict),
     reason: maybe("reason"),
     numbers: optional(from, "numbers", path, (v, p) => list(v, p, numberRow)) ?? [],

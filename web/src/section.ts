@@ -71,6 +71,7 @@ export function sectionElement(section: Section, count: Counters): HTMLElement {
     ...paragraphs(section.statement, "statement"),
     section.formula && formulaElement(section.formula),
     ...part("What was computed", ...paragraphs(section.computed)),
+    ...part("Negative control", ...(section.control ? paragraphs(section.control) : [])),
     ...(verdict
       ? part("Verdict", h("p", { class: "verdict-line" }, verdictBadge(verdict), reason && ` ${reason}`))
       : []),

@@ -70,6 +70,7 @@ export interface Section {
   statement: string;
   formula?: string;
   computed: string;
+  control?: string;
   verdict?: Verdict;
   reason?: string;
   numbers: NumberRow[];
