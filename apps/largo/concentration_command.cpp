@@ -195,8 +195,8 @@ void run_concentration(const ConcentrationOptions& options) {
     report.notes.push_back(fmt::format("no certified bounds: {}", *missing));
   if (plan.exact && !report.rows.front().gradient_U) {
     report.notes.push_back(
-        "the gradient in U has an exact formula for Gaussian tokens only; to sample it, use "
-        "--method exact,sampled");
+        "the gradient in U has no exact formula here: the law of a token given its score is not known to "
+        "fourth order, or it has too many values; to sample it, use --method exact,sampled");
   }
   if (options.tolerance) {
     report.tolerance = *options.tolerance;

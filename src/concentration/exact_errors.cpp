@@ -52,6 +52,7 @@ class ExactErrors::ScoreLawTokens final : public Formula {
 
   LayerErrors operator()(double L, double sigma, const Execution& execution) const override {
     LayerErrors sum;
+    sum.gradient_U.emplace();
     const auto add = [&](Estimate& to, double factor, const OutputError& error) {
       to.value += factor * error.mse;
       to.error += factor * error.error;
@@ -63,6 +64,15 @@ class ExactErrors::ScoreLawTokens final : public Formula {
       const ScoreLaw law = tokens_->score_law(sigma * directions_.col(i));
       add(sum.output, weight, score_law_error(law, sigma * V_, L));
       add(sum.gradient_V, weight * rows, score_law_error(law, sigma * identity_, L));
+      if (!sum.gradient_U) continue;
+      const auto covariance = score_law_covariance_error(law, sigma * sigma * V_, L);
+      if (!covariance) {
+        sum.gradient_U.reset();
+        continue;
+      }
+      const double factor = weight * queries_.rows.row(i).squaredNorm();
+      sum.gradient_U->value += factor * covariance->value;
+      sum.gradient_U->error += factor * covariance->error;
     }
     return sum;
   }

@@ -3,9 +3,16 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <utility>
 
+#include <fmt/format.h>
+
+#include "largo/exact/score_law_error.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/score_law_nodes.hpp"
 #include "numerics/log_sum_exp.hpp"
+#include "numerics/simd_math.hpp"
 
 namespace largo::exact {
 namespace {
@@ -27,7 +34,7 @@ void compress(Centred& law) {
 
 // Everything is taken relative to the component that dominates under the tilt, so that x keeps its digits
 // where attention concentrates on it.
-Centred centre(const ScoreLaw& law, const ConstMatrixRef& V) {
+Centred centred_values(const ScoreLaw& law, const ConstMatrixRef& V) {
   const auto count = std::ssize(law.components);
   std::vector<double> scores;
   std::vector<double> traces;
@@ -62,52 +69,21 @@ Centred centre(const ScoreLaw& law, const ConstMatrixRef& V) {
     limit += responsibility[k] * result.at.col(k);
   }
   result.at.colwise() -= limit;
+  return result;
+}
+
+Centred compressed_values(const ScoreLaw& law, const ConstMatrixRef& V) {
+  Centred result = centred_values(law, V);
   compress(result);
   return result;
 }
 
 namespace {
 
-class TableBuilder {
+// Rows of nodes: a component whose lattice lies within that of another one shares its rows.
+class MergedRows {
  public:
-  TableBuilder(const ScoreLaw& law, const Centred& centred, double length, int coarsening)
-      : centred_(centred), length_(length) {
-    // The widest first: the lattices of the others lie within its lattice.
-    std::vector<std::size_t> order(law.components.size());
-    for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
-      return law.components[i].scale > law.components[j].scale;
-    });
-    for (const std::size_t k : order) {
-      const ScoreComponent& component = law.components[k];
-      const measures::ScoreNodes nodes =
-          measures::score_nodes(component, centred.reference, std::log(length), coarsening);
-      add(component, k, nodes);
-      if (nodes.tilt_apart) add(component, k, measures::tilt_node(component, centred.reference));
-    }
-  }
-
-  Table table() const {
-    const auto array = [](const std::vector<double>& values) {
-      return Eigen::Map<const Eigen::ArrayXd>(values.data(), std::ssize(values));
-    };
-    Table result{array(score_), array(expected_), array(square_),
-                 Eigen::Map<const Matrix>(x_.data(), centred_.at.rows(), std::ssize(score_)).transpose()};
-    for (std::ptrdiff_t i = 0; i < result.score.size(); ++i) {
-      if (result.expected[i] > 0) result.x.row(i) /= result.expected[i];
-    }
-    return result;
-  }
-
- private:
-  struct Lattice {
-    double step;
-    std::int64_t first;
-    std::int64_t last;
-    std::size_t begin;
-  };
-
-  // The row of the first of these nodes in the table; new rows are added unless a lattice holds them all.
+  /// The row of the first of these nodes; new rows are added unless a lattice holds them all.
   std::size_t place(const measures::ScoreNodes& nodes) {
     const std::int64_t last = nodes.first + std::ssize(nodes.v) - 1;
     for (const Lattice& lattice : lattices_) {
@@ -118,46 +94,162 @@ class TableBuilder {
     const std::size_t begin = score_.size();
     if (nodes.step > 0) lattices_.push_back({nodes.step, nodes.first, last, begin});
     score_.insert(score_.end(), nodes.score.begin(), nodes.score.end());
-    expected_.resize(score_.size());
-    square_.resize(score_.size());
-    x_.resize(score_.size() * static_cast<std::size_t>(centred_.at.rows()));
     return begin;
   }
 
-  void add(const ScoreComponent& component, std::size_t k, const measures::ScoreNodes& nodes) {
-    const auto outputs = centred_.at.rows();
-    const auto column = static_cast<std::ptrdiff_t>(k);
-    std::size_t row = place(nodes);
-    Vector x(outputs);
-    for (std::size_t i = 0; i < nodes.v.size(); ++i, ++row) {
-      x = centred_.at.col(column) + (nodes.v[i] - centred_.tilted[k]) * centred_.along.col(column);
-      const double part = component.constant_part + component.round_part * nodes.one_minus_v_squared[i];
-      const double expected = expected_tokens(component.weight, nodes.log_weight[i]);
-      expected_[row] += expected;
-      square_[row] += expected * (x.squaredNorm() + part * centred_.spread[k]);
-      Eigen::Map<Vector>(x_.data() + row * static_cast<std::size_t>(outputs), outputs) += expected * x;
-    }
-  }
+  const std::vector<double>& score() const { return score_; }
 
-  double expected_tokens(double weight, double log_weight) const {
-    constexpr double kNearUnderflow = -600;
-    if (log_weight > kNearUnderflow) return length_ * weight * std::exp(log_weight);
-    return weight * std::exp(log_weight + std::log(length_));
-  }
-
-  const Centred& centred_;
-  double length_;
+ private:
+  struct Lattice {
+    double step;
+    std::int64_t first;
+    std::int64_t last;
+    std::size_t begin;
+  };
   std::vector<double> score_;
-  std::vector<double> expected_;
-  std::vector<double> square_;
-  std::vector<double> x_;
   std::vector<Lattice> lattices_;
 };
 
+struct PlacedNodes {
+  std::size_t component;
+  std::size_t row;  // of the first
+  measures::ScoreNodes nodes;
+  bool is_tilt;
+};
+
+double expected_tokens(double length, double weight, double log_weight) {
+  constexpr double kNearUnderflow = -600;
+  if (log_weight > kNearUnderflow) return length * weight * std::exp(log_weight);
+  return weight * std::exp(log_weight + std::log(length));
+}
+
+// 1 - e^{-z} given e^{-z}, to a few ulp.
+double complement_of(double z, double exponential) {
+  double sum = 1.0 / 39916800;  // 1/11!
+  for (const double coefficient : {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
+                                   1.0 / 24, 1.0 / 6, 1.0 / 2, 1.0}) {
+    sum = coefficient - z * sum;
+  }
+  return z < 0.125 ? z * sum : 1 - exponential;
+}
+
 }  // namespace
 
-Table make_table(const ScoreLaw& law, const Centred& centred, double length, int coarsening) {
-  return TableBuilder(law, centred, length, coarsening).table();
+NodeTable make_node_table(const ScoreLaw& law, double reference, double length, int coarsening,
+                          std::ptrdiff_t count, std::ptrdiff_t most_numbers,
+                          const std::function<void(const ScoreNode&, Eigen::Ref<Vector>)>& fill) {
+  // The widest first: the lattices of the others lie within its lattice.
+  std::vector<std::size_t> order(law.components.size());
+  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t i, std::size_t j) {
+    return law.components[i].scale > law.components[j].scale;
+  });
+  MergedRows rows;
+  std::vector<PlacedNodes> placed;
+  const auto place = [&](std::size_t k, measures::ScoreNodes nodes, bool is_tilt) {
+    const std::size_t row = rows.place(nodes);
+    placed.push_back({k, row, std::move(nodes), is_tilt});
+  };
+  for (const std::size_t k : order) {
+    const ScoreComponent& component = law.components[k];
+    measures::ScoreNodes nodes = measures::score_nodes(component, reference, std::log(length), coarsening);
+    const bool tilt_apart = nodes.tilt_apart;
+    place(k, std::move(nodes), false);
+    if (tilt_apart) place(k, measures::tilt_node(component, reference), true);
+  }
+  const std::ptrdiff_t size = std::ssize(rows.score());
+  if (size > most_numbers / count) return {};
+
+  NodeTable table{Eigen::Map<const Eigen::ArrayXd>(rows.score().data(), size), Eigen::ArrayXd::Zero(size),
+                  RowMatrix::Zero(size, count)};
+  Vector features(count);
+  for (const PlacedNodes& part : placed) {
+    auto row = static_cast<std::ptrdiff_t>(part.row);
+    for (std::size_t i = 0; i < part.nodes.v.size(); ++i, ++row) {
+      features.setZero();
+      fill({part.component, part.nodes.v[i], part.nodes.one_minus_v_squared[i], part.is_tilt}, features);
+      const double expected =
+          expected_tokens(length, law.components[part.component].weight, part.nodes.log_weight[i]);
+      table.expected[row] += expected;
+      table.averages.row(row) += expected * features.transpose();
+    }
+  }
+  return table;
+}
+
+NodesAtT::NodesAtT(const Eigen::ArrayXd& score, const Eigen::ArrayXd& expected, double length)
+    : score_(score), expected_(expected), length_(length) {
+  for (Eigen::ArrayXd* scratch : {&z_, &exponential_, &complement_}) scratch->resize(score.size());
+}
+
+double NodesAtT::farthest() const { return -score_.minCoeff(); }
+
+double NodesAtT::exponent(double y) {
+  constexpr double kLargestExponent = 700;  // e^700 is finite, and beyond e^450 no node has a share in T
+  z_ = (score_ + y).min(kLargestExponent);
+  numerics::exp({z_.data(), size()}, {z_.data(), size()});
+  exponential_ = -z_;
+  numerics::exp({exponential_.data(), size()}, {exponential_.data(), size()});
+  for (std::ptrdiff_t i = 0; i < z_.size(); ++i) complement_[i] = complement_of(z_[i], exponential_[i]);
+  const double missing = (expected_ * complement_).sum() / length_;
+  if (missing < 0.5) return -std::log1p(-missing);
+  return -std::log((expected_ * exponential_).sum() / length_);
+}
+
+double sum_over_t(NodesAtT& nodes, double log_partition, double length, double step,
+                  const std::function<double(double y)>& add, const std::function<bool()>& is_rest_small) {
+  constexpr double kVanishes = 745;  // e^{-745} is zero
+  constexpr double kFoldsAtLeft = 25;
+  // Here L (1 - φ_0) <= 1: tokens of every size still count, and to the left the terms fall like t² alone.
+  const double all_present = -(std::log(length) + log_partition);
+  auto last = static_cast<std::int64_t>(std::ceil((4 + nodes.farthest()) / step));
+  if (length > 3) {
+    auto below = static_cast<std::int64_t>(std::floor(all_present / step));
+    while (last - below > 1) {
+      const std::int64_t middle = below + (last - below) / 2;
+      const double exponent = (length - 2) * nodes.exponent(static_cast<double>(middle) * step);
+      (exponent < kVanishes ? below : last) = middle;
+    }
+  }
+  double largest = 0, peak = 0;
+  for (std::int64_t k = last;; --k) {
+    const double y = static_cast<double>(k) * step;
+    const double term = add(y);
+    if (term > largest) {
+      largest = term;
+      peak = y;
+    }
+    const bool small = term <= kNegligibleTerm * largest && is_rest_small();
+    if (small && (largest > 0 || y < all_present - kFoldsAtLeft)) return peak;
+  }
+}
+
+void check_score_law(std::string_view function, const ScoreLaw& law, const ConstMatrixRef& value_map,
+                     double length) {
+  if (law.components.empty()) fail(function, "number of components of the score law", "0", "at least 1");
+  check_size(function, "columns of the value map", value_map.cols(), law.components.front().mean.size());
+  check_finite(function, "value map", value_map);
+  if (!(length >= 1 && (length <= kLargestLength || std::isinf(length)))) {
+    fail(function, "length", length, fmt::format("in [1, {}] or infinite", kLargestLength));
+  }
+  if (std::isinf(length)) return;
+  if (const auto beyond = beyond_limits(law)) fail(function, *beyond);
+}
+
+double steepness(const ScoreLaw& law) {
+  double steepest = 0;
+  for (const ScoreComponent& component : law.components)
+    steepest = std::max(steepest, std::abs(component.rate));
+  return steepest;
+}
+
+double error_of_sum(const ScoreLaw& law, const SumOverT& fine, double coarse) {
+  const double difference = fine.magnitude > 0 ? std::abs(fine.value - coarse) / fine.magnitude : 0;
+  const double rounding =
+      std::numeric_limits<double>::epsilon() * (32 + std::abs(fine.peak) + steepness(law));
+  const double relative = std::min(difference, 10 * difference * difference) + rounding + law.relative_error;
+  // For subnormal values, the spacing of the subnormal numbers adds to the error.
+  return fine.magnitude > 0 ? fine.magnitude * relative + 1e3 * std::numeric_limits<double>::denorm_min() : 0;
 }
 
 }  // namespace largo::exact

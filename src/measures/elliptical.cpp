@@ -92,13 +92,24 @@ Tilt EllipticalMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) c
   return finite(std::move(result));
 }
 
+// E W²/(E W)² times that of the base: over all radii, in directions that have no say in the score.
+double EllipticalMeasure::fourth_moments() const {
+  const RadialLaw::Nodes nodes = radial_.nodes(0);
+  const double mean = nodes.weights.dot(nodes.values);
+  if (!(mean > 0)) return 1;  // a point
+  const double spread = nodes.weights.dot((nodes.values / mean).array().square().matrix());
+  return base_ == EllipticalBase::gaussian
+             ? spread
+             : spread * measures::sphere_fourth(static_cast<double>(dimension()));
+}
+
 // Given W = w the law is a Gaussian or a sphere of radius √(w d); all of these share Γa/s and Γ - Γa(Γa)ᵀ/s².
 ScoreLaw EllipticalMeasure::score_law(const ConstVectorRef& direction) const {
   check_direction(direction);
   const Vector zero = Vector::Zero(dimension());
   const Vector whitened = root_transposed_ * direction;
   const double s = whitened.norm();
-  if (!(s > 0)) return measures::constant_score(0, zero, covariance());
+  if (!(s > 0)) return measures::constant_score(0, zero, covariance(), fourth_moments());
   const Vector slope = root_transposed_.transpose() * (whitened / s);
   const auto d = static_cast<double>(dimension());
   const RadialLaw::Nodes nodes = radial_.tail_nodes(s);

@@ -62,7 +62,7 @@ ScoreLaw GaussianMeasure::score_law(const ConstVectorRef& direction) const {
   // Through the root, so that Γa/s is right even if s is zero except for rounding.
   const Vector whitened = root_transposed_ * direction;
   const double s = whitened.norm();
-  if (!(s > 0)) return measures::finite_law(measures::constant_score(centre, mean_, covariance_));
+  if (!(s > 0)) return measures::finite_law(measures::constant_score(centre, mean_, covariance_, 1));
   const Vector slope = root_transposed_.transpose() * (whitened / s);
   ScoreLaw law;
   law.covariances.emplace_back(covariance_ - slope * slope.transpose());

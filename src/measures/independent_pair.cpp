@@ -154,6 +154,7 @@ class PairScore {
       sum.covariance = index;
       sum.constant_part = from.constant_part;
       sum.round_part = from.round_part;
+      sum.fourth = from.fourth;
     };
     if (across.size() == 0 && y.covariance < 0) {
       take_parts(x, x.covariance);
@@ -163,9 +164,15 @@ class PairScore {
       sum.covariance = constant_covariance(x, y, across);
       sum.constant_part = 1;
       sum.round_part = 0;
+      sum.fourth = is_gaussian(x) && is_gaussian(y) ? std::optional(1.0) : std::nullopt;
     } else {
       refuse();  // two matrices that vary differently with the score
     }
+  }
+
+  // Whether a token of this component is Gaussian given its score.
+  static bool is_gaussian(const ScoreComponent& component) {
+    return component.covariance < 0 || component.fourth == 1.0;
   }
 
   std::ptrdiff_t constant_covariance(const ScoreComponent& x, const ScoreComponent& y, const Vector& across) {

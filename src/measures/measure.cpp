@@ -196,6 +196,12 @@ RowMatrix sample_prompt(const Measure& law, const Stream& stream, std::int64_t l
   return tokens;
 }
 
+bool ScoreLaw::has_fourth_moments() const {
+  return std::all_of(components.begin(), components.end(), [](const ScoreComponent& component) {
+    return component.covariance < 0 || component.fourth.has_value();
+  });
+}
+
 double ScoreComponent::log_partition() const {
   switch (shape) {
     case ScoreShape::atom:

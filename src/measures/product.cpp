@@ -83,15 +83,40 @@ std::vector<TokenLeaf> ProductMeasure::token_leaves() const {
 }
 
 // The score Σ_j a_j X_j of independent coordinates is a mixture over the values of the discrete ones; at most
-// one term may be continuous.
+// one term may be continuous. Coordinates that the score ignores count through their mean and covariance. If
+// they are discrete and few, their values are listed as well, so that all moments given the score are known.
 
 namespace {
+
+constexpr std::size_t kMostListedValues = 1024;
 
 bool is_continuous(const std::vector<ScoreComponent>& pieces) {
   for (const ScoreComponent& piece : pieces) {
     if (piece.shape != ScoreShape::atom) return true;
   }
   return false;
+}
+
+// The number of values, or zero for a law that is not discrete.
+std::size_t count_values(const CoordinateLaw& law) {
+  try {
+    const std::vector<ScoreComponent> pieces = law.pieces();
+    return is_continuous(pieces) ? 0 : pieces.size();
+  } catch (const InputError&) {
+    return 0;  // a law of a user's own need not have pieces
+  }
+}
+
+// Whether all combinations of values of the discrete coordinates may be listed.
+bool few_values(const std::vector<CoordinateLawPtr>& coordinates, const ConstVectorRef& direction) {
+  std::size_t combinations = 1;
+  for (std::size_t j = 0; j < coordinates.size(); ++j) {
+    const std::size_t values = count_values(*coordinates[j]);
+    const bool scored = direction[static_cast<std::ptrdiff_t>(j)] != 0;
+    combinations *= std::max<std::size_t>(1, scored ? coordinates[j]->pieces().size() : values);
+    if (combinations > kMostListedValues) return false;
+  }
+  return true;
 }
 
 // Adds to the score and to coordinate j what X_j contributes when it follows one of its pieces.
@@ -117,10 +142,15 @@ ScoreLaw ProductMeasure::score_law(const ConstVectorRef& direction) const {
   check_direction(direction);
   ScoreComponent start;
   start.mean = Vector::Zero(dimension());
+  const bool lists_ignored = few_values(coordinates_, direction);
   // The covariance of the coordinates that the score ignores.
   Matrix ignored = Matrix::Zero(dimension(), dimension());
+  const auto is_listed = [&](std::ptrdiff_t j) {
+    return direction[j] != 0 ||
+           (lists_ignored && count_values(*coordinates_[static_cast<std::size_t>(j)]) > 0);
+  };
   for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
-    if (direction[j] != 0) continue;
+    if (is_listed(j)) continue;
     const Cumulants cumulants = coordinates_[static_cast<std::size_t>(j)]->cumulants(0);
     start.mean[j] = cumulants.derivative;
     ignored(j, j) = cumulants.curvature;
@@ -133,7 +163,7 @@ ScoreLaw ProductMeasure::score_law(const ConstVectorRef& direction) const {
 
   bool continuous = false;
   for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
-    if (direction[j] == 0) continue;
+    if (!is_listed(j)) continue;
     const std::vector<ScoreComponent> pieces = coordinates_[static_cast<std::size_t>(j)]->pieces();
     if (is_continuous(pieces) && std::exchange(continuous, true)) {
       fail("score_law",

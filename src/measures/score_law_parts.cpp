@@ -6,12 +6,13 @@
 #include "largo/runtime/check.hpp"
 
 namespace largo::measures {
-ScoreLaw constant_score(double score, Vector mean, Matrix covariance) {
+ScoreLaw constant_score(double score, Vector mean, Matrix covariance, double fourth) {
   ScoreComponent atom;
   atom.centre = score;
   atom.mean = std::move(mean);
   atom.covariance = 0;
   atom.constant_part = 1;
+  atom.fourth = fourth;
   return {{std::move(atom)}, {std::move(covariance)}};
 }
 
@@ -36,10 +37,12 @@ void add_round_component(ScoreLaw& law, double weight, const RoundBase& base, do
   if (base.order == 0) {
     component.shape = ScoreShape::gaussian;
     component.constant_part = base.radius * base.radius;
+    component.fourth = 1;
   } else {
     component.shape = ScoreShape::bounded;
     component.order = base.order;
     component.round_part = base.radius * base.radius / (base.order - 1);
+    component.fourth = sphere_fourth(base.order - 1);
   }
   law.components.push_back(std::move(component));
 }

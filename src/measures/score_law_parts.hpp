@@ -8,8 +8,11 @@
 namespace largo::measures {
 
 /// The score law of a direction along which the score is constant: one atom, with the law's own mean and
-/// covariance.
-ScoreLaw constant_score(double score, Vector mean, Matrix covariance);
+/// covariance. `fourth` as in ScoreComponent.
+ScoreLaw constant_score(double score, Vector mean, Matrix covariance, double fourth);
+
+/// The fourth moments of a uniform vector on a sphere of R^n, over those of a Gaussian with its covariance.
+inline double sphere_fourth(double n) { return n / (n + 2); }
 
 /// A rotation-invariant vector x.
 struct RoundBase {

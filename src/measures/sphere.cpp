@@ -81,7 +81,10 @@ ScoreLaw RoundMeasure::score_law(const ConstVectorRef& direction) const {
   const Matrix identity = Matrix::Identity(dimension(), dimension());
   const Vector zero = Vector::Zero(dimension());
   const double norm = length_of(direction);
-  if (!(norm > 0)) return measures::constant_score(0, zero, radius_ * radius_ / order_ * identity);
+  if (!(norm > 0)) {
+    return measures::constant_score(0, zero, radius_ * radius_ / order_ * identity,
+                                    measures::sphere_fourth(order_));
+  }
   const Vector unit = direction / norm;
   ScoreLaw law;
   law.covariances.emplace_back(identity - unit * unit.transpose());

@@ -34,8 +34,8 @@ struct ConcentrationRow {
   double L = 1;
   ErrorMethod method = ErrorMethod::exact;
   ErrorBar output, gradient_V;
-  std::optional<ErrorBar> gradient_U;        ///< in exact rows for Gaussian tokens only
-  LocalExponents exponents;                  ///< in exact rows only
+  std::optional<ErrorBar> gradient_U;  ///< empty in exact rows where it has no formula (exact_errors.hpp)
+  LocalExponents exponents;            ///< in exact rows only
   std::optional<CertifiedErrors> certified;  ///< bounds that are theorems; none if missing_bound() says why
   std::optional<ErrorBar> softmax_linear;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖²; exact rows, centred Gaussian tokens
   std::optional<double> linear;       ///< E‖T_lin[μ̂_L] − T_lin[μ]‖²; exact rows, Gaussian tokens

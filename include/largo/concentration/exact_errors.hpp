@@ -2,9 +2,12 @@
 //
 //   tokens \ queries          one, or a prompt of them        Gaussian, on a sphere
 //   Gaussian                  all three errors                all three errors
-//   with a known score law    output and gradient in V        -
+//   with a known score law    all three errors (*)            -
 //
-// (Score laws are those of Measure::score_law.) What is missing here can be sampled: concentration_grid.hpp.
+// (Score laws are those of Measure::score_law.)  (*) The gradient in U is missing where the law of a token
+// given its score is not known to fourth order, such as for products with two continuous coordinates that the
+// score ignores, or where it has too many values (score_law_covariance_error). What is missing here can be
+// sampled: concentration_grid.hpp.
 #pragma once
 
 #include <memory>
@@ -20,7 +23,7 @@ namespace largo {
 struct LayerErrors {
   Estimate output;      ///< E‖T[μ̂_L](z) − T[μ](z)‖², averaged over prompts and queries
   Estimate gradient_V;  ///< E‖∇_V T[μ̂_L](z) − ∇_V T[μ](z)‖²
-  std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; for Gaussian tokens
+  std::optional<Estimate> gradient_U;  ///< E‖∇_U T[μ̂_L](z) − ∇_U T[μ](z)‖²; empty where it is not known
   std::optional<Estimate> softmax_linear;  ///< E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖²; for centred Gaussian tokens
 };
 
@@ -37,7 +40,8 @@ class ExactErrors {
   /// The errors for tokens that are `sigma` times those of the law. Domain: 1 <= L <= 1e300 or L = ∞ (then
   /// zeros); sigma 0 or between 1e-50 and 1e50; spreads of the scores within the limits of query_average.hpp
   /// and score_law_error.hpp; otherwise InputError. Error: 1e-10 relative, with its estimate. Cost: as in
-  /// those two headers; for a score law, twice that for each query. Thread-safe. Throws Stopped.
+  /// those two headers; for a score law, twice the output error for each query, and the gradient in U.
+  /// Thread-safe. Throws Stopped.
   LayerErrors operator()(double L, double sigma = 1, const Execution& execution = {}) const;
 
  private:

@@ -31,6 +31,8 @@ class EllipticalMeasure final : public Measure {
   std::vector<TokenLeaf> token_leaves() const override;
 
  private:
+  double fourth_moments() const;
+
   Matrix shape_;               // Γ
   RowMatrix root_transposed_;  // rank x d
   double largest_eigenvalue_ = 0;

@@ -5,7 +5,10 @@
 // Given v, the token has
 //
 //   mean        mean + slope v
-//   covariance  (constant_part + round_part (1 - v²)) C,     C one of ScoreLaw::covariances.
+//   covariance  (constant_part + round_part (1 - v²)) C,     C one of ScoreLaw::covariances,
+//
+// and is symmetric around its mean. Its fourth moments there are `fourth` times those of a Gaussian with this
+// covariance, where they have this form.
 //
 // Gaussians, spheres, balls and elliptical laws at a given radius all have this form; a discrete law is a
 // mixture of atoms. Scores of independent coordinates are convolutions. These do not have this form, unless
@@ -13,6 +16,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "largo/runtime/matrix.hpp"
@@ -38,6 +42,9 @@ struct ScoreComponent {
   std::ptrdiff_t covariance = -1;  ///< index into ScoreLaw::covariances; -1: the covariance given v is zero
   double constant_part = 0;
   double round_part = 0;
+  /// 1 for a Gaussian, m/(m + 2) for a sphere of R^m. Empty: the moments of third and fourth order given v
+  /// are not of this form. Without a covariance it has no meaning.
+  std::optional<double> fourth = {};
 
   /// log E e^u. Error: a few ulp of the larger of |centre| and the result.
   double log_partition() const;
@@ -48,6 +55,8 @@ struct ScoreComponent {
 struct ScoreLaw {
   std::vector<ScoreComponent> components;  ///< positive weights that sum to one
   std::vector<Matrix> covariances;
+  /// Whether the moments given v are known up to the fourth.
+  bool has_fourth_moments() const;
   /// Relative error of results computed from the mixture, if it stands for a continuum of radii.
   double relative_error = 0;
 };
