@@ -162,7 +162,8 @@ class CovarianceIntegrand {
     numerics::exp({ratio_.data(), static_cast<std::size_t>(ratio_.size())},
                   {ratio_.data(), static_cast<std::size_t>(ratio_.size())});
     weights_.col(0) = z * ratio_;
-    // In very long prompts z² is below the range of doubles where L z² is not. (Beyond 1000 the ratio is zero.)
+    // In very long prompts z² is below the range of doubles where L z² is not. (Beyond 1000 the ratio is
+    // zero.)
     weights_.col(1) = weights_.col(0).array() * (z.min(1000.0) * length_);
     weights_.col(2) = weights_.col(0).array() * z * z;
     weights_.col(3) = weights_.col(2).array() * z;
@@ -266,15 +267,15 @@ exact::SumOverT integrate_covariance(CovarianceIntegrand& integrand, double log_
 std::optional<Estimate> score_law_covariance_error(const ScoreLaw& law, const ConstMatrixRef& value_map,
                                                    double length) {
   constexpr auto kCovarianceError = "score_law_covariance_error";
-  exact::check_score_law(kCovarianceError, law, value_map, length);
-  if (!law.has_fourth_moments()) return std::nullopt;
-  if (std::isinf(length)) return Estimate{};
   const std::ptrdiff_t d = value_map.cols();
   const Matrix identity = Matrix::Identity(d, d);
-  const exact::Centred centred = exact::centred_values(law, identity);
-  // At the mean of the outputs, so that little cancels where a few tokens have all the weight, far from the
-  // limit.
+  // The centre is the mean of the outputs, so that little cancels where a few tokens far from the limit have
+  // all the weight. This call also checks law and length.
   const Vector shift = score_law_error(law, identity, length).bias;
+  check_finite(kCovarianceError, "value map", value_map);
+  if (!law.has_fourth_moments()) return std::nullopt;
+  if (std::isinf(length)) return Estimate{};
+  const exact::Centred centred = exact::centred_values(law, identity);
   const TokenFeatures tokens(law, centred, value_map, shift);
   const auto at_coarsening = [&](int coarsening) -> std::optional<exact::SumOverT> {
     const exact::NodeTable table = exact::make_node_table(law, centred.reference, length, coarsening,

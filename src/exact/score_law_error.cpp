@@ -153,10 +153,16 @@ std::optional<std::string> beyond_limits(const ScoreLaw& law) {
 }
 
 OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map, double length) {
-  exact::check_score_law(kFunction, law, value_map, length);
+  if (law.components.empty()) fail(kFunction, "number of components of the score law", "0", "at least 1");
+  check_size(kFunction, "columns of the value map", value_map.cols(), law.components.front().mean.size());
+  check_finite(kFunction, "value map", value_map);
+  if (!(length >= 1 && (length <= kLargestLength || std::isinf(length)))) {
+    fail(kFunction, "length", length, fmt::format("in [1, {}] or infinite", kLargestLength));
+  }
   OutputError result;
   result.bias = Vector::Zero(value_map.rows());
   if (std::isinf(length)) return result;
+  if (const auto beyond = beyond_limits(law)) fail(kFunction, *beyond);
 
   const Centred centred = exact::compressed_values(law, value_map);
   const auto at_coarsening = [&](int coarsening) {

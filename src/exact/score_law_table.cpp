@@ -6,10 +6,6 @@
 #include <limits>
 #include <utility>
 
-#include <fmt/format.h>
-
-#include "largo/exact/score_law_error.hpp"
-#include "largo/runtime/check.hpp"
 #include "measures/score_law_nodes.hpp"
 #include "numerics/log_sum_exp.hpp"
 #include "numerics/simd_math.hpp"
@@ -222,18 +218,6 @@ double sum_over_t(NodesAtT& nodes, double log_partition, double length, double s
     const bool small = term <= kNegligibleTerm * largest && is_rest_small();
     if (small && (largest > 0 || y < all_present - kFoldsAtLeft)) return peak;
   }
-}
-
-void check_score_law(std::string_view function, const ScoreLaw& law, const ConstMatrixRef& value_map,
-                     double length) {
-  if (law.components.empty()) fail(function, "number of components of the score law", "0", "at least 1");
-  check_size(function, "columns of the value map", value_map.cols(), law.components.front().mean.size());
-  check_finite(function, "value map", value_map);
-  if (!(length >= 1 && (length <= kLargestLength || std::isinf(length)))) {
-    fail(function, "length", length, fmt::format("in [1, {}] or infinite", kLargestLength));
-  }
-  if (std::isinf(length)) return;
-  if (const auto beyond = beyond_limits(law)) fail(function, *beyond);
 }
 
 double steepness(const ScoreLaw& law) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <functional>
-#include <string_view>
 #include <vector>
 
 #include "largo/measures/score_law.hpp"
@@ -78,10 +77,6 @@ class NodesAtT {
 /// the largest term.
 double sum_over_t(NodesAtT& nodes, double log_partition, double length, double step,
                   const std::function<double(double y)>& add, const std::function<bool()>& is_rest_small);
-
-/// Throws InputError unless the law, the value map and the length are in the domain of score_law_error().
-void check_score_law(std::string_view function, const ScoreLaw& law, const ConstMatrixRef& value_map,
-                     double length);
 
 /// The rounding error of v near the end of its range, in units of the length over which the density falls
 /// off.
