@@ -13,6 +13,7 @@
 #include "concentration_report.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/concentration/exact_errors.hpp"
+#include "largo/concentration/factored_gradients.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
@@ -30,7 +31,8 @@ constexpr std::int64_t kQuickPrompts = 1000;
 struct ConcentrationOptions : CommonOptions {
   std::string law;
   std::optional<std::ptrdiff_t> dimension;
-  std::string U = "identity", V = "identity";
+  std::string U, K, Q;  // without any of them, U is the identity
+  std::string V = "identity";
   std::string query, query_law;
   std::string sigma = "1", L;
   std::string method = "auto";
@@ -67,11 +69,24 @@ Queries read_queries_of(const ConcentrationOptions& options, std::ptrdiff_t size
   return std::make_shared<const EmpiricalMeasure>(rows);
 }
 
-AttentionLayer read_layer(const ConcentrationOptions& options) {
+// K and Q, if they are given.
+std::optional<FactoredWeights> read_factors(const ConcentrationOptions& options, std::ptrdiff_t d) {
+  if (options.K.empty() != options.Q.empty())
+    fail(kConcentrationCommand, "--K and --Q must be given together");
+  if (options.K.empty()) return std::nullopt;
+  if (!options.U.empty()) fail(kConcentrationCommand, "give either --U, or --K and --Q");
+  Matrix K = named_matrix("--K", options.K, std::nullopt, d);
+  Matrix Q = named_matrix("--Q", options.Q, K.rows());
+  return FactoredWeights(std::move(K), std::move(Q), named_matrix("--V", options.V, std::nullopt, d));
+}
+
+AttentionLayer read_layer(const ConcentrationOptions& options, std::optional<FactoredWeights>& factors) {
   AttentionLayer layer;
   layer.tokens = named_law(options.law, options.dimension, options.arithmetic());
   const std::ptrdiff_t d = layer.tokens->dimension();
-  layer.U = named_matrix("--U", options.U, d);
+  factors = read_factors(options, d);
+  layer.U =
+      factors ? factors->merged().U : named_matrix("--U", options.U.empty() ? "identity" : options.U, d);
   layer.V = named_matrix("--V", options.V, std::nullopt, d);
   layer.queries = read_queries_of(options, layer.U.cols());
   return layer;
@@ -163,14 +178,15 @@ void check_files(const ConcentrationOptions& options, const ConcentrationPlan& p
     }
   }
   const InputNames inputs{.laws = {options.law, options.query_law},
-                          .matrices = {options.U, options.V, options.query}};
+                          .matrices = {options.U, options.K, options.Q, options.V, options.query}};
   check_not_read(kConcentrationCommand, "--csv", options.csv, inputs);
   check_not_read(kConcentrationCommand, "--plot", options.plot, inputs);
   check_output_files(kConcentrationCommand, options.csv, options.plot);
 }
 
 void run_concentration(const ConcentrationOptions& options) {
-  const AttentionLayer layer = read_layer(options);
+  std::optional<FactoredWeights> factors;
+  const AttentionLayer layer = read_layer(options, factors);
   ConcentrationReport report;
   ConcentrationPlan plan = read_plan(options, layer, report.notes);
   const auto constants = read_constants(options);
@@ -185,6 +201,13 @@ void run_concentration(const ConcentrationOptions& options) {
     ProgressLine line("concentration");
     plan.progress = [&](double share) { line.show(share); };
     report.rows = concentration_grid(layer, plan, options.execution());
+  }
+  if (factors && plan.exact) {
+    add_factored_gradients(report.rows, {layer.tokens, *factors, layer.queries}, options.execution());
+    if (!report.rows.front().gradient_K || !report.rows.front().gradient_Q)
+      report.notes.push_back("the gradient in K or Q has no exact formula for these laws");
+  } else if (factors) {
+    report.notes.push_back("the gradients in K and Q are computed only in exact rows");
   }
   report.law = options.law;
   report.dimension = layer.tokens->dimension();
@@ -227,9 +250,12 @@ void add_concentration_command(CLI::App& app) {
   command->add_option("--law", options->law, "Token law, as in largo attention")->required();
   command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
       ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "Score matrix, d x e")
-      ->check(check_given, "")
-      ->capture_default_str();
+  command->add_option("--U", options->U, "Score matrix, d x e (default: identity)")->check(check_given, "");
+  command
+      ->add_option("--K", options->K,
+                   "Key matrix, r x d; use --K and --Q instead of --U, to add the errors of their gradients")
+      ->check(check_given, "");
+  command->add_option("--Q", options->Q, "Query matrix, r x e")->check(check_given, "");
   command->add_option("--V", options->V, "Value matrix, o x d")
       ->check(check_given, "")
       ->capture_default_str();
@@ -299,7 +325,8 @@ void add_concentration_command(CLI::App& app) {
       "  largo concentration --law gaussian --d 8 --query-law gaussian --sigma 0.5,1,2 --L 2:1e12:13 --plot "
       "c.svg\n"
       "  largo concentration --law sphere --d 16 --U 4*identity --query-law sphere --L 10:1e4:4 --json\n"
-      "  largo concentration --law gaussian --d 4 --query 1,0,0,0 --L 1e1:1e6:6 --tolerance 0.01");
+      "  largo concentration --law gaussian --d 4 --query 1,0,0,0 --L 1e1:1e6:6 --tolerance 0.01\n"
+      "  largo concentration --law sphere --d 4 --K K.npy --Q Q.npy --query 1,0,0,0 --L 1e1:1e6:6");
   command->callback([options] { run_concentration(*options); });
 }
 

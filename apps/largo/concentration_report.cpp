@@ -38,6 +38,8 @@ io::Json to_json(const ConcentrationRow& row) {
   json["output"] = to_json(row.output, row.method);
   json["gradient_V"] = to_json(row.gradient_V, row.method);
   if (row.gradient_U) json["gradient_U"] = to_json(*row.gradient_U, row.method);
+  if (row.gradient_K) json["gradient_K"] = to_json(*row.gradient_K, row.method);
+  if (row.gradient_Q) json["gradient_Q"] = to_json(*row.gradient_Q, row.method);
   if (row.certified) {
     json["certified"] = {{"output", io::number_json(row.certified->output)},
                          {"gradient_V", io::number_json(row.certified->gradient_V)},
@@ -97,6 +99,29 @@ void print_rows(const ConcentrationReport& report) {
     fmt::print(" {:>9} {:>11}\n",
                row.exponents.output ? fmt::format("{:.4f}", row.exponents.output->value) : "",
                row.softmax_linear ? short_number(row.softmax_linear->value) : "");
+  }
+}
+
+bool has_factored_gradients(const ConcentrationReport& report) {
+  return std::any_of(report.rows.begin(), report.rows.end(), [](const ConcentrationRow& row) {
+    return row.gradient_K.has_value() || row.gradient_Q.has_value();
+  });
+}
+
+void print_factored_gradients(const ConcentrationReport& report) {
+  const bool sigmas = several_sigmas(report);
+  fmt::print("\nerrors of the gradients in K and Q\n");
+  if (sigmas) fmt::print("{:>7} ", "sigma");
+  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>8}\n", "L", "method", "gradient K", "± error", "gradient Q",
+             "± error");
+  const auto shown = [](const std::optional<ErrorBar>& x) {
+    return x ? fmt::format("{:>11.4e} {:>8.0e}", x->value, x->error) : fmt::format("{:>11} {:>8}", "", "");
+  };
+  for (const ConcentrationRow& row : report.rows) {
+    if (row.method != ErrorMethod::exact) continue;
+    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
+    fmt::print("{:>9.4g} {:<8} {} {}\n", row.L, name_of(row.method), shown(row.gradient_K),
+               shown(row.gradient_Q));
   }
 }
 
@@ -204,6 +229,7 @@ io::Json to_json(const ConcentrationReport& report) {
 void print_report(const ConcentrationReport& report) {
   fmt::print("tokens {}, d = {}, queries {}\n", report.law, report.dimension, report.queries);
   print_rows(report);
+  if (has_factored_gradients(report)) print_factored_gradients(report);
   if (report.rows.front().certified) print_certified(report);
   print_summary(report);
   for (const std::string& note : report.notes) fmt::print("note: {}\n", note);
@@ -219,7 +245,10 @@ std::string to_csv(const ConcentrationReport& report) {
       "sigma,L,method,output,output_error,output_low,output_high,gradient_V,gradient_V_error,gradient_V_low,"
       "gradient_V_high,gradient_U,gradient_U_error,gradient_U_low,gradient_U_high,exponent_output,"
       "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,certified_output,certified_gradient_V,"
-      "certified_gradient_U,prompts,warnings\n";
+      "certified_gradient_U,";
+  const bool factored = has_factored_gradients(report);
+  if (factored) text += "gradient_K,gradient_K_error,gradient_Q,gradient_Q_error,";
+  text += "prompts,warnings\n";
   const auto bar = [&](const std::optional<ErrorBar>& x) {
     text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
   };
@@ -237,6 +266,9 @@ std::string to_csv(const ConcentrationReport& report) {
     text += row.certified ? fmt::format("{},{},{},", row.certified->output, row.certified->gradient_V,
                                         row.certified->gradient_U)
                           : ",,,";
+    for (const auto& x : {row.gradient_K, row.gradient_Q}) {
+      if (factored) text += x ? fmt::format("{},{},", x->value, x->error) : ",,";
+    }
     text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
     // Warnings contain no quotes, so one quoted field can hold them all.
     text += row.warnings.empty() ? "\n" : fmt::format("\"{}\"\n", fmt::join(row.warnings, "; "));

@@ -17,7 +17,7 @@ from ._results import Array, Supremum, ToleratedLength
 
 #: The columns of a result.
 _NUMBERS = ("sigma", "L", "prompts")
-_QUANTITIES = ("output", "gradient_V", "gradient_U", "softmax_linear", "linear")
+_QUANTITIES = ("output", "gradient_V", "gradient_U", "gradient_K", "gradient_Q", "softmax_linear", "linear")
 
 
 def _cell(row: Mapping[str, Any], name: str, part: str) -> float:
@@ -34,7 +34,7 @@ class Concentration:
     """Errors for prompts of several lengths, with a summary.
 
     `rows` has a dict for each scale, length and method, with the keys of `largo concentration --json`: "sigma", "L",
-    "method", "output", "gradient_V", "gradient_U", "exponent", "softmax_linear", "linear", and "certified", with bounds on the
+    "method", "output", "gradient_V", "gradient_U", "gradient_K" and "gradient_Q" (if K and Q are given), "exponent", "softmax_linear", "linear", and "certified", with bounds on the
     first three errors that are theorems (docs/bounds.md), where they are known. `fit` has the slopes, the asymptotic
     exponent and, if asked for, the paper's bounds with constants that are fitted, or given and checked ("holds"). Errors of
     sampled rows have an "interval", (low, high), that covers 95 % of what was drawn. The "warnings" of a row, if there are any, say in sentences what a sample of
@@ -62,8 +62,8 @@ class Concentration:
                sigma: Optional[float] = None) -> Array:
         """One quantity over the rows; NaN in rows that do not have it.
 
-        `name` is "sigma", "L", "prompts", or one of "output", "gradient_V", "gradient_U", "softmax_linear", "linear". For
-        the latter, `part` is the "value", its "error", the "exponent" (exact rows have the exponents of the first three), or
+        `name` is "sigma", "L", "prompts", or one of "output", "gradient_V", "gradient_U", "gradient_K", "gradient_Q",
+        "softmax_linear", "linear". For the latter, `part` is the "value", its "error", the "exponent" (exact rows have the exponents of the first three), or
         the "certified" bound on one of the first three.
         """
         choice("Concentration", "column", name, (*_NUMBERS, *_QUANTITIES))
@@ -130,8 +130,10 @@ def concentration(
     L: npt.ArrayLike,
     query: Optional[ArrayInput] = None,
     query_law: Optional[_largo.Law] = None,
-    U: MatrixInput = "identity",
+    U: Optional[MatrixInput] = None,
     V: MatrixInput = "identity",
+    K: Optional[MatrixInput] = None,
+    Q: Optional[MatrixInput] = None,
     sigma: npt.ArrayLike = 1.0,
     method: str = "auto",
     prompts: int = 10000,
@@ -149,7 +151,8 @@ def concentration(
     The errors are those at a `query` (e,), or averages over the rows of a `query` (n, e) or over a `query_law`. `L` is one
     length or many (any shape; ∞ is allowed), and `sigma` scales the tokens. `method` is "exact" (nothing is sampled; works
     where a formula is known), "sampled" (`prompts` of them, or fewer once the standard error is `relative_error`), "both"
-    or "auto". Rows have certified bounds beside the errors where they are known. `fit` fits the constants of the paper's
+    or "auto". The scores are <z', Uz>, with the identity for U by default; `K` and `Q` in place of `U` stand for U = KᵀQ, and exact
+    rows then have the errors of the gradients in K and Q too. Rows have certified bounds beside the errors where they are known. `fit` fits the constants of the paper's
     bounds, and `bound` gives constants (c1, c2) to check them with. For the same seed the results are bit-identical to those
     of the command line.
 
@@ -161,8 +164,12 @@ def concentration(
     0.618
     """
     constants = None if bound is None else _pair("bound", bound)
+    if (K is None) != (Q is None):
+        raise ValueError("concentration: give K and Q together")
+    if U is not None and K is not None:
+        raise ValueError("concentration: give either U, or K and Q")
     result = _largo.concentration(
-        law, U, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
+        law, "identity" if U is None else U, K, Q, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
         relative_error, precision, seed, bool(exponents), bool(fit), constants, threads, as_progress(progress, "concentration"))
     return Concentration(tuple(result["rows"]), result["fit"])
 

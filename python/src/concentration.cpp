@@ -12,6 +12,7 @@
 #include "largo/concentration/concentration_grid.hpp"
 #include "largo/concentration/error_path.hpp"
 #include "largo/concentration/exact_errors.hpp"
+#include "largo/concentration/factored_gradients.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/runtime/check.hpp"
@@ -50,6 +51,8 @@ py::dict to_dict(const ConcentrationRow& row) {
   dict["output"] = to_dict(row.output, row.method);
   dict["gradient_V"] = to_dict(row.gradient_V, row.method);
   if (row.gradient_U) dict["gradient_U"] = to_dict(*row.gradient_U, row.method);
+  if (row.gradient_K) dict["gradient_K"] = to_dict(*row.gradient_K, row.method);
+  if (row.gradient_Q) dict["gradient_Q"] = to_dict(*row.gradient_Q, row.method);
   if (row.method == ErrorMethod::exact) dict["exponent"] = slopes(row.exponents);
   if (row.certified) {
     dict["certified"] =
@@ -145,14 +148,25 @@ struct SamplingArguments {
   }
 };
 
-py::dict concentration(const py::object& law, const py::object& U, const py::object& V,
-                       const py::object& queries, const std::vector<double>& lengths,
+// K and Q, if they are given.
+std::optional<FactoredWeights> factors_of(const py::object& K, const py::object& Q, const py::object& V,
+                                          std::ptrdiff_t d) {
+  if (K.is_none()) return std::nullopt;
+  Matrix keys = to_matrix({kName, "K"}, K, std::nullopt, d);
+  Matrix queries = to_matrix({kName, "Q"}, Q, keys.rows());
+  return FactoredWeights(std::move(keys), std::move(queries), to_matrix({kName, "V"}, V, std::nullopt, d));
+}
+
+py::dict concentration(const py::object& law, const py::object& U, const py::object& K, const py::object& Q,
+                       const py::object& V, const py::object& queries, const std::vector<double>& lengths,
                        const std::vector<double>& sigmas, const Text<"method">& method,
                        Whole<"prompts"> prompts, Real<"relative_error"> relative_error,
                        const Text<"precision">& precision, Seed seed, bool exponents, bool fit,
                        std::optional<std::pair<double, double>> constants, Threads threads,
                        const py::object& progress) {
-  const AttentionLayer layer = layer_of(law, U, V, queries);
+  const std::optional<FactoredWeights> factors =
+      factors_of(K, Q, V, to_law({kName, "law"}, law)->dimension());
+  const AttentionLayer layer = layer_of(law, factors ? py::cast(factors->merged().U) : U, V, queries);
   ConcentrationPlan plan;
   unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.sigmas = sigmas;
@@ -170,6 +184,8 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   watch(progress, threads.value, [&](Call& call) {
     plan.progress = [&](double share) { call.show(share); };
     rows = concentration_grid(layer, plan, call.execution());
+    if (factors && plan.exact)
+      add_factored_gradients(rows, {layer.tokens, *factors, layer.queries}, call.execution());
     summary = summarise(layer, rows, given);
   });
   py::list table;

@@ -145,9 +145,38 @@ class ConcentrationTest(largo_cli.CliTest):
         answer = self.json("concentration", "--law", "uniform", "--d", "3", *QUERY, "--L", "10", "--quick")
         self.assertEqual(answer["rows"][0]["method"], "sampled")
         self.assertTrue(answer["notes"])
-        sphere = self.json("concentration", "--law", "sphere", "--d", "3", *QUERY, "--L", "10")
-        self.assertNotIn("gradient_U", sphere["rows"][0])
-        self.assertIn("--method", sphere["notes"][0])
+        # Two continuous coordinates that the score ignores: not known to fourth order.
+        cube = self.json("concentration", "--law", "uniform", "--d", "3", "--query", "1,0,0", "--L", "10")
+        self.assertNotIn("gradient_U", cube["rows"][0])
+        self.assertIn("--method", cube["notes"][0])
+
+    def test_gradients_in_U_beyond_Gaussians(self):
+        """Exact and sampled errors agree, and a Gaussian in disguise has the errors of the Gaussian."""
+        for law in ("sphere", "ball:radius=2", "rademacher", "elliptical:low=0.5,high=2"):
+            exact, sampled = self.rows("--law", law, "--d", "3", *QUERY, "--L", "20", "--method", "exact,sampled", "--prompts", "20000")
+            here, there = exact["gradient_U"], sampled["gradient_U"]
+            self.assertLess(abs(here["value"] - there["value"]), 4 * there["error"], law)
+        self.write("one.toml", "[[component]]\nweight = 1\nlaw = \"gaussian\"\n")
+        plain = self.rows("--law", "gaussian", "--d", "3", *QUERY, "--L", "20")[0]["gradient_U"]["value"]
+        hidden = self.rows("--law", "mixture:one.toml", "--d", "3", *QUERY, "--L", "20")[0]["gradient_U"]["value"]
+        self.assertAlmostEqual(hidden / plain, 1, delta=1e-9)
+
+    def test_gradients_in_K_and_Q(self):
+        """With K = I the gradient in Q is that in U, with Q = I that in K."""
+        plain = self.rows("--law", "sphere", "--d", "3", "--U", "random:3", *QUERY, "--L", "20")[0]
+        self.assertNotIn("gradient_K", plain)
+        row = self.rows("--law", "sphere", "--d", "3", "--K", "identity", "--Q", "random:3", *QUERY, "--L", "20")[0]
+        self.assertAlmostEqual(row["gradient_Q"]["value"] / plain["gradient_U"]["value"], 1, delta=1e-9)
+        self.assertEqual(row["gradient_U"], plain["gradient_U"])
+        text = self.succeed("concentration", "--law", "gaussian", "--d", "3", "--K", "random:1", "--Q", "random:2",
+                            "--query-law", "gaussian", "--L", "20", "--csv", "k.csv")
+        self.assertIn("errors of the gradients in K and Q", text)
+        with open(self.path("k.csv"), encoding="utf-8") as file:
+            self.assertIn(",gradient_K,gradient_K_error,gradient_Q,gradient_Q_error,", file.readline())
+        for arguments, word in (((*QUERY, "--K", "random:1"), "together"),
+                                ((*QUERY, "--K", "random:1", "--Q", "random:2", "--U", "identity"), "either --U"),
+                                ((*QUERY, "--K", "diag:1,2", "--Q", "random:2"), "--K")):
+            self.refuse("concentration", "--law", "sphere", "--d", "3", *arguments, "--L", "20", fragment=word)
 
     def test_queries_in_rows(self):
         both = self.rows(*LAYER, "--query", "1,0,-1;0,2,0", "--L", "50")[0]["output"]["value"]

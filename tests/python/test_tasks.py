@@ -181,6 +181,22 @@ def test_a_path():
             largo.errors_along_path(**{"law": law, "path": path, "L": 50, "query": [1, 0, 1], **bad})
 
 
+def test_gradients_in_K_and_Q():
+    """With K = I the gradient in Q is that in U, with Q = I that in K; both come with K and Q alone."""
+    law, U, identity = largo.law("sphere", 3), np.arange(9.0).reshape(3, 3) / 9, np.eye(3)
+    arguments = {"L": [5, 100], "query": [1, 0, 1], "exponents": False}
+    plain = largo.concentration(law, U=U, **arguments)
+    in_Q = largo.concentration(law, K=identity, Q=U, **arguments)
+    in_K = largo.concentration(law, K=U.T, Q=identity, **arguments)
+    np.testing.assert_allclose(in_Q.column("gradient_Q"), plain.column("gradient_U"), rtol=1e-9)
+    np.testing.assert_allclose(in_K.column("gradient_K"), plain.column("gradient_U"), rtol=1e-9)
+    np.testing.assert_array_equal(in_Q.column("gradient_U"), plain.column("gradient_U"))
+    assert np.isnan(plain.column("gradient_K")).all()
+    for bad in ({"K": identity}, {"Q": identity}, {"K": identity, "Q": identity, "U": U}, {"K": np.eye(2), "Q": np.eye(2)}):
+        with pytest.raises(ValueError):
+            largo.concentration(law, **arguments, **bad)
+
+
 def test_the_algebra():
     """Expectations of expressions are the statistics of moments(), which does not use them; s and L broadcast."""
     s, L = np.array([0.5, 2.0]), np.array([[10.0], [1e6]])

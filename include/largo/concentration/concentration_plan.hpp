@@ -35,7 +35,8 @@ struct ConcentrationRow {
   ErrorMethod method = ErrorMethod::exact;
   ErrorBar output, gradient_V;
   std::optional<ErrorBar> gradient_U;  ///< empty in exact rows where it has no formula (exact_errors.hpp)
-  LocalExponents exponents;            ///< in exact rows only
+  std::optional<ErrorBar> gradient_K, gradient_Q;  ///< set by add_factored_gradients, in exact rows
+  LocalExponents exponents;                        ///< in exact rows only
   std::optional<CertifiedErrors> certified;  ///< bounds that are theorems; none if missing_bound() says why
   std::optional<ErrorBar> softmax_linear;  ///< E‖T[μ̂_L] − T_lin[μ̂_L]‖²; exact rows, centred Gaussian tokens
   std::optional<double> linear;       ///< E‖T_lin[μ̂_L] − T_lin[μ]‖²; exact rows, Gaussian tokens
