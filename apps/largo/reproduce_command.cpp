@@ -42,24 +42,27 @@ std::string command_line(const ReproduceOptions& options, const std::vector<std:
   return line;
 }
 
-std::string introduction(const ReproduceOptions& options, std::size_t held, std::size_t count) {
+// Results of ours begin their source with that word.
+bool is_ours(const report::ReportSection& claim) { return claim.source.starts_with("ours"); }
+
+std::string introduction(const ReproduceOptions& options, const std::vector<report::ReportSection>& claims,
+                         std::size_t held) {
+  const auto ours = static_cast<std::size_t>(std::count_if(claims.begin(), claims.end(), is_ours));
   std::string intro = fmt::format(
-      "{} of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt Regime: a "
-      "Measure-based Perspective (arXiv 2512.11784), and results beyond {}, computed anew: {} of {} {}.{} "
-      "Each section says what is claimed, what was computed, and how the verdict came about.",
-      options.only.empty() ? "Every claim" : "Some claims", options.only.empty() ? "it" : "the paper", held,
-      count, held == 1 ? "holds" : "hold",
+      "{} of {} {}. Statements of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt "
+      "Regime: a Measure-based Perspective (arXiv 2512.11784), or of the lecture notes on it: {}. Results "
+      "of ours: {}.{} Each section names its source, says what was computed, in which scope, and how the "
+      "verdict came about. A verdict is about what was computed, and proves nothing beyond that. The "
+      "negative control of a claim says what makes it fail.",
+      held, claims.size(), claims.size() == 1 ? "claim holds" : "claims hold", claims.size() - ours, ours,
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
       : options.full ? " This was a full run."
                      : "");
   intro +=
       "\n\nT[μ](z) is softmax attention over a prompt μ at the query z, with U = KᵀQ in the scores and "
-      "values V; "
-      "μ is the law of the tokens, an infinite prompt, and μ̂ with index L is a prompt of L tokens drawn from "
-      "it. "
-      "Errors are squared distances of the two. In training, A and b are the blocks of U and V that matter "
-      "for "
-      "in-context linear regression, R is its risk and Σ the covariance of its covariates.";
+      "values V; μ is the law of the tokens, an infinite prompt, and μ̂ with index L is a prompt of L tokens "
+      "drawn from it. Errors are squared distances of the two. In training, A and b are the blocks of U and "
+      "V that matter for in-context linear regression, R is its risk and Σ the covariance of its covariates.";
   return intro;
 }
 
@@ -177,7 +180,7 @@ void run_reproduce(const ReproduceOptions& options) {
       [](const report::ReportSection& claim) { return claim.verdict == report::Verdict::holds; }));
   const report::Report report{.kind = "reproduce",
                               .title = "The large-prompt limit of softmax attention",
-                              .intro = introduction(options, held, claims.size()),
+                              .intro = introduction(options, claims, held),
                               .version = kVersion,
                               .command = command_line(options, options.only.empty() ? options.only : only),
                               .seed = options.seed,

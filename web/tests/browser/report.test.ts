@@ -87,6 +87,8 @@ each("every section, figure and panel is there", async (page, view) => {
       expect(ink.height).toBeGreaterThan(150);
     }
   }
+  const controls = page.locator("main > section h3", { hasText: "Negative control" });
+  expect(await controls.count()).toBe(sections.filter((section) => section.control).length);
   const bad = await page.evaluate(() => document.body.innerHTML.match(/NaN|undefined|\[object/g));
   expect(bad).toBeNull();
   if (shots) await page.screenshot({ path: `${shots}/${view.replace(" ", "-")}.png`, fullPage: true });
