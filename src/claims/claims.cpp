@@ -88,6 +88,20 @@ std::span<const NamedClaim> all_claims() {
        .formula =
            R"(L\;\mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (d+1)(e-1)\quad\text{for } \mu=\mathcal N(0,I),\;U=V=I,\;|z|=1)",
        .compute = softmax_linear_claim},
+      {.id = "stability",
+       .title = "Concentration is stable along training",
+       .source = "abstract of the paper; the rate and its exponent are ours",
+       .statement =
+           "Along the whole training trajectory, from the start to the end, attention over L tokens stays "
+           "close to that over the infinite prompt, and so do its gradients: the suprema over time of the "
+           "errors fall as L grows. For Gaussian regression they do so like L⁻ᶜ up to logarithms, where c "
+           "is the exponent of the averaged error at the largest spread σ of the scores on the path. Scores "
+           "may be largest in the "
+           "middle of the path, not at its end.",
+       .formula =
+           R"(\sup_{t\ge0}\,\mathbb E\,\|T^{\theta(t)}[\hat\mu_L]-T^{\theta(t)}[\mu]\|^2_{L^2(\nu)} = L^{-c(\sigma)+o(1)},\qquad \sigma=\sup_{t\ge0}\,\|\Sigma^{1/2}A(t)\,\Sigma^{1/2}\|)",
+       .control = "The scores run away: along the path they grow to 16 times what training makes them.",
+       .compute = stability_claim},
       {.id = "infinite-limit",
        .title = "Training on infinite prompts",
        .source = "Theorem 5.1",

@@ -69,6 +69,7 @@ report::ReportSection audit_claim(const ClaimOptions& options);
 report::ReportSection bounds_claim(const ClaimOptions& options);
 report::ReportSection certified_claim(const ClaimOptions& options);
 report::ReportSection softmax_linear_claim(const ClaimOptions& options);
+report::ReportSection stability_claim(const ClaimOptions& options);
 report::ReportSection infinite_limit_claim(const ClaimOptions& options);
 report::ReportSection transfer_claim(const ClaimOptions& options);
 report::ReportSection threshold_claim(const ClaimOptions& options);
