@@ -104,57 +104,66 @@ std::span<const NamedClaim> all_claims() {
        .compute = stability_claim},
       {.id = "infinite-limit",
        .title = "Training on infinite prompts",
-       .source = "Theorem 5.1",
+       .source = "Theorem 5.1; starts beyond its interval: ours",
        .statement = "From A = αΘΘᵀ, b = α with ‖ΘΘᵀ‖ = 1 and 0 < α < √2/(d^{1/4}‖Σ‖), the flow of the "
                     "infinite prompt ends at the global minimum of the risk below, where the risk is that of "
-                    "Bayes, zero; on its way it keeps ‖A‖² − b².",
+                    "Bayes, zero; on its way it keeps ‖A‖² − b². It does so from every larger α, too "
+                    "(docs/icl.md has the proof): the interval is enough, but not needed.",
        .formula =
            R"(A_\infty = \operatorname{tr}(\Sigma^{-2})^{-1/4}\,\Sigma^{-1},\qquad b_\infty = \operatorname{tr}(\Sigma^{-2})^{1/4})",
+       .control = "The limit has tr(Σ⁻²)^{1/2} for tr(Σ⁻²)^{1/4}: another minimum of the same risk.",
        .compute = infinite_limit_claim},
       {.id = "transfer",
        .title = "From infinite to finite prompts",
-       .source = "Theorems 4.3 and 5.2",
+       .source = "Theorems 4.3 and 5.2; the constants C are ours",
        .statement = "On a finite horizon the training trajectories of long prompts are uniformly close to "
-                    "that of the infinite prompt, and the trained risk falls to its limit as L grows.",
+                    "that of the infinite prompt, and for every ε there is an L(ε) from which on all trained "
+                    "risks are within ε of the limit.",
        .formula =
            R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0,\qquad \lim_{t\to\infty} R_L(\theta_L(t)) \le \lim_{t\to\infty} R_\infty(\theta_\infty(t)) + \varepsilon \;\text{ for } L\ge L(\varepsilon))",
+       .control = "The limit flow is that of prompts with twice the covariance.",
        .compute = transfer_claim},
       {.id = "threshold",
        .title = "How long must a prompt be: L(ε)",
-       .source = "Theorem 5.2, as a number",
+       .source = "ours; that some L(ε) exists is Theorem 5.2",
        .statement =
-           "The smallest L whose trained risk is within ε of the limit exists for every ε; for identity "
-           "covariances it is asymptotically a constant over ε, 47.89/ε in five dimensions.",
+           "The smallest L whose trained risk is within ε of the limit is asymptotically a constant over ε, "
+           "for Σ = I without noise 47.89/ε in five dimensions.",
        .formula =
            R"(L(\varepsilon)\sim \frac{C_d}{\varepsilon},\qquad C_d = \min_{0<t<1/2}\ \tfrac d2\,(1-2t)^{-d/2-1}\,\frac{1-t}{t})",
+       .control = "C is the constant of linear attention.",
        .compute = threshold_claim},
       {.id = "risk-ratio",
-       .title = "Trained softmax beside trained linear attention",
+       .title = "Trained softmax beside the best linear attention",
        .source = "ours",
-       .statement = "At every length a trained softmax head has a larger risk than the best linear one; for "
-                    "long prompts their ratio tends to a constant, 3.19 in five dimensions (C as in L(ε)).",
+       .statement = "For Σ = I without noise a trained softmax head has a larger risk than the best linear "
+                    "head at the same length; for long prompts their ratio tends to a constant, 3.19 in five "
+                    "dimensions (C as in L(ε)).",
        .formula =
            R"(\frac{R_L^{\mathrm{softmax}}}{R_L^{\mathrm{linear}}} \longrightarrow \frac{2\,C_d}{d(d+1)})",
+       .control = "The linear head is that of prompts twice as long.",
        .compute = risk_ratio_claim},
       {.id = "random-lengths",
        .title = "Prompts of random length, and lengths not trained on",
-       .source = "ours, beyond Theorem 5.2",
+       .source = "ours",
        .statement = "The risk over prompts whose length has a law π is that of one length with the "
                     "statistics of the softmax averaged over π, so it has a gradient flow like any other. In "
                     "the runs below, training at a length ends no worse there than training elsewhere.",
        .formula = R"(R_\pi=\sum_L \pi_L R_L,\qquad p_\pi(s)=\sum_L \pi_L\,p(s,L))",
+       .control = "The risk of the law is that of its mean length.",
        .compute = random_lengths_claim},
       {.id = "slow-limit",
        .title = "Off the invariant set risks approach their limit more and more slowly",
-       .source = "ours, beyond Theorem 5.2",
+       .source = "ours",
        .statement =
            "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
-           "large as their product, and carry the difference between the risk of L tokens and its limit. The "
-           "exponent with which it falls becomes smaller and smaller as L grows. A heuristic says why: it is "
-           "about exp(−c √(ln L)), which falls more slowly than every power of L. Training from the paper's "
-           "start keeps U₂₁ = 0, and is not concerned. The risk itself is known by quadrature at every L.",
+           "large as their product, and carry the difference between the risk of L tokens and its limit. For "
+           "the heads below the exponent with which it falls becomes smaller and smaller as L grows. A "
+           "heuristic says why: it is about exp(−c √(ln L)), which falls more slowly than every power of L. "
+           "Training from the paper's start keeps U₂₁ = 0, and is not concerned.",
        .formula =
-           R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}})",
+           R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}}\;\text{(heuristic)})",
+       .control = "The plain rules have a head whose U₂₁ is 1 % larger.",
        .compute = slow_limit_claim},
       {.id = kPublishedClaim,
        .title = "The published experiment",

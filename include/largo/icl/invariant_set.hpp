@@ -24,7 +24,9 @@ InvariantPoint paper_start(const RegressionProblem& problem, double alpha, const
 InvariantPoint paper_start(const RegressionProblem& problem, double alpha);
 
 /// The paper proves that the flow of an infinite prompt ends at the global minimum if α is below
-/// √2/(d^{1/4} ‖Σ‖_op √γ). This is the paper's own bound, for Ω = I and Σ_q = Σ, with scores scaled by γ.
+/// √2/(d^{1/4} ‖Σ‖_op √γ). This is the paper's own bound, for Ω = I and Σ_q = Σ, with scores scaled by γ. It
+/// changes with the units of the data and is enough, but not needed: the flow ends there from every α > 0
+/// (docs/icl.md).
 double largest_admissible_alpha(const RegressionProblem& problem);
 
 /// The end of the flow of an infinite prompt that starts with this balance: γ b ΣA = I. For balance 0 it is
