@@ -18,7 +18,7 @@ from largo_cli import BINARY, CliTest
 
 class Reproduce(CliTest):
     CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "certified", "softmax-linear",
-              "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
+              "stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
 
     def column(self, claim, name, table=0):
         return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
@@ -61,7 +61,7 @@ class Reproduce(CliTest):
 
     def test_report(self):
         out = self.succeed("reproduce", "--quick", "--out", "a/b")
-        self.assertIn("17 of 17 claims hold", out)
+        self.assertIn("18 of 18 claims hold", out)
         self.assertIn(os.path.join("a", "b", "report.html"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
@@ -100,6 +100,26 @@ class Reproduce(CliTest):
         self.assertAlmostEqual(excess[1, 1e4], 0.799568058 - 0.86, delta=2e-9)
         self.assertAlmostEqual(excess[1, 1e32] / -2.1352e-5, 1, 4)
         self.assertIn("ours", slow["source"])
+        # Along training: the suprema are those of the rows, and fall with L.
+        stability = claims["stability"]
+        limit = [row for row in stability["tables"][0]["rows"] if row[1] == "∞"]
+        for before, after in zip(limit, limit[1:]):
+            if before[0] == after[0]:
+                self.assertTrue(all(a < b for a, b in zip(after[3:6], before[3:6])), after)
+        # Noise and Σ enter L R/C through tr Σ and τ² alone: for Σ = I, d = 5 the minimum of d/2 (1-2t)^(-7/2) (1-t)/t.
+        transfer = claims["transfer"]
+        constant = min(2.5 * (1 - 2 * t) ** -3.5 * (1 - t) / t for t in (k / 1e5 for k in range(1, 50000)))
+        for L, risk, ratio in zip(*(self.column(transfer, name)[:4] for name in ("L", "trained risk", "L R/C"))):
+            self.assertAlmostEqual(L * risk / constant, ratio, 6)
+        starts = claims["infinite-limit"]
+        self.assertEqual(self.column(starts, "α")[-1], "beyond both intervals")
+        self.assertGreater(max(self.column(starts, "largest ‖Σ‖")), 2)
+        self.assertGreater(sum(self.column(starts, "with rank Θ < d")), 0)
+        self.assertGreater(min(self.column(starts, "least b/b∞")), 0)
+        # The error bars of other covariates are below a tenth of what they belong to.
+        for name, value, error in (("excess", "excess risk", "its standard error"), ("distance", "distance", "standard error")):
+            for mean, deviation in zip(*(self.column(claims["other-covariates"], column) for column in (value, error))):
+                self.assertLess(deviation, 0.1 * mean, name)
         published = claims["published"]
         self.assertEqual(self.column(published, "attention"), ["softmax", "linear"])
         for flow, descent in zip(self.column(published, "flow"), self.column(published, "descent")):
@@ -129,6 +149,16 @@ class Reproduce(CliTest):
         printed = self.json("reproduce", "--quick", "--out", "a/b", "--threads", "1")
         self.assertEqual(printed, report)
         self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json", "run.json"])
+
+    TRAINING = ["stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published",
+                "other-covariates", "other-losses"]
+
+    def test_claims_about_training_notice_what_is_wrong(self):
+        controls = self.json("reproduce", "--quick", "--controls", "--only", ",".join(self.TRAINING))["controls"]
+        self.assertEqual([control["id"] for control in controls], self.TRAINING)
+        for control in controls:
+            self.assertEqual(control["verdict"], "fails", control)
+            self.assertTrue(control["control"].endswith("."), control)
 
     def run_facts(self, folder):
         """Those beside the page, which has the same in a place of its own."""
