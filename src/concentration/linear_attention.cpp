@@ -43,6 +43,25 @@ double linear_attention_error(const AttentionLayer& layer, double L, double sigm
   return std::pow(sigma, 4) * sum / L;
 }
 
+double softmax_linear_distance(const AttentionLayer& layer, double L) {
+  constexpr const char* kSoftmaxLinearDistance = "softmax_linear_distance";
+  const GaussianMeasure& tokens = gaussian_tokens(kSoftmaxLinearDistance, layer);
+  const auto* const query = std::get_if<Vector>(&layer.queries);
+  if (query == nullptr) fail(kSoftmaxLinearDistance, "known at one query; give a query instead of a law");
+  check_prompt_length(kSoftmaxLinearDistance, L);
+  const Matrix Gamma = tokens.covariance();
+  const Vector a = layer.U * *query, Vm = layer.V * tokens.mean(), VGamma_a = layer.V * (Gamma * a);
+  const double alpha = tokens.mean().dot(a), limits = (1 - alpha) * (1 - alpha) * Vm.squaredNorm();
+  if (L == kInfinitePrompt) return limits;
+  const double variance = std::max(0.0, a.dot(Gamma * a)), along = Vm.dot(VGamma_a);
+  const double t = (layer.V * Gamma * layer.V.transpose()).trace();
+  const auto centred = std::make_shared<GaussianMeasure>(Vector::Zero(tokens.dimension()), Gamma);
+  const double D = ExactErrors({centred, layer.U, layer.V, layer.queries})(L).softmax_linear->value;
+  const double p = softmax_moments(std::sqrt(variance), L).P2.value;
+  return limits + D - 2 * p * (1 - alpha) * along +
+         (variance * Vm.squaredNorm() + alpha * (alpha - 2) * t - 2 * (1 - alpha) * along) / L;
+}
+
 void check_tolerance(const AttentionLayer& layer, double tolerance) {
   check_positive(kLengthForTolerance, "tolerance", tolerance);
   const GaussianMeasure& tokens = gaussian_tokens(kLengthForTolerance, layer);

@@ -15,7 +15,7 @@
 namespace largo::test::linear_attention_test {
 namespace {
 
-// Seeds are fixed, and there are 20 comparisons.
+// Seeds are fixed, and there are 29 comparisons.
 constexpr double kLargestZScore = 4;
 constexpr int kPrompts = 20000;
 
@@ -82,6 +82,31 @@ TEST(LinearAttention, ErrorsAgainstTheDefinition) {
       }
     }
   }
+}
+
+// Values along ΓUz and a mean of the same direction: every term of the formula is larger than the noise.
+TEST(LinearAttention, DistanceFromSoftmaxForTokensWithAMean) {
+  const Matrix root = (Matrix(2, 2) << 0.9, 0, 0.3, 0.5).finished();
+  const Matrix U = (Matrix(2, 2) << 0.6, -0.2, 0.3, 0.5).finished();
+  const Vector query = (Vector(2) << 1, 0.4).finished();
+  const Matrix covariance = root * root.transpose();
+  const Vector along = covariance * (U * query);
+  for (const double mean : {-1.5, 0.4, 2.0}) {
+    const AttentionLayer layer{std::make_shared<GaussianMeasure>(Vector(mean * along), covariance), U,
+                               along.transpose(), query};
+    for (const int L : {1, 2, 12}) {
+      const Simulated simulated = simulate(layer, L);
+      EXPECT_NEAR(softmax_linear_distance(layer, L), simulated.difference.value(),
+                  kLargestZScore * simulated.difference.error())
+          << "mean " << mean << ", L = " << L;
+    }
+    const double limit = softmax_linear_distance(layer, std::numeric_limits<double>::infinity());
+    const double alpha = layer.tokens->mean().dot(U * query);
+    EXPECT_NEAR(limit, std::pow((1 - alpha) * mean * along.squaredNorm(), 2), 1e-14);
+    EXPECT_NEAR(softmax_linear_distance(layer, 1e14) / limit, 1, 1e-12);
+  }
+  EXPECT_THROW(softmax_linear_distance({standard_gaussian(2), U, U, standard_gaussian(2)}, 10), InputError);
+  EXPECT_THROW(softmax_linear_distance({standard_gaussian(2), U, U, query}, 0.5), InputError);
 }
 
 TEST(LinearAttention, ScaledTokens) {

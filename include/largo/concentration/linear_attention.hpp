@@ -6,7 +6,11 @@
 //   E‖T_lin[μ̂_L](z) − T_lin[μ](z)‖² = { s² (t + ‖Vm‖²) + ‖VΓa‖² + t α² + 2α <Vm, VΓa> } / L.
 //
 // For m = 0 softmax and linear attention have the same limit. Then E‖T[μ̂_L] − T_lin[μ̂_L]‖², which is
-// LayerErrors::softmax_linear, falls to zero.
+// LayerErrors::softmax_linear, falls to zero. In general their limits differ by (1 − α) V m. With D the mean
+// squared difference for the centred tokens z' − m, and p = E[P_2],
+//
+//   E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖² = (1 − α)² ‖Vm‖² + D − 2p (1 − α) <Vm, VΓa>
+//                                    + { s²‖Vm‖² + α (α − 2) t − 2 (1 − α) <Vm, VΓa> } / L.
 #pragma once
 
 #include <optional>
@@ -21,6 +25,11 @@ namespace largo {
 /// The error of linear attention, averaged over the queries, for tokens `sigma` times those of the law.
 /// Domain: Gaussian tokens (otherwise InputError), L >= 1 or ∞ (then zero). Exact to rounding.
 double linear_attention_error(const AttentionLayer& layer, double L, double sigma = 1);
+
+/// E‖T[μ̂_L](z) − T_lin[μ̂_L](z)‖² over the same tokens N(m, Γ), with any mean, at one query. For L = ∞, the
+/// squared distance of the limits. Domain: Gaussian tokens, one query, otherwise InputError; L as in
+/// ExactErrors. Relative error 1e-10 of the largest term. Cost: softmax_moments.
+double softmax_linear_distance(const AttentionLayer& layer, double L);
 
 struct ToleratedLength {
   double L = 1;      ///< a whole number
