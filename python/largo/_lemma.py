@@ -24,10 +24,10 @@ class LemmaReport:
 
 def check_lemma(cases: int = 1000, lengths: Sequence[int] = (100, 1000, 10000, 100000), *, prompts: int = 64, seed: int = 1,
                 threads: int = 0) -> LemmaReport:
-    """Checks that softmax attention over N(m, Γ) is the affine map z -> V m + V Γ U z.
+    """Checks that softmax attention over N(m, Γ) is the affine map z -> V m + V Γ KᵀQ z.
 
-    Each of the `cases` draws d up to 32, m, Γ (singular in every third case), U, V and a query. It compares the closed form
-    with attention by its definition, whose integrals are computed to rounding. Then `prompts` prompts of each length are
+    Each of the `cases` draws d up to 32, m, Γ (singular in every third case), K and Q of up to d rows, V and a query. It
+    compares the closed form with attention by its definition, whose integrals are computed to rounding. Then `prompts` prompts of each length are
     drawn; their squared distance to the limit must fall like 1/L.
 
     >>> import largo

@@ -73,7 +73,8 @@ std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& set
     const Vector query = drawing.normals(d, 1);
     ErrorSampling sampling = sampling_of(settings, L, id);
     sampling.gradient_U = true;
-    results.push_back({L, gaussian_attention_error(covariance, U, V, query, static_cast<double>(L)),
+    const Matrix known = settings.transposed ? Matrix(U.transpose()) : U;
+    results.push_back({L, gaussian_attention_error(covariance, known, V, query, static_cast<double>(L)),
                        sample_attention_errors(GaussianMeasure(Vector::Zero(d), covariance), U, V, query,
                                                sampling, execution)});
   }
@@ -105,10 +106,11 @@ std::vector<SimulatedLaw> simulate_law_errors(const ErrorSimulation& settings, c
   const Matrix U = 0.8 * drawing.normals(d, d);
   const Matrix V = drawing.normals(d, d);
   const Vector query = drawing.normals(d, 1);
+  const Vector direction = (settings.transposed ? Matrix(U.transpose()) : U) * query;
   std::vector<SimulatedLaw> results;
   for (const auto& [name, law] : laws) {
     for (const std::int64_t L : settings.lengths) {
-      const OutputError exact = score_law_error(*law, V, U * query, static_cast<double>(L));
+      const OutputError exact = score_law_error(*law, V, direction, static_cast<double>(L));
       const ErrorSampling sampling = sampling_of(settings, L, 100 + results.size());
       results.push_back({name,
                          L,

@@ -15,6 +15,8 @@ struct ErrorSimulation {
   int dimension = 3;
   std::vector<std::int64_t> lengths = {1, 3, 10, 30, 100};
   std::int64_t prompts = 20000;  ///< per length
+  /// A negative control: the exact errors are those of the transposed U, so they must not agree.
+  bool transposed = false;
 };
 
 /// Errors over Gaussian tokens.
