@@ -12,16 +12,30 @@ namespace largo::claims {
 
 std::span<const NamedClaim> all_claims() {
   static constexpr std::array kClaims = std::to_array<NamedClaim>({
+      {.id = "almost-sure",
+       .title = "One growing prompt converges, in any order",
+       .source = "lecture notes, section I",
+       .statement =
+           "Attention does not depend on the order of the tokens: a prompt is a measure. Over the first L "
+           "tokens of one infinite prompt it converges almost surely to attention over their law. That is, "
+           "beyond L tokens the largest distance that is ever reached again tends to zero.",
+       .formula =
+           R"(T^{K,Q,V}[\hat\mu_L](z) \xrightarrow[L\to\infty]{\text{a.s.}} T^{K,Q,V}[\mu](z),\qquad \sup_{L>n}\|T[\hat\mu_L](z)-T[\mu](z)\| \to 0)",
+       .control = "The limit is that of attention without scores, V times the mean of the tokens.",
+       .compute = almost_sure_claim},
       {.id = "lemma",
        .title = "Gaussian tokens make softmax attention linear",
-       .source = "Lemma (Castin et al., 2025)",
+       .source = "Lemma (Castin et al., 2025; lecture notes, section I)",
        .statement = "Softmax attention over an infinite prompt of Gaussian tokens N(m, Γ) is the affine map "
-                    "z ↦ V m + V Γ U z, and attention over finite prompts converges to it.",
-       .formula = R"(T^{U,V}[\mathcal N(m,\Gamma)](z) = V m + V\,\Gamma\, U z)",
+                    "z ↦ V m + V Γ KᵀQ z, because the law ν that softmax makes of the tokens is Gaussian "
+                    "again, with the mean m + Γ KᵀQ z and the covariance Γ.",
+       .formula =
+           R"(\begin{gathered}T^{K,Q,V}[\mathcal N(m,\Gamma)](z) = V m + V\,\Gamma\,K^\top Q z,\\ d\nu(z')\propto e^{\langle Kz',Qz\rangle}\,d\mu(z'),\quad \nu=\mathcal N(m+\Gamma K^\top Qz,\,\Gamma)\end{gathered})",
+       .control = "The definitions have K and Q exchanged, which transposes U = KᵀQ.",
        .compute = lemma_claim},
       {.id = "exact-error",
        .title = "The exact error at every prompt length",
-       .source = "ours, behind Propositions 3.1 and 3.4",
+       .source = "ours",
        .statement =
            "For Gaussian tokens N(m, Γ) the mean squared distance of attention over L tokens from its limit, "
            "and that of its gradients in V and U, are known in closed form up to one-dimensional integrals, "
@@ -29,6 +43,7 @@ std::span<const NamedClaim> all_claims() {
            "and on the standard deviation s of the scores alone, s² = zᵀUᵀΓUz.",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \operatorname{tr}(V\Gamma V^\top)\,p + \|V\Gamma Uz\|^2\,(p-6p_3+6q),\\ p=\mathbb E[P_2],\quad p_3=\mathbb E[P_3],\quad q=\mathbb E[P_2^2],\quad P_k=\textstyle\sum_i p_i^k\end{gathered})",
+       .control = "The exact errors are those of the transposed U.",
        .compute = exact_error_claim},
       {.id = "other-laws",
        .title = "Tokens that are not Gaussian",
@@ -38,33 +53,55 @@ std::span<const NamedClaim> all_claims() {
                     "token x is known; below, Y = Vx − T[μ](z).",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \int_0^\infty t\,\Big\{L\,\Phi_2[\|Y\|^2]\,\varphi^{L-1} + L(L-1)\,\|\Phi_1[Y]\|^2\,\varphi^{L-2}\Big\}\,dt,\\ \Phi_k[h]=\mathbb E\big[h\,e^{k\langle Uz,x\rangle}\,e^{-t e^{\langle Uz,x\rangle}}\big],\quad \varphi=\Phi_0[1]\end{gathered})",
+       .control = "The exact errors are those of the transposed U.",
        .compute = other_laws_claim},
       {.id = "averaged-exponent",
        .title = "The exponent of the averaged error",
-       .source = "ours, sharpening Proposition 3.1",
+       .source = "ours, beside Proposition 3.1",
        .statement =
            "Averaged over standard Gaussian queries, the error of attention over L Gaussian tokens falls "
-           "like L⁻ᶜ up to logarithms. The exponent c is of order 1/σ² for large σ, as in the paper's bound, "
-           "and is known exactly; σ is the largest standard deviation of the scores over unit queries.",
+           "like L⁻ᶜ up to logarithms. The formula for c comes from a heuristic, which counts how rare the "
+           "queries and tokens are that carry the error; numbers confirm it, and it is not proved. It is "
+           "about 1/σ² for large σ, as in the bound of the paper, which has an exponent c₂/σ² with a c₂ that "
+           "is not known; σ is the largest standard deviation of the scores over unit queries.",
        .formula =
            R"(c(\sigma) = 1 \;\text{ for } \sigma^2\le\tfrac12,\qquad c(\sigma)=\tfrac12\Big(\sqrt{1+4/\sigma^2}-1\Big) \;\text{ beyond})",
+       .control = "The exponent is that of the bulk of the queries, c = 1 for every σ.",
        .compute = averaged_exponent_claim},
       {.id = "audit",
-       .title = "Errors fall like 1/L",
-       .source = "Propositions 3.1 and 3.4, small σ",
+       .title = "Errors of moderate tokens fall like 1/L",
+       .source = "ours, beside Propositions 3.1 and 3.4",
        .statement =
-           "For tokens of moderate size the error of the output and of both gradients falls like 1/L.",
-       .formula = R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2 \sim C/L)",
+           "For tokens and queries of moderate size the errors of the output and of both gradients fall like "
+           "1/L. The propositions bound these errors, and do not state this rate. At a given query the "
+           "constant C follows from two tilts of the law of the tokens, as below, with a = Uz, the tilted "
+           "laws ν, the log-partition Λ and Y = V(x − mean νₐ).",
+       .formula =
+           R"(L\;\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 \longrightarrow C = e^{\Lambda(2a)-2\Lambda(a)}\;\mathbb E_{\nu_{2a}}\|Y\|^2)",
+       .control = "The tokens are twenty times as large, so that they are not of moderate size.",
        .compute = audit_claim},
       {.id = "bounds",
        .title = "The paper's bounds",
        .source = "Propositions 3.1 and 3.4",
        .statement = "There are constants c₁, c₂ > 0, which depend on d, U and V alone, such that for "
-                    "σ-sub-Gaussian tokens, σ ≫ 1, and L ≥ 2 the errors are at most as below; the gradient "
-                    "in V has a bound like that of the output.",
+                    "σ-sub-Gaussian tokens, σ ≫ 1, 1-sub-Gaussian queries and L ≥ 2 the errors are at most "
+                    "as below; the gradient in V has a bound like that of the output.",
        .formula =
            R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\qquad \mathbb E\,\|\nabla_U T[\hat\mu_L]-\nabla_U T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^{12}\,\frac{\ln^2 L}{L^{c_2/\sigma^2}})",
+       .control = "c₂ = 1, which is too large, with c₁ fitted in the same way.",
        .compute = bounds_claim},
+      {.id = "proof",
+       .title = "The idea of the proof, in numbers",
+       .source = "lecture notes, section II, proof idea",
+       .statement =
+           "Attention is a quotient of two means over the tokens, whose terms have heavy tails. Where no "
+           "weight in the prompt exceeds M, the terms are bounded, and both means concentrate "
+           "exponentially. Prompts with a weight beyond M are rare, and their output is at most as large as "
+           "their largest value. Together the two regimes make up the error.",
+       .formula =
+           R"(\begin{gathered}\mathbb E\,\Delta^2 = \mathbb E\big[\Delta^2;\,\max_i e^{\langle Kz_i,Qz\rangle}\le M\big] + \mathbb E\big[\Delta^2;\,\max_i e^{\langle Kz_i,Qz\rangle}> M\big],\quad \Delta=\|T[\hat\mu_L](z)-T[\mu](z)\|,\\ P\big(\max_i e^{\langle Kz_i,Qz\rangle}\le M\big)=\Phi\big(\tfrac{\ln M}{s}\big)^L\;\text{ for centred Gaussian tokens}\end{gathered})",
+       .control = "The exact values are those of a truncation at 2M.",
+       .compute = proof_claim},
       {.id = "certified",
        .title = "Bounds with constants",
        .source = "ours, beside Propositions 3.1 and 3.4",
@@ -72,21 +109,37 @@ std::span<const NamedClaim> all_claims() {
            "For every law of tokens with exponential moments, at every query and every L, the errors of the "
            "output and of both gradients have bounds whose constants are all known; that of the output is "
            "below, for every δ between 0 and 1. Here a = Uz, νₐ is the tilted law, Y = V(x − mean νₐ) and ρ "
-           "is "
-           "the second moment of the weight of a token. The last term, for rare prompts, is R² exp(−δ²L/2ρ) "
-           "if "
-           "|Y| ≤ R, and (L E|Y|⁴)^{1/2} exp(−δ²L/4ρ) for any law.",
+           "is the second moment of the weight of a token. The last term, for rare prompts, is R² "
+           "exp(−δ²L/2ρ) if |Y| ≤ R, and (L E|Y|⁴)^{1/2} exp(−δ²L/4ρ) for any law. Averaged over a law of "
+           "queries there are bounds for some laws.",
        .formula =
            R"(\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 \le \frac{\rho}{(1-\delta)^2 L}\,\mathbb E_{\nu_{2a}}\|Y\|^2 + \text{(rare prompts)},\qquad \rho=e^{\Lambda(2a)-2\Lambda(a)})",
+       .control = "The bound is its first term alone, with δ = 0 and without rare prompts.",
        .compute = certified_claim},
+      {.id = "linear-error",
+       .title = "The error of linear attention",
+       .source = "the proposition as written in the lecture notes, section II, with T_lin on both sides",
+       .statement =
+           "The mean squared distance of linear attention over L tokens from its limit is at most a bound of "
+           "the form below. It is exactly the variance of one term over L, which is known for Gaussian "
+           "tokens. "
+           "Softmax attention over the same Gaussian tokens, of mean m, has another limit unless ⟨m, Uz⟩ = 1 "
+           "or "
+           "Vm = 0: the mean squared distance of the two tends to (1 − ⟨m, Uz⟩)² |Vm|². (What is said about "
+           "Gaussian tokens is ours.)",
+       .formula =
+           R"(\begin{gathered}\mathbb E\,\|T_{\mathrm{lin}}[\hat\mu_L]-T_{\mathrm{lin}}[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\\ \mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (1-\langle m,Uz\rangle)^2\,\|Vm\|^2\end{gathered})",
+       .control = "The exact values are those of tokens without their mean.",
+       .compute = linear_error_claim},
       {.id = "softmax-linear",
        .title = "When linear attention will do",
-       .source = "ours, on the Lemma at finite L",
+       .source = "ours, on a question in the lecture notes, section I",
        .statement = "Over long prompts of centred Gaussian tokens softmax attention may be replaced by "
                     "linear attention over the same tokens: the two differ by what falls like 1/L at a fixed "
                     "query. For standard tokens, U = V = I and |z| = 1 the constant is (d + 1)(e − 1).",
        .formula =
            R"(L\;\mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (d+1)(e-1)\quad\text{for } \mu=\mathcal N(0,I),\;U=V=I,\;|z|=1)",
+       .control = "The constant has the directions orthogonal to the query alone, (d − 1)(e − 1).",
        .compute = softmax_linear_claim},
       {.id = "stability",
        .title = "Concentration is stable along training",

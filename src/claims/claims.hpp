@@ -61,13 +61,16 @@ std::vector<double> log_spaced(double first, double last, int count);
 /// tables and figures show exactly what was computed.
 std::vector<double> log_spaced_lengths(double first, double last, int count);
 
+report::ReportSection almost_sure_claim(const ClaimOptions& options);
 report::ReportSection lemma_claim(const ClaimOptions& options);
 report::ReportSection exact_error_claim(const ClaimOptions& options);
 report::ReportSection other_laws_claim(const ClaimOptions& options);
 report::ReportSection averaged_exponent_claim(const ClaimOptions& options);
 report::ReportSection audit_claim(const ClaimOptions& options);
 report::ReportSection bounds_claim(const ClaimOptions& options);
+report::ReportSection proof_claim(const ClaimOptions& options);
 report::ReportSection certified_claim(const ClaimOptions& options);
+report::ReportSection linear_error_claim(const ClaimOptions& options);
 report::ReportSection softmax_linear_claim(const ClaimOptions& options);
 report::ReportSection stability_claim(const ClaimOptions& options);
 report::ReportSection infinite_limit_claim(const ClaimOptions& options);

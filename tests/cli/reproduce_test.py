@@ -8,6 +8,7 @@ import os
 import re
 import resource
 import signal
+import statistics
 import subprocess
 import time
 import unittest
@@ -17,8 +18,9 @@ from largo_cli import BINARY, CliTest
 
 
 class Reproduce(CliTest):
-    CLAIMS = ["lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "certified", "softmax-linear",
-              "stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
+    PROMPTS = ["almost-sure", "lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "proof", "certified",
+               "linear-error", "softmax-linear"]
+    CLAIMS = [*PROMPTS, "stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
 
     def column(self, claim, name, table=0):
         return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
@@ -61,7 +63,7 @@ class Reproduce(CliTest):
 
     def test_report(self):
         out = self.succeed("reproduce", "--quick", "--out", "a/b")
-        self.assertIn("18 of 18 claims hold", out)
+        self.assertIn(f"{len(self.CLAIMS)} of {len(self.CLAIMS)} claims hold", out)
         self.assertIn(os.path.join("a", "b", "report.html"), out)
         with open(self.path("a/b/report.json"), encoding="utf-8") as file:
             report = json.load(file)
@@ -124,11 +126,34 @@ class Reproduce(CliTest):
         self.assertEqual(self.column(published, "attention"), ["softmax", "linear"])
         for flow, descent in zip(self.column(published, "flow"), self.column(published, "descent")):
             self.assertLess(abs(descent / flow - 1), 0.1)
-        # A bound with too large an exponent fails by many orders of magnitude.
-        self.assertGreater(min(self.column(claims["bounds"], "error/bound with c₂ = 1")), 1e20)
-        # The numbers of a verdict are those of its table.
+        # The limits of softmax and linear attention differ where tokens have a mean, and nowhere else.
+        between = claims["linear-error"]["figures"][0]["panels"][1]["curves"]
+        last = {curve["label"]: curve["y"][-1] for curve in between if curve["label"]}
+        self.assertLess(max(last["m = 0"], last["⟨m, Uz⟩ = 1"]), 1e-3)
+        self.assertGreater(min(last["m"], last["m/4"]), 0.1)
+        # The suprema of one path fall, by their definition, and by much.
+        for row in claims["almost-sure"]["tables"][0]["rows"]:
+            suprema = row[1:-2]
+            self.assertEqual(suprema, sorted(suprema, reverse=True))
+            self.assertLess(suprema[-1], suprema[0] / 4)
+        # P(max > M) from the standard library: NormalDist has the Φ of 1 − Φ(ln M / s)^L.
+        proof = claims["proof"]
+        for s, L, beyond in zip(*(self.column(proof, name) for name in ("s", "L", "P(max > M)"))):
+            below = statistics.NormalDist().cdf(math.log(math.sqrt(L)) / s)
+            self.assertAlmostEqual(beyond, 1 - below ** L, 12)
+        # Where nothing is known, the table says so.
+        certified = claims["certified"]
+        unknown = [row[:2] for row in certified["tables"][0]["rows"] if row[2] == "no bound"]
+        self.assertEqual([(law.split(":")[0], queries) for law, queries in unknown], [("elliptical", "gaussian"), ("elliptical", "sphere")])
+        self.assertIn("there is no bound", certified["computed"])
+        # What is ours is not called the paper's.
+        for name in ("exact-error", "other-laws", "averaged-exponent", "audit", "certified", "softmax-linear"):
+            self.assertTrue(claims[name]["source"].startswith("ours"), name)
+        self.assertIn("heuristic", exponents["statement"])
+        # The numbers of a verdict are those of its tables.
         audit = claims["audit"]
         slopes = [slope for name in ("slope: output", "gradient in V", "gradient in U") for slope in self.column(audit, name)]
+        slopes += [slope for name in ("steepest slope", "flattest slope") for slope in self.column(audit, name, 1)]
         numbers = {number["label"]: number["value"] for number in audit["numbers"]}
         self.assertEqual((numbers["steepest slope"], numbers["flattest slope"]), (min(slopes), max(slopes)))
         # Next to the report there is a page with the same claims, and each figure in three formats.
@@ -205,6 +230,14 @@ class Reproduce(CliTest):
         result = self.run_largo("reproduce", "--only", "lema")
         self.assertEqual((result.code, result.out), (2, ""), result)
         self.assertIn("lemma", result.err)
+
+    def test_a_claim_that_is_made_wrong_fails(self):
+        for claim in self.json("reproduce", "--quick", "--controls", "--only", ",".join(self.PROMPTS))["controls"]:
+            self.assertEqual(claim["verdict"], "fails", claim)
+            self.assertRegex(claim["control"], r"^[A-Zc].*\.$")  # a sentence that says what is wrong
+        out = self.succeed("reproduce", "--quick", "--controls", "--only", "audit,lemma", "--out", "none")
+        self.assertIn("2 of 2 negative controls fail, as they must", out)
+        self.assertEqual(os.listdir(self.folder), [])  # there is no report
 
     def test_an_older_report_is_replaced_as_a_whole(self):
         self.succeed("reproduce", "--quick", "--only", "lemma,audit", "--out", "out")
