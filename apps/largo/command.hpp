@@ -34,6 +34,7 @@ struct CommonOptions {
 void add_common_options(CLI::App& command, CommonOptions& options,
                         std::initializer_list<const char*> without_effect = {});
 
+void add_assumptions_command(CLI::App& app);
 void add_attention_command(CLI::App& app);
 void add_concentration_command(CLI::App& app);
 void add_icl_command(CLI::App& app);

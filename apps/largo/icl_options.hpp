@@ -41,6 +41,7 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
 std::string length_text(const LengthLaw& L);
 io::Json length_json(const LengthLaw& L);
 
+void add_icl_assumptions_command(CLI::App& icl);
 void add_icl_risk_command(CLI::App& icl);
 void add_icl_train_command(CLI::App& icl);
 void add_icl_threshold_command(CLI::App& icl);

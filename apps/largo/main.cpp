@@ -76,6 +76,7 @@ Outcome run(int argc, char** argv) {
   add_attention_command(app);
   add_moments_command(app);
   add_concentration_command(app);
+  add_assumptions_command(app);
   add_icl_command(app);
   add_reproduce_command(app);
   add_run_command(app);

@@ -142,11 +142,14 @@ double rounding_of_shift(const ConstMatrixRef& A, const Vector& p, const Vector&
   return kRounding * (A.cwiseAbs() * (p.cwiseAbs() + q.cwiseAbs())).norm();
 }
 
+std::optional<double> reach(const TokenLeaf& leaf, const ConstMatrixRef& A, const Vector& centre) {
+  return std::visit(ReachOf{leaf, A * leaf.whole_map(), A * (leaf.whole_offset() - centre)}, leaf.base);
+}
+
 std::optional<double> reach(const Measure& law, const ConstMatrixRef& A, const Vector& centre) {
   double largest = 0;
   for (const TokenLeaf& leaf : law.token_leaves()) {
-    const auto one =
-        std::visit(ReachOf{leaf, A * leaf.whole_map(), A * (leaf.whole_offset() - centre)}, leaf.base);
+    const std::optional<double> one = reach(leaf, A, centre);
     if (!one) return std::nullopt;
     largest = std::max(largest, *one);
   }

@@ -15,6 +15,7 @@ double rounding_of_shift(const ConstMatrixRef& A, const Vector& p, const Vector&
 
 /// An upper bound on ‖A (z − centre)‖ over all tokens z of the law; none if it is not known to be bounded.
 std::optional<double> reach(const Measure& law, const ConstMatrixRef& A, const Vector& centre);
+std::optional<double> reach(const TokenLeaf& leaf, const ConstMatrixRef& A, const Vector& centre);
 
 /// Upper bounds on E‖A (z − centre)‖^4 and ^8, z ~ ν_b.
 struct TiltedMoments {

@@ -9,7 +9,7 @@ from largo_cli import BINARY, CliTest
 
 class Help(CliTest):
     def test_help_has_an_example(self):
-        for command in ([], ["attention"], ["concentration"], ["doctor"], ["icl"], ["icl", "risk"], ["icl", "train"],
+        for command in ([], ["assumptions"], ["attention"], ["concentration"], ["doctor"], ["icl"], ["icl", "assumptions"], ["icl", "risk"], ["icl", "train"],
                         ["icl", "threshold"], ["moments"], ["report"], ["reproduce"], ["run"], ["status"]):
             for flag in ("--help", "-h"):
                 with self.subTest(command=command, flag=flag):
@@ -19,11 +19,11 @@ class Help(CliTest):
 
     def test_the_main_help_lists_every_command(self):
         out = self.succeed("--help")
-        for command in ("attention", "concentration", "doctor", "icl", "moments", "report", "reproduce", "run", "status"):
+        for command in ("assumptions", "attention", "concentration", "doctor", "icl", "moments", "report", "reproduce", "run", "status"):
             self.assertIn(f"\n  {command} ", out)
 
     def test_every_command_has_the_common_options(self):
-        for command in (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"],
+        for command in (["assumptions"], ["attention"], ["concentration"], ["doctor"], ["icl", "assumptions"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"],
                         ["moments"], ["reproduce"], ["run"], ["status"]):
             out = self.succeed(*command, "--help")
             for option in ("--json", "--seed", "--threads", "--precision", "--help"):

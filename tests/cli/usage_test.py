@@ -5,12 +5,13 @@ import unittest
 
 from largo_cli import CliTest
 
-COMMANDS = (["attention"], ["concentration"], ["doctor"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"], ["moments"],
+COMMANDS = (["assumptions"], ["attention"], ["concentration"], ["doctor"], ["icl", "assumptions"], ["icl", "risk"], ["icl", "threshold"], ["icl", "train"], ["moments"],
             ["report"], ["reproduce"], ["run"], ["status"])
 GAUSSIAN = ["--law", "gaussian", "--d", "2", "--query", "1,0"]
 COMMON = ("--json", "--seed", "--threads", "--precision")
 # Options that a command accepts only because all commands do.
-WITHOUT_EFFECT = {"doctor": {"--precision"}, "icl threshold": {"--precision"}, "moments": {"--seed", "--precision"},
+WITHOUT_EFFECT = {"assumptions": {"--seed", "--precision"}, "icl assumptions": {"--seed", "--threads", "--precision"},
+                  "doctor": {"--precision"}, "icl threshold": {"--precision"}, "moments": {"--seed", "--precision"},
                   "report": {"--seed", "--threads", "--precision"}, "reproduce": {"--precision"},
                   "status": {"--seed", "--threads", "--precision"}}
 
