@@ -9,7 +9,7 @@ With Λ(a) = log ∫ e^<a,z> dμ(z) the log-partition, the tilted law ν_a ∝ e
 softmax attention, its limit and its gradients need nothing else. To define a law of your own, derive, call
 super().__init__(d) and define
 
-    log_partition(self, a)      Λ(a) for a of shape (d,); finite for every a
+    log_partition(self, a)      Λ(a) for a of shape (d,); +inf where it is infinite, which has no tilt
     tilted_mean(self, a)        optional, (d,): else by differences, to about 1e-12 of the law's spread
     tilted_covariance(self, a)  optional, (d, d): else by differences, to about 1e-9
     tokens(self, uniforms)      optional, for sampling: (n, d) tokens from (n, k) numbers uniform on (0, 1), row by row;

@@ -1,6 +1,8 @@
 #include "python_law.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -63,9 +65,45 @@ double PythonLaw::log_partition(const ConstVectorRef& direction) const {
     if (array.size() != 1)
       fail(argument.function, argument.name, fmt::format("an array of {}", array.size()), "a number");
     const double value = *double_array(argument, array).data();
-    check_finite(argument.function, argument.name, value);
+    if (value != std::numeric_limits<double>::infinity())
+      check_finite(argument.function, argument.name, value);
     return value;
   });
+}
+
+// The law for differences, which remembers where Λ was infinite.
+class PythonLaw::Recording final : public Measure {
+ public:
+  explicit Recording(const PythonLaw& law) : Measure(law.dimension()), law_(law) {}
+  double log_partition(const ConstVectorRef& direction) const override {
+    raised = true;
+    const double value = law_.log_partition(direction);
+    raised = false;
+    if (std::isinf(value)) infinite_at = direction;
+    return value;
+  }
+  mutable Vector infinite_at;   // empty: nowhere
+  mutable bool raised = false;  // by the law itself
+
+ private:
+  const PythonLaw& law_;
+};
+
+void PythonLaw::refuse_infinite(const ConstVectorRef& direction) const {
+  result_of(method("log_partition"), "log_partition", direction, [](const Argument& argument) {
+    check_finite(argument.function, argument.name, std::numeric_limits<double>::infinity());
+    return 0;
+  });
+}
+
+Tilt PythonLaw::tilt_by_differences(const ConstVectorRef& direction, TiltOrder order) const {
+  const Recording law(*this);
+  try {
+    return law.tilt(direction, order);
+  } catch (const InputError&) {
+    if (!law.raised && law.infinite_at.size() > 0) refuse_infinite(law.infinite_at);
+    throw;
+  }
 }
 
 Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
@@ -78,9 +116,10 @@ Tilt PythonLaw::tilt(const ConstVectorRef& direction, TiltOrder order) const {
       (order >= TiltOrder::mean && !tilted_mean) || (order == TiltOrder::covariance && !tilted_covariance);
   Tilt tilt;
   if (differences) {
-    tilt = Measure::tilt(direction, order);
+    tilt = tilt_by_differences(direction, order);
   } else {
     tilt.log_partition = log_partition(direction);
+    if (std::isinf(tilt.log_partition)) refuse_infinite(direction);
   }
   if (order >= TiltOrder::mean && tilted_mean) {
     const py::object result = call(tilted_mean, argument_of(direction));

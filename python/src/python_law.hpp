@@ -8,7 +8,8 @@
 namespace largo::python {
 
 /// Calls the methods of the Python object under the interpreter's lock, from any thread. What Python raises
-/// is passed on unchanged; numbers that are not finite and wrong shapes are InputErrors.
+/// is passed on unchanged; numbers that are not finite and wrong shapes are InputErrors, except for a
+/// log-partition of +inf, which has no tilt.
 class PythonLaw final : public Measure {
  public:
   explicit PythonLaw(std::ptrdiff_t dimension) : Measure(dimension) {}
@@ -21,7 +22,11 @@ class PythonLaw final : public Measure {
   void sample(const Stream& stream, std::uint64_t first_token, Eigen::Ref<RowMatrix> tokens) const override;
 
  private:
+  class Recording;
   pybind11::function method(const char* name) const;
+  /// Throws InputError, which names the law and the direction.
+  void refuse_infinite(const ConstVectorRef& direction) const;
+  Tilt tilt_by_differences(const ConstVectorRef& direction, TiltOrder order) const;
 };
 
 }  // namespace largo::python
