@@ -24,6 +24,7 @@ STATISTICS  of softmax over L Gaussian scores of spread s; exact, for any real L
 
 CONCENTRATION  how far attention over L tokens is from its limit
     concentration, length_for_tolerance, errors_along_path
+    assumptions                                             the hypotheses of the propositions, and which of them hold
 
 IN-CONTEXT LEARNING  largo.icl
     regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
@@ -57,6 +58,7 @@ array([ 0.939, -0.031, -0.868])
 from typing import TYPE_CHECKING, Any, List
 
 from . import icl, parts, training
+from ._assumptions import Assumption, assumptions
 from ._attention import attention, attention_jacobian, attention_vjp
 from ._check_law import LawReport, check_law
 from ._concentration import Concentration, PathErrors, concentration, errors_along_path, length_for_tolerance
@@ -70,10 +72,10 @@ from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 
 __all__ = [
-    "Affine", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LawReport", "LemmaReport",
+    "Affine", "Assumption", "Ball", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LawReport", "LemmaReport",
     "Mixture",
     "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
-    "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "attention",
+    "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "assumptions", "attention",
     "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_law", "check_lemma", "concentration",
     "concentration_exponent", "condensation_line", "errors_along_path", "icl", "laplace", "law",
     "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",

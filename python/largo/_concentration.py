@@ -99,11 +99,12 @@ class PathErrors:
     gradient_U: Optional[Supremum]
 
 
-def _queries(query: Optional[ArrayInput], query_law: Optional[_largo.Law]) -> object:
+def queries_of(query: Optional[ArrayInput], query_law: Optional[_largo.Law], function: str = "concentration") -> object:
+    """What the compiled part takes as queries."""
     if (query is None) == (query_law is None):
-        raise ValueError("concentration: give either query or query_law")
+        raise ValueError(f"{function}: give either query or query_law")
     if query_law is not None and not isinstance(query_law, _largo.Law):
-        raise TypeError(f"concentration: query_law is {type(query_law).__name__}, must be a largo.Law")
+        raise TypeError(f"{function}: query_law is {type(query_law).__name__}, must be a largo.Law")
     return query_law if query is None else query
 
 
@@ -169,7 +170,8 @@ def concentration(
     if U is not None and K is not None:
         raise ValueError("concentration: give either U, or K and Q")
     result = _largo.concentration(
-        law, "identity" if U is None else U, K, Q, V, _queries(query, query_law), without_repeats(as_lengths(L)[0]), _scales(sigma), method, prompts,
+        law, "identity" if U is None else U, K, Q, V, queries_of(query, query_law), without_repeats(as_lengths(L)[0]),
+        _scales(sigma), method, prompts,
         relative_error, precision, seed, bool(exponents), bool(fit), constants, threads, as_progress(progress, "concentration"))
     return Concentration(tuple(result["rows"]), result["fit"])
 
@@ -194,7 +196,7 @@ def length_for_tolerance(
     >>> largo.length_for_tolerance(largo.law("gaussian", d=4), 0.01, query=[1, 0, 0, 0]).L
     844.0
     """
-    found = _largo.tolerated_lengths(law, U, V, _queries(query, query_law), tolerance, _scales(sigma), threads)[0]
+    found = _largo.tolerated_lengths(law, U, V, queries_of(query, query_law), tolerance, _scales(sigma), threads)[0]
     return None if found is None else ToleratedLength(*found)
 
 
@@ -224,7 +226,7 @@ def errors_along_path(
     >>> errors.output.at, len(errors.rows)
     (1, 3)
     """
-    found = _largo.errors_along_path(law, as_list("path", path), _queries(query, query_law), L, method, prompts, relative_error,
+    found = _largo.errors_along_path(law, as_list("path", path), queries_of(query, query_law), L, method, prompts, relative_error,
                                      precision, seed, threads)
     suprema = [None if found[name] is None else Supremum(*found[name]) for name in ("output", "gradient_V", "gradient_U")]
     assert suprema[0] is not None and suprema[1] is not None

@@ -17,6 +17,7 @@ ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts 
     read_task                                                a task, its loss and the scale of its scores from a file
     risk, train, threshold                                   take tasks as well
     prompt_risk                                              the risk with its gradient
+    assumptions                                              what has an average over tasks and queries
     learner_risk, bayes_risk                                 that of ridge regression; of the Bayes predictor
 
     A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
@@ -43,13 +44,14 @@ import numpy.typing as npt
 
 from . import _largo
 from ._arguments import (ArrayInput, LawInput, LengthInput, MatrixInput, Progress, as_length_laws, as_lengths, as_list, as_progress, shaped)
+from ._assumptions import Assumption, assumptions_of
 from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
 from ._runs import PathInput, Run, load, run_of, save
 
 __all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "BayesRisk", "Threshold", "TaskThreshold", "TrainedExcess", "Run", "Task",
            "Classification", "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
-           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "bayes_risk", "read_task", "save", "load"]
+           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "bayes_risk", "assumptions", "read_task", "save", "load"]
 
 #: (A, b), with A as an array or by its name.
 PointInput = Union[Point, Tuple[MatrixInput, float]]
@@ -274,6 +276,27 @@ def risk(problem: Union[Problem, Task], L: LengthInput, *, point: Optional[Point
                                       "prompts": prompts is not None})
     return _estimate(_largo.icl_risk(plan, lengths, point, U, v, attention, 65536 if nodes is None else nodes, seed, threads,
                                      report), shape)
+
+
+def assumptions(problem: Union[Problem, Regression], *, A: Optional[MatrixInput] = None, U: Optional[MatrixInput] = None,
+                score_scale: Optional[float] = None) -> Dict[str, Assumption]:
+    """The hypotheses about a regression, for scores on the invariant set (`A`) or any others (`U`): `largo.assumptions`
+    averaged over the tasks. By name: "sub_gaussian_given_task", "one_sigma_for_all_tasks", "sub_gaussian_queries",
+    "task_moment_16", "tilted_moment_4", "tilted_moment_8" and "finite_rho". `score_scale` is for an icl.Regression.
+
+    >>> import largo
+    >>> found = largo.icl.assumptions(largo.icl.Problem(2), A="0.5*identity")
+    >>> found["finite_rho"].holds, round(found["finite_rho"].value, 6)
+    (True, 0.693147)
+    >>> found["one_sigma_for_all_tasks"].holds
+    False
+    """
+    if isinstance(problem, Regression):
+        return assumptions_of(_largo.regression_assumptions(problem, A, U, 1.0 if score_scale is None else score_scale))
+    if isinstance(problem, Task):
+        raise TypeError(f"icl.assumptions: problem is {type(problem).__name__}, must be an icl.Problem or an icl.Regression")
+    _refuse_for_problems("icl.assumptions", {"score_scale": score_scale is not None})
+    return assumptions_of(_largo.problem_assumptions(_checked(problem, "icl.assumptions"), A, U))
 
 
 def sampled_risk(problem: Problem, L: ArrayInput, covariates: LawInput, *, point: Optional[PointInput] = None,

@@ -14,8 +14,8 @@
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/concentration/factored_gradients.hpp"
 #include "largo/concentration/linear_attention.hpp"
-#include "largo/measures/empirical.hpp"
 #include "largo/runtime/check.hpp"
+#include "law_arguments.hpp"
 #include "module.hpp"
 #include "scalars.hpp"
 
@@ -98,20 +98,13 @@ py::dict to_dict(const ConcentrationSummary& summary, bool show_fit) {
   return fit;
 }
 
-Queries queries_of(const py::object& queries) {
-  if (py::isinstance<Measure>(queries)) return to_law({kName, "queries"}, queries);
-  const Rows rows = to_rows({kName, "queries"}, queries);
-  if (rows.count() == 1) return Vector(rows.view().row(0).transpose());
-  return std::make_shared<const EmpiricalMeasure>(RowMatrix(rows.view()));
-}
-
 AttentionLayer layer_of(const py::object& law, const py::object& U, const py::object& V,
                         const py::object& queries) {
   AttentionLayer layer;
   layer.tokens = to_law({kName, "law"}, law);
   layer.U = to_matrix({kName, "U"}, U, layer.tokens->dimension());
   layer.V = to_matrix({kName, "V"}, V, std::nullopt, layer.tokens->dimension());
-  layer.queries = queries_of(queries);
+  layer.queries = to_queries({kName, "queries"}, queries);
   return layer;
 }
 
@@ -218,7 +211,7 @@ py::dict along_path(const py::object& law, const py::sequence& path, const py::o
                     Threads threads) {
   const MeasurePtr tokens = to_law({kPathName, "law"}, law);
   const std::vector<PathPoint> points = path_of(path, tokens->dimension());
-  const Queries asked = queries_of(queries);
+  const Queries asked = to_queries({kName, "queries"}, queries);
   ConcentrationPlan plan;
   if (points.empty()) fail(kPathName, "path", "empty", "at least one pair (U, V)");
   unlocked([&] {

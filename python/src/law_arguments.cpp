@@ -1,7 +1,10 @@
 #include "law_arguments.hpp"
 
+#include <memory>
+
 #include <fmt/format.h>
 
+#include "largo/measures/empirical.hpp"
 #include "largo/runtime/check.hpp"
 #include "scalars.hpp"
 
@@ -57,6 +60,13 @@ CoordinateLawPtr coordinate(const std::string& name, const py::dict& numbers) {
   if (name == "three-point") return three_point(values.at(0), values.at(1));
   if (name == "bernoulli") return centred_bernoulli(values.at(0));
   return truncated_laplace(values.at(0), values.at(1));
+}
+
+Queries to_queries(const Argument& argument, const py::object& queries) {
+  if (py::isinstance<Measure>(queries)) return to_law(argument, queries);
+  const Rows rows = to_rows(argument, queries);
+  if (rows.count() == 1) return Vector(rows.view().row(0).transpose());
+  return std::make_shared<const EmpiricalMeasure>(RowMatrix(rows.view()));
 }
 
 }  // namespace largo::python
