@@ -61,7 +61,7 @@ def test_help_reads_like_a_page():
             assert name in text, name
 
 
-@pytest.mark.parametrize("page,examples", [("docs/python.md", 30), ("docs/your-own-problem.md", 9), ("README.md", 6)])
+@pytest.mark.parametrize("page,examples", [("docs/python.md", 30), ("docs/assumptions.md", 5), ("docs/your-own-problem.md", 9), ("README.md", 6)])
 def test_page(page, examples):
     path = pathlib.Path(__file__).resolve().parents[2] / page
     failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
