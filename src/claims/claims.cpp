@@ -50,7 +50,8 @@ std::span<const NamedClaim> all_claims() {
        .source = "ours",
        .statement = "Attention over prompts of other laws converges as well, to the mean of the tilted law. "
                     "Its error is an integral over one variable t wherever the law of the score ⟨Uz, x⟩ of a "
-                    "token x is known; below, Y = Vx − T[μ](z).",
+                    "token x is known; below, Y = Vx − T[μ](z). The error of the gradient in U is an "
+                    "integral of the same kind, with up to four tokens under it.",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \int_0^\infty t\,\Big\{L\,\Phi_2[\|Y\|^2]\,\varphi^{L-1} + L(L-1)\,\|\Phi_1[Y]\|^2\,\varphi^{L-2}\Big\}\,dt,\\ \Phi_k[h]=\mathbb E\big[h\,e^{k\langle Uz,x\rangle}\,e^{-t e^{\langle Uz,x\rangle}}\big],\quad \varphi=\Phi_0[1]\end{gathered})",
        .control = "The exact errors are those of the transposed U.",

@@ -35,11 +35,12 @@ struct SimulatedErrors {
 std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& settings,
                                                       const Execution& execution = {});
 
-/// The error over tokens of another law.
+/// One error over tokens of another law: that of the output, or that of the gradient in U.
 struct SimulatedLaw {
   std::string law;
+  std::string error;  ///< "output" or "gradient in U"
   std::int64_t length = 0;
-  Estimate exact;  ///< the output error from the score law (score_law_error.hpp)
+  Estimate exact;  ///< from the score law (score_law_error.hpp)
   SampledMean sampled;
 
   double z_score() const;
