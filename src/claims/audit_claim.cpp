@@ -165,13 +165,12 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed = fmt::format(
           "Exact errors, and {} slopes of ln error against ln L by least squares. First averaged over "
-          "standard "
-          "Gaussian queries, L = 16 to 1024, d = 4, U and V random with operator norms 0.22 and 0.75, "
-          "Gaussian "
-          "tokens of three covariances (output errors are per coordinate). Then {} laws of tokens in 1, 2, 4 "
-          "and 8 dimensions, L = 256 to 16384, random U and V, ‖U‖ |z| = {:g}, at a query and, up to 4 "
-          "dimensions, averaged over all queries with coordinates ±1; gradients in U where they are known "
-          "exactly. C is computed from tilts alone, without the exact error that it is compared with.",
+          "standard Gaussian queries, L = 16 to 1024, d = 4, U and V random with operator norms 0.22 and "
+          "0.75, Gaussian tokens of three covariances (output errors are per coordinate). Then {} laws of "
+          "tokens in 1, 2, 4 and 8 dimensions, L = 256 to 16384, random U and V, ‖U‖ |z| = {:g}, at a query "
+          "and, up to 4 dimensions, averaged over all queries with coordinates ±1; gradients in U where they "
+          "are known exactly. C is computed from tilts alone, without the exact error that it is compared "
+          "with.",
           range.count, kTokenLaws.size(), kAuditScores)};
   claim.numbers = {{"largest |slope + 1|",
                     std::max(std::abs(range.steepest + 1), std::abs(range.flattest + 1)), kSlopeBound},

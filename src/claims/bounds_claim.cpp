@@ -217,23 +217,15 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed = fmt::format(
           "In {} dimensions from 1 to {}, one random pair U, V of operator norm 1 each. The constants may "
-          "depend "
-          "on d, U and V alone, so for each pair c₁ is fitted once, with c₂ = 0.4, to exact errors of N(0, "
-          "σ²I) "
-          "tokens averaged over standard Gaussian queries, σ = 1, 2, 4, lengths from 2 to 10¹². Twice that "
-          "c₁ is "
-          "then checked at σ = 1.5 and 3: for the same laws up to L = 10³⁰⁰, for Gaussian tokens of "
-          "condition 8 "
-          "and queries on the sphere of radius √d, and for tokens of coordinates ±1 and on the sphere, "
-          "exactly "
-          "with queries of coordinates ±1 (up to 4 dimensions), and with Gaussian queries by {} prompts of "
-          "up to "
-          "1000 tokens, less five standard errors. All laws have the sub-Gaussian constant σ (tokens) or 1 "
-          "(queries). {} exact and {} sampled errors are checked. This supports that constants exist, for "
-          "these "
-          "laws, and proves nothing about others. The factor σ⁶ is larger than needed, and the bound falls "
-          "with "
-          "L only beyond exp(σ²/c₂).",
+          "depend on d, U and V alone, so for each pair c₁ is fitted once, with c₂ = 0.4, to exact errors of "
+          "N(0, σ²I) tokens averaged over standard Gaussian queries, σ = 1, 2, 4, lengths from 2 to 10¹². "
+          "Twice that c₁ is then checked at σ = 1.5 and 3: for the same laws up to L = 10³⁰⁰, for Gaussian "
+          "tokens of condition 8 and queries on the sphere of radius √d, and for tokens of coordinates ±1 "
+          "and on the sphere, exactly with queries of coordinates ±1 (up to 4 dimensions), and with Gaussian "
+          "queries by {} prompts of up to 1000 tokens, less five standard errors. All laws have the "
+          "sub-Gaussian constant σ (tokens) or 1 (queries). {} exact and {} sampled errors are checked. This "
+          "supports that constants exist, for these laws, and proves nothing about others. The factor σ⁶ is "
+          "larger than needed, and the bound falls with L only beyond exp(σ²/c₂).",
           dimensions.size(), dimensions.back(), kBoundPrompts, points, sampled_points)};
   for (std::size_t k = 0; k < 3; ++k)
     claim.numbers.push_back({fmt::format("largest error/bound, {}", kBoundedErrors[k].name), exact[k], 1});

@@ -123,11 +123,10 @@ report::ReportSection certified_claim(const ClaimOptions& options) {
           "{} laws of tokens in {} dimensions from 1 to {}, random U and V, L from 2 to 10⁶ and 10³⁰⁰: at a "
           "query of random direction, and averaged over queries that are Gaussian, on a sphere, and of "
           "coordinates ±1. {} errors are exact: at a query, for Gaussian tokens, and over all 2^{{d}} signs, "
-          "d ≤ "
-          "{}. {} are sampled, 200 prompts each (8 of 10⁶ tokens), and compared less five standard errors. "
-          "With "
-          "Gaussian queries the laws that are bounded are compared in {} settings only, since each of these "
-          "bounds takes a second. No constant is fitted. In {} of {} settings there is no bound:{}.",
+          "d ≤ {}. {} are sampled, 200 prompts each (8 of 10⁶ tokens), and compared less five standard "
+          "errors. With Gaussian queries the laws that are bounded are compared in {} settings only, since "
+          "each of these bounds takes a second. No constant is fitted. In {} of {} settings there is no "
+          "bound:{}.",
           kTokenLaws.size(), options.quick ? 2 : 4, options.quick ? 4 : 8, check.points, kMostSigns,
           check.sampled_points, slow, check.missing_settings, settings.size(), missing)};
   claim.numbers = {{"largest error/bound, exact errors", check.worst, 1},

@@ -123,11 +123,9 @@ std::span<const NamedClaim> all_claims() {
        .statement =
            "The mean squared distance of linear attention over L tokens from its limit is at most a bound of "
            "the form below. It is exactly the variance of one term over L, which is known for Gaussian "
-           "tokens. "
-           "Softmax attention over the same Gaussian tokens, of mean m, has another limit unless ⟨m, Uz⟩ = 1 "
-           "or "
-           "Vm = 0: the mean squared distance of the two tends to (1 − ⟨m, Uz⟩)² |Vm|². (What is said about "
-           "Gaussian tokens is ours.)",
+           "tokens. Softmax attention over the same Gaussian tokens, of mean m, has another limit unless ⟨m, "
+           "Uz⟩ = 1 or Vm = 0: the mean squared distance of the two tends to (1 − ⟨m, Uz⟩)² |Vm|². (What is "
+           "said about Gaussian tokens is ours.)",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T_{\mathrm{lin}}[\hat\mu_L]-T_{\mathrm{lin}}[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\\ \mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (1-\langle m,Uz\rangle)^2\,\|Vm\|^2\end{gathered})",
        .control = "The exact values are those of tokens without their mean.",

@@ -206,10 +206,8 @@ report::ReportSection linear_error_claim(const ClaimOptions& options) {
           "attention, exactly the variance of one term over L, against {} prompts at L = 2, 10 and 100. The "
           "same prompts give its distance from softmax attention, which is known exactly for Gaussian tokens "
           "at a query. The error is at most the bound with c₂ = 1 and c₁ = 2C, C its value at σ = L = 1: "
-          "this "
-          "follows from σ⁴/L ≤ 2σ⁶ ln L / L^{{1/σ²}} for σ ≥ 1 and L ≥ 2, and is checked up to σ = 10 and L "
-          "= "
-          "10³⁰⁰.",
+          "this follows from σ⁴/L ≤ 2σ⁶ ln L / L^{{1/σ²}} for σ ≥ 1 and L ≥ 2, and is checked up to σ = 10 "
+          "and L = 10³⁰⁰.",
           options.quick ? 4000 : 20000)};
   claim.numbers = {
       {"largest distance of sampled and exact values, in standard errors", worst, kLargestZScore},
@@ -222,9 +220,9 @@ report::ReportSection linear_error_claim(const ClaimOptions& options) {
       {"linear-error",
        {{own, between},
         "Left: linear attention over L tokens and its limit, exact (lines) and sampled (filled marks). "
-        "Right: "
-        "softmax and linear attention over the same tokens with the mean m and multiples of it, exactly, and "
-        "the limits (1 − ⟨m, Uz⟩)²‖Vm‖² (dashed), which are zero for m = 0 and where ⟨m, Uz⟩ = 1."}}};
+        "Right: softmax and linear attention over the same tokens with the mean m and multiples of it, "
+        "exactly, and the limits (1 − ⟨m, Uz⟩)²‖Vm‖² (dashed), which are zero for m = 0 and where ⟨m, Uz⟩ = "
+        "1."}}};
   return decided(std::move(claim), true);
 }
 

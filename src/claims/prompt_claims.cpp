@@ -46,12 +46,10 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed = fmt::format(
           "{} random Gaussians in up to 32 dimensions ({} with a singular Γ), K and Q of 1 to d rows ({} "
-          "times "
-          "fewer than d), V and a query: closed forms against the integrals that define them. Compared are "
-          "attention, the covariance of ν, and its log-partition Λ_ν(b) = Λ(a + b) − Λ(a), a = KᵀQz, at "
-          "three "
-          "random b, which determines the whole law. Then {} prompts at each of some lengths in d = 4: their "
-          "mean squared distance from the limit, and its slope, which must be −1, by least squares.",
+          "times fewer than d), V and a query: closed forms against the integrals that define them. Compared "
+          "are attention, the covariance of ν, and its log-partition Λ_ν(b) = Λ(a + b) − Λ(a), a = KᵀQz, at "
+          "three random b, which determines the whole law. Then {} prompts at each of some lengths in d = 4: "
+          "their mean squared distance from the limit, and its slope, which must be −1, by least squares.",
           lemma.cases, lemma.singular_cases, lemma.low_rank_cases, settings.prompts)};
   claim.numbers = {
       {"largest relative difference of attention and its integrals", lemma.worst_error, kLemmaBound},

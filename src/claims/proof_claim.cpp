@@ -114,8 +114,7 @@ class ProofCheck {
         {"proof",
          {{probability_, share_, tail_},
           "Left and middle: how likely a weight beyond M = √L is in a prompt, and the share of such prompts "
-          "in "
-          "the squared error; lines through exact values, filled marks sampled, bars two standard errors. "
+          "in the squared error; lines through exact values, filled marks sampled, bars two standard errors. "
           "Right: the tail of the truncated denominator, sampled, and Bernstein's bound (dashed)."}}};
     return decided(std::move(claim), true);
   }
@@ -178,8 +177,7 @@ class ProofCheck {
   report::ReportTable table_{
       "Prompts with a weight beyond M = √L: how many there are, and their share of the squared error, exact "
       "and sampled. The last columns are sampled over exact variances of the denominator, with all its "
-      "terms, "
-      "where ρ − 1 is exact, and with those up to M.",
+      "terms, where ρ − 1 is exact, and with those up to M.",
       {"s", "L", "P(max > M)", "sampled P", "share", "sampled share", "variance", "truncated variance"}};
 };
 
@@ -204,12 +202,10 @@ report::ReportSection proof_claim(const ClaimOptions& options) {
       "0.5, 1, 2 and 3; M = √L. {} to {} prompts at each of {} lengths: the frequency of weights beyond M "
       "against 1 − Φ(ln M / s)^{{L}}; the squared error of prompts on either side of M, each against an "
       "integral that restricts the tokens to weights up to M; the variance of the denominator truncated at "
-      "M, "
-      "exactly known; and its tail against Bernstein's inequality. Without a truncation the variances are "
+      "M, exactly known; and its tail against Bernstein's inequality. Without a truncation the variances are "
       "(ρ − 1)/L for the denominator, ρ = exp(s²), and as simple for the numerator. They are compared at s = "
       "0.5 only: for larger s the tails are so heavy that a sample may miss much of the variance. Regimes "
-      "with "
-      "fewer than {:g} prompts are not compared.",
+      "with fewer than {:g} prompts are not compared.",
       kProofDimension, sizes.back().prompts, sizes.front().prompts, sizes.size(), kFewest));
 }
 

@@ -112,17 +112,14 @@ std::vector<SimulatedLaw> simulate_law_errors(const ErrorSimulation& settings, c
     for (const std::int64_t L : settings.lengths) {
       const ScoreLaw scores = law->score_law(direction);
       const OutputError output = score_law_error(scores, V, static_cast<double>(L));
-      const Estimate covariance = score_law_covariance_error(scores, V, static_cast<double>(L)).value();
+      const Estimate gradient = score_law_covariance_error(scores, V, static_cast<double>(L)).value();
       const double square = query.squaredNorm();
       ErrorSampling sampling = sampling_of(settings, L, 100 + results.size() / 2);
       sampling.gradient_U = true;
       const SampledErrors sampled = sample_attention_errors(*law, U, V, query, sampling, execution);
       results.push_back({name, "output", L, {output.mse, output.error}, sampled.output});
-      results.push_back({name,
-                         "gradient in U",
-                         L,
-                         {square * covariance.value, square * covariance.error},
-                         sampled.gradient_U});
+      results.push_back(
+          {name, "gradient in U", L, {square * gradient.value, square * gradient.error}, sampled.gradient_U});
     }
   }
   return results;
