@@ -90,6 +90,36 @@ TEST(RegressionFlow, EndsAtTheLimitFromAHundredStarts) {
   expect_theorem(100);
 }
 
+// docs/icl.md proves it: neither α nor the rank of Θ matters.
+TEST(RegressionFlow, EndsAtTheLimitFromLargeStartsOfRankOne) {
+  for (std::uint64_t id = 0; id < 9; ++id) {
+    SCOPED_TRACE(::testing::Message() << "start " << id);
+    const RandomStart given = random_start(id);
+    const Eigen::Index d = given.problem.dimension();
+    const double alpha = 30 * largest_admissible_alpha(given.problem);
+    const RegressionFlow flow =
+        regression_flow(given.problem, AttentionKind::softmax, kInfinity,
+                        paper_start(given.problem, alpha, random_matrix(6000 + id, d, 1)),
+                        {.relative_tolerance = 1e-11, .absolute_tolerance = 1e-14});
+    const double size = std::hypot(given.limit.A.norm(), given.limit.b);
+    EXPECT_LE(std::hypot((flow.last.A - given.limit.A).norm(), flow.last.b - given.limit.b), 1e-6 * size);
+  }
+}
+
+// From A = −αI/√d, which is not of the paper's form, A and b vanish together: with u = b² the flow is u' =
+// −2√d u (1 + u/√d), whose solution is known.
+TEST(RegressionFlow, MayVanishFromOtherStarts) {
+  constexpr double kAlpha = 0.8, kEnd = 1.5, kRoot = 2;  // √d
+  const RegressionProblem problem = paper_problem(Matrix::Identity(4, 4));
+  const InvariantPoint start{-kAlpha / kRoot * Matrix::Identity(4, 4), kAlpha};
+  const RegressionFlow flow =
+      regression_flow(problem, AttentionKind::softmax, kInfinity, start, {.end = kEnd});
+  const double u = kAlpha * kAlpha, k = u / (1 + u / kRoot) * std::exp(-2 * kRoot * kEnd);
+  const double b = std::sqrt(k / (1 - k / kRoot));
+  EXPECT_NEAR(flow.last.b, b, 1e-7);
+  EXPECT_LE((flow.last.A + b / kRoot * Matrix::Identity(4, 4)).norm(), 1e-7);
+}
+
 TEST(RegressionFlow, PaperStart) {
   const RegressionProblem problem = test::random_problem(3, 3);
   const Matrix theta = random_matrix(60, 3, 2);
