@@ -12,7 +12,7 @@
 namespace largo {
 namespace {
 
-io::Json to_json(const Assumption& row) {
+io::Json row_json(const Assumption& row) {
   io::Json json{{"name", row.name}, {"value", nullptr}, {"holds", nullptr}, {"needed_by", row.needed_by}};
   if (row.value) json["value"] = io::number_json(*row.value);
   if (row.holds != Holds::unknown) json["holds"] = row.holds == Holds::yes;
@@ -56,7 +56,7 @@ void print_assumptions(const char* command, const AssumptionsReport& report, boo
                        const std::string& csv) {
   io::Json json = report.subject;
   json["assumptions"] = io::Json::array();
-  for (const Assumption& row : report.assumptions) json["assumptions"].push_back(to_json(row));
+  for (const Assumption& row : report.assumptions) json["assumptions"].push_back(row_json(row));
   io::check_numbers(json);
   if (first_process() && !csv.empty()) write_text(command, csv, to_csv(report));
   if (as_json) return print_json(json);
