@@ -159,7 +159,8 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
                        const py::object& progress) {
   const std::optional<FactoredWeights> factors =
       factors_of(K, Q, V, to_law({kName, "law"}, law)->dimension());
-  const AttentionLayer layer = layer_of(law, factors ? py::cast(factors->merged().U) : U, V, queries);
+  AttentionLayer layer = layer_of(law, U, V, queries);
+  if (factors) layer.U = factors->merged().U;
   ConcentrationPlan plan;
   unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.sigmas = sigmas;

@@ -189,9 +189,13 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
     report.singular_cases += rank_of(k) < dimension_of(k);
     report.low_rank_cases += keys_of(k) < dimension_of(k);
     const CaseErrors& at = errors[static_cast<std::size_t>(k)];
-    report.worst_error = std::max(report.worst_error, at.attention);
-    report.worst_covariance = std::max(report.worst_covariance, at.covariance);
-    report.worst_log_partition = std::max(report.worst_log_partition, at.log_partition);
+    // Unlike std::max, keeps what is not a number.
+    const auto take_larger = [](double& worst, double error) {
+      if (error > worst || std::isnan(error)) worst = error;
+    };
+    take_larger(report.worst_error, at.attention);
+    take_larger(report.worst_covariance, at.covariance);
+    take_larger(report.worst_log_partition, at.log_partition);
   }
 
   const Stream prompts = Stream(settings.seed, kPromptStream);

@@ -61,13 +61,13 @@ struct SlopeRange {
   void add(const std::vector<double>& slopes) {
     for (const double slope : slopes) {
       steepest = std::min(steepest, slope);
-      flattest = std::max(flattest, slope);
+      flattest = larger(flattest, slope);
       ++count;
     }
   }
   void add(const SlopeRange& other) {
     steepest = std::min(steepest, other.steepest);
-    flattest = std::max(flattest, other.flattest);
+    flattest = larger(flattest, other.flattest);
     count += other.count;
   }
 };
@@ -139,7 +139,7 @@ SlopeRange audit_laws(const ClaimOptions& options, report::ReportTable& table, P
     }
     panel.curves.push_back(std::move(curve));
     table.rows.push_back({law, range.steepest, range.flattest, largest});
-    from_limit = std::max(from_limit, largest);
+    from_limit = larger(from_limit, largest);
     all.add(range);
   }
   return all;

@@ -30,10 +30,13 @@ struct CertifiedSetting {
 /// its turn in one dimension. For the negative control, those at a query.
 std::vector<CertifiedSetting> certified_settings(const ClaimOptions& options);
 
+/// In place of an error, which is never negative.
+inline constexpr double kNoFormula = -1;
+
 /// Errors and bounds of output, gradient in V and gradient in U at one length.
 struct CertifiedPoint {
   double L = 0;
-  std::array<double, 3> error{};      ///< NaN if it is not known
+  std::array<double, 3> error{};      ///< kNoFormula if it is not known
   std::array<double, 3> allowance{};  ///< five standard errors of a sampled error
   std::array<double, 3> bound{};
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -49,6 +50,9 @@ struct NamedClaim {
 std::span<const NamedClaim> all_claims();
 /// The claim that a device has work for.
 inline constexpr const char* kPublishedClaim = "published";
+
+/// The larger of two numbers, and NaN if one of them is not a number: a verdict on it then fails.
+inline double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
 /// The claim with its verdict: it holds if `condition` does and all its numbers are within their limits. The
 /// reason names these, and `what` the condition is.

@@ -136,7 +136,7 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
       {"L", "s", "error of", "exact", "simulated", "standard error"}};
   double worst = 0;
   for (const estimation::SimulatedErrors& row : rows) {
-    worst = std::max(worst, row.worst_z_score());
+    worst = larger(worst, row.worst_z_score());
     const auto L = static_cast<double>(row.length);
     const Estimate* exact[] = {&row.exact.output, &row.exact.gradient_V, &row.exact.gradient_U};
     const SampledMean* sampled[] = {&row.sampled.output, &row.sampled.gradient_V, &row.sampled.gradient_U};
@@ -192,7 +192,7 @@ report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
     const double first = curve.y[lengths.size() / 2], second = curve.y.back();
     const double exponent = std::log(first / second) / std::log(kSecondLength / kFirstLength);
     const double limit = options.control ? 1 : averaged_exponent(sigmas[i]);
-    worst = std::max(worst, std::abs(exponent - limit));
+    worst = larger(worst, std::abs(exponent - limit));
     table.rows.push_back({sigmas[i], first, second, exponent, limit});
     measured.x.push_back(sigmas[i]);
     measured.y.push_back(exponent);

@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "claims/claims.hpp"
 #include "largo/attention/attention.hpp"
 #include "largo/exact/query_average.hpp"
 #include "largo/icl/in_context_problem.hpp"
@@ -155,12 +156,12 @@ ErrorsOnPath::ErrorsOnPath(const RegressionProblem& problem, std::vector<PointOn
     : path_(std::move(path)),
       lengths_(std::move(lengths)),
       errors_(errors_along(problem, path_, lengths_, TaskRule::smallest, execution)) {
-  for (const PointOnPath& point : path_) spread_ = std::max(spread_, score_spread(problem, point.head));
+  for (const PointOnPath& point : path_) spread_ = larger(spread_, score_spread(problem, point.head));
 }
 
 double ErrorsOnPath::largest(std::size_t length, TrainingError error) const {
   double most = 0;
-  for (const auto& of_point : errors_) most = std::max(most, of_point[length][error]);
+  for (const auto& of_point : errors_) most = larger(most, of_point[length][error]);
   return most;
 }
 

@@ -83,7 +83,7 @@ GrowingPath follow(const GrowingCase& grown, const std::vector<std::int64_t>& en
   for (std::size_t k = stretches.size() - 1; k > 0; --k) {
     // The envelope at the beginning of a stretch, with the factor 1/√L of each length itself.
     const auto n = static_cast<double>(ends[k - 1]);
-    supremum = std::max(supremum, stretches[k].largest_distance);
+    supremum = larger(supremum, stretches[k].largest_distance);
     if (ends[k - 1] >= kEnvelopeFrom) {
       path.largest_ratio =
           std::max(path.largest_ratio, stretches[k].largest_scaled / (envelope(variance, n) * std::sqrt(n)));
@@ -132,7 +132,7 @@ OrderCheck check_order(const GrowingCase& grown, std::uint64_t number, const Cla
   const RowMatrix first = output(tokens, std::nullopt, options.execution.threads);
   OrderCheck check;
   const auto compare = [&](const RowMatrix& other) {
-    check.difference = std::max(check.difference, (other - first).norm() / first.norm());
+    check.difference = larger(check.difference, (other - first).norm() / first.norm());
   };
   compare(output(tokens.colwise().reverse(), std::nullopt, options.execution.threads));
   compare(output(shuffled, std::nullopt, options.execution.threads));
@@ -175,9 +175,9 @@ report::ReportSection almost_sure_claim(const ClaimOptions& options) {
     const GrowingCase grown(kGrowingLaws[k], k);
     const GrowingPath path = follow(grown, ends, k, options);
     const OrderCheck order = check_order(grown, k, options);
-    ratio = std::max(ratio, path.largest_ratio);
-    fall = std::max(fall, path.fall);
-    difference = std::max(difference, order.difference);
+    ratio = larger(ratio, path.largest_ratio);
+    fall = larger(fall, path.fall);
+    difference = larger(difference, order.difference);
     other_bits += order.other_bits;
     std::string name = kGrowingLaws[k];
     name = name.substr(0, name.find(':'));

@@ -149,18 +149,18 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
     int low_ranks = 0;
     for (std::size_t i = r * starts; i < (r + 1) * starts; ++i) {
       least_norm = std::min(least_norm, flows[i].norm);
-      worst.norm = std::max(worst.norm, flows[i].norm);
-      worst.distance = std::max(worst.distance, flows[i].distance);
-      worst.drift = std::max(worst.drift, flows[i].drift);
-      worst.risk = std::max(worst.risk, flows[i].risk);
+      worst.norm = larger(worst.norm, flows[i].norm);
+      worst.distance = larger(worst.distance, flows[i].distance);
+      worst.drift = larger(worst.drift, flows[i].drift);
+      worst.risk = larger(worst.risk, flows[i].risk);
       worst.least_b = std::min(worst.least_b, flows[i].least_b);
       if (flows[i].low_rank) ++low_ranks;
     }
     table.rows.push_back({kRanges[r].name, starts, least_norm, worst.norm, low_ranks, worst.distance,
                           worst.drift, worst.risk, worst.least_b});
-    all_error = std::max(all_error, worst.distance);
-    all_drift = std::max(all_drift, worst.drift);
-    all_risk = std::max(all_risk, worst.risk);
+    all_error = larger(all_error, worst.distance);
+    all_drift = larger(all_drift, worst.drift);
+    all_risk = larger(all_risk, worst.risk);
     worst.path.color = static_cast<int>(r);
     panel.curves.push_back(std::move(worst.path));
   }

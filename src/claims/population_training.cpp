@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "claims/claims.hpp"
 #include "claims/trained_regression.hpp"
 #include "largo/icl/prompt_risk.hpp"
 #include "largo/icl/regression_maps.hpp"
@@ -136,7 +137,7 @@ PopulationResult train_on_population(const PopulationProblem& problem, const Pop
       excesses.push_back(run.risks.back() - at_limit.risks.back());
       double distance = 0;
       for (std::size_t r = 0; r < run.records.size(); ++r) {
-        distance = std::max(distance, (run.records[r].parameters - at_limit.records[r].parameters).norm());
+        distance = larger(distance, (run.records[r].parameters - at_limit.records[r].parameters).norm());
       }
       distances.push_back(distance);
     }

@@ -46,9 +46,9 @@ class PopulationClaim {
       add_point(distance, row.L, row.distance);
     }
     rates.rows.push_back({problem.name, time, found.limit_risk, found.exponent.mean, found.exponent.error});
-    off_rate = std::max(off_rate, std::abs(found.exponent.mean - 1) - 2 * found.exponent.error);
+    off_rate = larger(off_rate, std::abs(found.exponent.mean - 1) - 2 * found.exponent.error);
     if (std::isinf(found.exponent.error)) off_rate = kInfinity;
-    excess_left = std::max(excess_left, share_left(found.rows.front().excess, found.rows.back().excess));
+    excess_left = larger(excess_left, share_left(found.rows.front().excess, found.rows.back().excess));
     distance_left =
         std::max(distance_left, share_left(found.rows.front().distance, found.rows.back().distance));
     excess.curves.push_back(std::move(risk));

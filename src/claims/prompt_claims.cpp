@@ -88,7 +88,7 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
   std::map<std::pair<std::string, std::string>, std::size_t>
       curves;  // the exact line, which the points follow
   for (const estimation::SimulatedLaw& row : rows) {
-    worst = std::max(worst, row.z_score());
+    worst = larger(worst, row.z_score());
     missed += row.sampled.low <= row.exact.value && row.exact.value <= row.sampled.high ? 0 : 1;
     table.rows.push_back({row.law, row.error, row.length, row.exact.value, row.sampled.value, row.sampled.low,
                           row.sampled.high, row.z_score()});

@@ -64,8 +64,8 @@ report::ReportSection slow_limit_claim(const ClaimOptions& options) {
       const double L = lengths[i];
       const Estimate& here = risks[i];
       const double excess = here.value - limit, other = plain[i][static_cast<std::size_t>(d) - 1];
-      worst = std::max(worst, std::abs(other / excess - 1));
-      worst_error = std::max(worst_error, here.error / std::abs(excess));
+      worst = larger(worst, std::abs(other / excess - 1));
+      worst_error = larger(worst_error, here.error / std::abs(excess));
       report::ReportCell exponent;
       if (i > 0) {
         const double found = std::log(exact.y.back() / -excess) / std::log(L / lengths[i - 1]);

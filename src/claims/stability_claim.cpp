@@ -96,11 +96,11 @@ class Stability {
     for (std::size_t i = 0; i < flows.size(); ++i) {
       add_row(trained.name, flows[i].lengths().front(), flows[i], 0);
       for (const TrainingError e : kTrainingErrors) {
-        beyond = std::max(beyond, flows[i].largest(0, e) / limit.largest(of_limit[i], e));
+        beyond = larger(beyond, flows[i].largest(0, e) / limit.largest(of_limit[i], e));
       }
     }
     for (const TrainingError e : kTrainingErrors) {
-      left = std::max(left, flows[1].largest(0, e) / flows[0].largest(0, e));
+      left = larger(left, flows[1].largest(0, e) / flows[0].largest(0, e));
     }
     if (!figure.panels.empty()) return;
     Panel along{.title = fmt::format("output, {}", trained.name),
@@ -123,10 +123,10 @@ class Stability {
       "Exponents of these suprema on the path of the infinite prompt between L = 10¹⁶ and 10³², and c(σ) at "
       "the largest spread σ of the scores on that path.",
       {"problem", "largest σ", "c(σ)", "output", "gradient in V", "gradient in U"}};
-  Figure figure{
-      .caption =
-          "Errors of a head while it is trained. Lines: on the path of the infinite prompt; dashed "
-          "lines and filled marks: on that of training on L tokens. Numbers at the lines are slopes."};
+  Figure figure{.caption =
+                    "Errors of a head while it is trained. Lines: on the path of the infinite prompt; dashed "
+                    "lines and filled marks: on that of training on L tokens. Numbers at the lines are "
+                    "slopes between L = 10¹⁶ and 10³²."};
   double left = 0, beyond = 0, off_exponent = 0, off_rule = 0, z_score = 0;
 
  private:
@@ -142,7 +142,7 @@ class Stability {
     std::vector<report::ReportCell> row{name, limit.spread(), c};
     for (const TrainingError e : kTrainingErrors) {
       const double found = exponent(limit, e);
-      off_exponent = std::max(off_exponent, std::abs(found - c));
+      off_exponent = larger(off_exponent, std::abs(found - c));
       row.emplace_back(found);
     }
     exponents.rows.push_back(std::move(row));
@@ -183,14 +183,14 @@ class Stability {
     };
     const ErrorsAt errors = exact(TaskRule::smallest), other = exact(TaskRule::larger);
     for (const TrainingError e : kTrainingErrors) {
-      off_rule = std::max(off_rule, std::abs(errors[e] / other[e] - 1));
+      off_rule = larger(off_rule, std::abs(errors[e] / other[e] - 1));
     }
     if (!samples) return;
     const SampledErrors sampled =
         sampled_errors(problem, point.head, kSampledLength, options_.quick ? 4000 : 20000, options_.seed,
                        options_.execution);
     for (const TrainingError e : kTrainingErrors) {
-      z_score = std::max(z_score, std::abs(sampled.mean[e] - errors[e]) / sampled.standard_error[e]);
+      z_score = larger(z_score, std::abs(sampled.mean[e] - errors[e]) / sampled.standard_error[e]);
     }
   }
 

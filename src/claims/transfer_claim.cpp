@@ -51,7 +51,7 @@ class Transfer {
     RegressionProblem of_limit = problem;
     if (options_.control) of_limit.covariance *= 2;
     const RegressionFlow limit = regression_flow(of_limit, AttentionKind::softmax, kInfinity, start);
-    limit_risk = std::max(limit_risk, limit.flow.last.value / problem.null_risk());
+    limit_risk = larger(limit_risk, limit.flow.last.value / problem.null_risk());
     const bool softmax = attention == AttentionKind::softmax;
     const double constant = softmax ? trained_constant(problem) : trained_linear_constant(problem);
     const int color = static_cast<int>(risks.curves.size());
@@ -74,7 +74,7 @@ class Transfer {
       table.rows.push_back({given.name, name_of(attention), L, end, L * end / constant,
                             from_limit.parameters.value, from_limit.predictions.value,
                             from_limit.gradients.value});
-      if (i > 0) risk_ratio = std::max(risk_ratio, end / before);
+      if (i > 0) risk_ratio = larger(risk_ratio, end / before);
       falls = falls && from_limit.predictions.value < predictions;
       before = end;
       predictions = from_limit.predictions.value;
@@ -84,10 +84,10 @@ class Transfer {
       if (softmax) continue;
       const double least =
           invariant_risk(problem, attention, L)->at(parameters_of(best_linear(problem, L))).value;
-      off_minimum = std::max(off_minimum, std::abs(end / least - 1));
+      off_minimum = larger(off_minimum, std::abs(end / least - 1));
     }
-    off_constant = std::max(off_constant, std::abs(ratio.y.back() - 1));
-    distance_left = std::max(distance_left, distance.y.back() / distance.y.front());
+    off_constant = larger(off_constant, std::abs(ratio.y.back() - 1));
+    distance_left = larger(distance_left, distance.y.back() / distance.y.front());
     risks.curves.push_back(std::move(ratio));
     distances.curves.push_back(std::move(distance));
   }
@@ -136,7 +136,8 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
           "lengths of the table. The flow of the infinite prompt ends with risk R* = 0 for all of them: the "
           "target has no noise, and an infinite prompt averages out that of its labels. That the risk falls "
           "from each length of the table to the next is checked: a length that is enough for some ε is "
-          "enough at all longer ones. Lengths between them were not computed. C is the constant of L(ε) "
+          "enough at all longer ones of the table. Lengths between them were not computed. C is the constant "
+          "of L(ε) "
           "for softmax attention, and ½ (tr Σ + (tr Σ + τ²) d) for linear attention."};
   if (!options.quick) {
     claim.computed +=

@@ -47,12 +47,15 @@ FactoredGradients::FactoredGradients(const MeasurePtr& tokens, const FactoredWei
   const AttentionLayer layer{tokens, merged.U, merged.V, queries};
   plain_ = std::make_shared<const ExactErrors>(layer);
   keys_ = errors_of({tokens, weights.K.transpose(), weights.V, image_of(weights.Q, queries)});
-  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(weights.K.transpose() * weights.K);
-  const double largest = eigen.eigenvalues().maxCoeff();
-  if (!(largest > 0)) {
-    is_zero_ = true;
-    return;
+  is_zero_ = weights.K.isZero(0);
+  if (is_zero_) return;
+  const Matrix gram = weights.K.transpose() * weights.K;
+  if (!gram.allFinite() || !(gram.trace() > 0)) {
+    fail(kName, "largest entry of K", weights.K.cwiseAbs().maxCoeff(),
+         "such that its square is a number: scale K");
   }
+  const Eigen::SelfAdjointEigenSolver<Matrix> eigen(gram);
+  const double largest = eigen.eigenvalues().maxCoeff();
   if (!(eigen.eigenvalues().minCoeff() >= kWellConditioned * largest)) shift_ = kWellConditioned * largest;
   const Vector roots = (eigen.eigenvalues().array().max(0.0) + shift_).sqrt();
   const auto with = [&](const Vector& values) {
@@ -65,12 +68,12 @@ FactoredGradients::FactoredGradients(const MeasurePtr& tokens, const FactoredWei
 FactoredErrors FactoredGradients::operator()(double L, double sigma, const Execution& execution) const {
   FactoredErrors errors;
   if (keys_) errors.gradient_K = (*keys_)(L, sigma, execution).gradient_U;
-  const std::optional<Estimate> plain = (*plain_)(L, sigma, execution).gradient_U;
-  if (!plain) return {};
   if (is_zero_) errors.gradient_Q.emplace();
   if (!queries_) return errors;
   errors.gradient_Q = (*queries_)(L, sigma, execution).gradient_U;
   if (!errors.gradient_Q || shift_ == 0) return errors;
+  const std::optional<Estimate> plain = (*plain_)(L, sigma, execution).gradient_U;
+  if (!plain) return {errors.gradient_K, std::nullopt};
   errors.gradient_Q->value = std::max(0.0, errors.gradient_Q->value - shift_ * plain->value);
   errors.gradient_Q->error += shift_ * plain->error;
   return errors;

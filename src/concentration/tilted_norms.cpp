@@ -31,9 +31,10 @@ TiltedNorms norms_of_gaussians(const LawPieces& law, const Vector& a) {
   TiltedNorms sum;
   for (std::size_t j = 0; j < law.pieces.size(); ++j) {
     const LawPiece& piece = law.pieces[j];
+    const double weight = weights[static_cast<Eigen::Index>(j)];
+    if (weight == 0) continue;  // its moments may be infinite
     const Matrix covariance = piece.root * piece.root.transpose();
     const Vector mean = piece.offset + covariance * a;
-    const double weight = weights[static_cast<Eigen::Index>(j)];
     sum.fourth.value += weight * gaussian_norm_moment(mean, covariance, 2);
     sum.eighth.value += weight * gaussian_norm_moment(mean, covariance, 4);
   }

@@ -19,7 +19,7 @@
 // c_n = (L-1)…(L-n+1)/L^{n-1}. All the F_k are sums over the nodes of the same few features of a token.
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <initializer_list>
 
 #include "exact/score_law_table.hpp"
 #include "largo/exact/score_law_error.hpp"
@@ -220,16 +220,27 @@ class CovarianceIntegrand {
     const auto quartic = [&](const auto& F) { return F[layout_.quartic()]; };
     const auto mixed = [&](const Matrix& square) { return square.cwiseProduct(limit_).sum(); };  // xᵀSCx
 
-    const double two = quartic(F2) - 2 * mixed(M) + limit_norm_ * F2[0] + c2 * Y.squaredNorm();
+    // Each with the sizes of its summands, since these may cancel.
+    Term sum{0, 0};
+    const auto add = [&sum](double factor, std::initializer_list<double> summands) {
+      for (const double summand : summands) {
+        sum.value += factor * summand;
+        sum.magnitude += std::abs(factor * summand);
+      }
+    };
     const Vector m2 = mean(F2);
-    const double pairs = valued_cubic(F2).dot(m) - (limit_ * m).dot(V_ * m2)  //
-                         + Vm.dot(V_ * cubic(F2)) - Vm.dot(limit_ * m2) + Y.cwiseProduct(M).sum();
-    const double three = quartic(F3) - mixed(valued_square(F3)) + c2 * pairs + c3 * (Y * m).dot(Vm);
-    const double four = quartic(F4) +
-                        c2 * (2 * Vm.dot(V_ * cubic(F3)) + 2 * valued_cubic(F3).dot(m) + valued * plain +
-                              2 * M.squaredNorm()) +
-                        c3 * (valued * mm + plain * Vmm + 4 * Vm.dot(M * m)) + c4 * Vmm * mm;
-    return {two - three + four / 6, std::abs(two) + std::abs(three) + std::abs(four) / 6};
+    add(1, {quartic(F2), -2 * mixed(M), limit_norm_ * F2[0]});
+    add(c2, {Y.squaredNorm()});
+    add(-1, {quartic(F3), -mixed(valued_square(F3))});
+    add(-c2, {valued_cubic(F2).dot(m), -(limit_ * m).dot(V_ * m2), Vm.dot(V_ * cubic(F2)),
+              -Vm.dot(limit_ * m2), Y.cwiseProduct(M).sum()});
+    add(-c3, {(Y * m).dot(Vm)});
+    add(1.0 / 6, {quartic(F4)});
+    add(c2 / 6,
+        {2 * Vm.dot(V_ * cubic(F3)), 2 * valued_cubic(F3).dot(m), valued * plain, 2 * M.squaredNorm()});
+    add(c3 / 6, {valued * mm, plain * Vmm, 4 * Vm.dot(M * m)});
+    add(c4 / 6, {Vmm * mm});
+    return sum;
   }
 
   const TokenFeatures& tokens_;
@@ -267,13 +278,13 @@ exact::SumOverT integrate_covariance(CovarianceIntegrand& integrand, double log_
 std::optional<Estimate> score_law_covariance_error(const ScoreLaw& law, const ConstMatrixRef& value_map,
                                                    double length) {
   constexpr auto kCovarianceError = "score_law_covariance_error";
+  if (!law.has_fourth_moments()) return std::nullopt;
   const std::ptrdiff_t d = value_map.cols();
   const Matrix identity = Matrix::Identity(d, d);
   // The centre is the mean of the outputs, so that little cancels where a few tokens far from the limit have
   // all the weight. This call also checks law and length.
   const Vector shift = score_law_error(law, identity, length).bias;
   check_finite(kCovarianceError, "value map", value_map);
-  if (!law.has_fourth_moments()) return std::nullopt;
   if (std::isinf(length)) return Estimate{};
   const exact::Centred centred = exact::centred_values(law, identity);
   const TokenFeatures tokens(law, centred, value_map, shift);
@@ -281,16 +292,15 @@ std::optional<Estimate> score_law_covariance_error(const ScoreLaw& law, const Co
     const exact::NodeTable table = exact::make_node_table(law, centred.reference, length, coarsening,
                                                           tokens.layout.count(), kMostNumbers, tokens);
     if (table.score.size() == 0) return std::nullopt;
-    if (!table.averages.allFinite()) {
-      fail(kCovarianceError, "the fourth power of a token overflows float64: scale down the tokens");
-    }
+    if (!table.averages.allFinite()) return std::nullopt;  // the fourth power of a token overflows
     CovarianceIntegrand integrand(tokens, table, value_map, shift, centred.log_partition, length);
     return integrate_covariance(integrand, centred.log_partition, length, coarsening * exact::kStepInLogT);
   };
   const auto fine = at_coarsening(1);
   if (!fine) return std::nullopt;
   const auto coarse = at_coarsening(2);
-  return Estimate{fine->value, exact::error_of_sum(law, *fine, coarse->value)};
+  if (!coarse || !std::isfinite(fine->value) || !std::isfinite(fine->magnitude)) return std::nullopt;
+  return Estimate{std::max(0.0, fine->value), exact::error_of_sum(law, *fine, coarse->value)};
 }
 
 }  // namespace largo

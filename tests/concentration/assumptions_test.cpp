@@ -256,6 +256,27 @@ TEST(Assumptions, BoundsOfBoundedTokens) {
   EXPECT_NE(row(rows, "sub_gaussian_queries").note.find("divided by 2"), std::string::npos);
 }
 
+// The constants of the paper do not depend on the queries, so that the mean of these counts.
+TEST(Assumptions, QueriesAwayFromZeroAreNotDecided) {
+  const Matrix one = Matrix::Identity(1, 1);
+  const auto holds = [&](const Queries& queries) {
+    return row(ask(line(0, 1), one, queries), "sub_gaussian_queries").holds;
+  };
+  EXPECT_EQ(holds(Vector(Vector::Zero(1))), Holds::yes);
+  EXPECT_EQ(holds(Vector(Vector::Constant(1, 100))), Holds::unknown);
+  EXPECT_EQ(holds(line(0, 1)), Holds::yes);
+  EXPECT_EQ(holds(line(50, 1)), Holds::unknown);
+  EXPECT_EQ(holds(line(50, 4)), Holds::no);
+}
+
+// A component that the tilt leaves nothing of may have moments beyond all doubles.
+TEST(Assumptions, ComponentsWithoutWeightDoNotCount) {
+  const auto far =
+      std::make_shared<MixtureMeasure>(Vector::Ones(2), std::vector<MeasurePtr>{line(0, 1), line(-1e45, 1)});
+  const auto rows = ask(far, Matrix::Identity(1, 1), Vector(Vector::Ones(1)));
+  EXPECT_NEAR(*row(rows, "tilted_moment_4").value, 10, 1e-9);  // of N(1, 1)
+}
+
 // The bound that knows only σ, for a pair of which no more is known: above the moments by simulation,
 // whatever the queries.
 TEST(Assumptions, MomentsFromTheSubGaussianConstantAlone) {

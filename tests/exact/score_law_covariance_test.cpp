@@ -216,6 +216,21 @@ TEST(ScoreLawCovariance, LongPromptsOfADiscreteLaw) {
   EXPECT_EQ(score_law_covariance_error(law.score_law(a), V, kInfinity)->value, 0);
 }
 
+// Tokens ±c with equal weights: xxᵀ is C for both, and E‖C_p − C‖² = c⁴ E m⁴ = c⁴ (3L − 2)/L³, m the mean
+// sign. What is left is 1/L of what cancels, and the error says so.
+TEST(ScoreLawCovariance, SaysWhatCancels) {
+  const double c = 0.3;
+  const EmpiricalMeasure law(RowMatrix{{c}, {-c}});
+  for (const double L : {1.0, 2.0, 10.0, 1e5, 1e10, 1e20, 1e30}) {
+    const auto error = score_law_covariance_error(law.score_law(Vector{{0}}), Matrix::Identity(1, 1), L);
+    ASSERT_TRUE(error);
+    const double truth = std::pow(c, 4) * (3 * L - 2) / L / L / L;
+    EXPECT_LE(std::abs(error->value - truth), error->error) << L;
+    EXPECT_GE(error->value, 0) << L;
+    EXPECT_LE(error->error, 1e-11 * std::pow(c, 4) / L) << L;
+  }
+}
+
 // At s = 30 and a few tokens the limit is 30 deviations away from all of them.
 TEST(ScoreLawCovariance, KeepsItsDigitsFarFromTheLimit) {
   for (const double s : {10.0, 30.0}) {
@@ -246,7 +261,8 @@ TEST(ScoreLawCovariance, MissesWhatIsNotKnown) {
   // A prompt of 2^14 tokens in 16 dimensions takes more numbers than allowed.
   const EmpiricalMeasure many(RowMatrix(normals(1 << 14, 16, 130)));
   EXPECT_FALSE(score_law_covariance_error(many.score_law(Vector::Ones(16)), Matrix::Identity(16, 16), 10));
-  EXPECT_THROW(score_law_covariance_error(cube.score_law(Vector{{1, 0, 0}}), V, 0.5), InputError);
+  EXPECT_THROW(score_law_covariance_error(SphereMeasure(3, 1).score_law(Vector{{1, 0, 0}}), V, 0.5),
+               InputError);
 }
 
 // A million prompts in 30 settings.

@@ -58,10 +58,10 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
 /// E‖V(C_p - cov(ν_a))‖_F² over prompts of `length` tokens, where C_p is the covariance of the tokens under
 /// the softmax weights and ν_a the tilted law: the squared error of the gradient in U at a query z is ‖z‖²
 /// times that. It is an integral like those above, with up to four tokens under it (docs/moments.md). Empty
-/// if the law of a token given its score is not known to fourth order (ScoreLaw::has_fourth_moments), or if
-/// it takes more than 2^21 numbers to write down. Domain: as above. Error: as above, but relative to
-/// the parts that cancel. These are of the size of the result, except where one token has all the weight and
-/// the others are far away: there they are of the size of the fourth power of that distance. Cost: 2 to 5
+/// if the law of a token given its score is not known to fourth order (ScoreLaw::has_fourth_moments), if it
+/// takes more than 2^21 numbers to write down, or if a fourth power overflows. Domain: as above. Error: as
+/// above, but relative to the summands, which cancel where xxᵀ hardly differs from its mean (two tokens of
+/// equal weight), where one token has all the weight, and where the result is of the order 1/L². Cost: 2 to 5
 /// times that of the output error for few components; a second where there are 2^20 numbers.
 std::optional<Estimate> score_law_covariance_error(const ScoreLaw& law, const ConstMatrixRef& value_map,
                                                    double length);
