@@ -130,7 +130,7 @@ report::ReportSection certified_claim(const ClaimOptions& options) {
           "bound:{}.",
           kTokenLaws.size(), options.quick ? "1 and 4" : "1, 2, 4 and 8", check.points, kMostSigns,
           check.sampled_points, slow, check.missing_settings, settings.size(), missing)};
-  if (options.quick) claim.computed += " A quick run has queries on a sphere for two laws of tokens only.";
+  if (options.quick) claim.computed += " A quick run leaves out most bounded laws under queries on a sphere.";
   claim.numbers = {{"largest error/bound, exact errors", check.worst, 1},
                    {"largest error/bound, sampled errors less five standard errors", check.worst_sampled, 1},
                    {fmt::format("median bound/error of the output at a query, L ≥ {:g} ρ", kLong),

@@ -25,11 +25,11 @@ struct SlowSetting {
 constexpr SlowSetting kSlowSettings[] = {{4, 3}, {4, 1}, {1, 5}, {2, 4}, {8, 2}};
 
 bool is_left_out(const CertifiedSetting& setting, bool quick) {
-  if (quick && setting.queries == QueryKind::sphere && setting.law > 1) return true;
   const bool is_turn =
       !quick && std::any_of(std::begin(kSlowSettings), std::end(kSlowSettings),
                             [&](const SlowSetting& s) { return s.d == setting.d && s.law == setting.law; });
   const bool is_bounded = setting.law > 0 && setting.law + 1 < kTokenLaws.size();
+  if (quick && setting.queries == QueryKind::sphere && is_bounded && setting.law > 1) return true;
   return setting.queries == QueryKind::gaussian && is_bounded && !is_turn;
 }
 

@@ -17,7 +17,7 @@ import unittest
 import unittest.mock
 
 PATIENCE = float(os.environ.get("LARGO_PATIENCE", "1"))  # above 1 under sanitizers
-TIME_LIMIT = 60 * PATIENCE  # seconds: a process that waits for ever fails the test, and so does a slow machine
+TIME_LIMIT = 120 * PATIENCE  # seconds: a process that waits for ever fails the test, and so does a slow machine
 LARGO, LEAVE, EXAMPLE = (os.environ.get(name, "") for name in ("LARGO", "LEAVE", "EXAMPLE"))
 MPIRUN = os.environ["MPIRUN"].split()
 
