@@ -176,6 +176,17 @@ std::span<const NamedClaim> all_claims() {
            R"(A_\infty = \operatorname{tr}(\Sigma^{-2})^{-1/4}\,\Sigma^{-1},\qquad b_\infty = \operatorname{tr}(\Sigma^{-2})^{1/4})",
        .control = "The limit has tr(Σ⁻²)^{1/2} for tr(Σ⁻²)^{1/4}: another minimum of the same risk.",
        .compute = infinite_limit_claim},
+      {.id = "exact-risk",
+       .title = "The exact risk at every prompt length",
+       .source = "ours",
+       .statement =
+           "For Gaussian tokens given the task, the risk of softmax attention over L tokens is an average "
+           "over tasks and queries in which the prompt no longer appears, for every L and all parameters; "
+           "so is its gradient. F and p depend on L and on the standard deviation of the scores alone.",
+       .formula =
+           R"(\begin{gathered}R_L(U,v)=\tfrac12\,\mathbb E_{w,x}\big[c^2F+\kappa\,p-2c(1-p)\,y+y^2\big],\quad F=1-p-6p_3+6q,\\ u=U(x,0),\quad c=v^\top\Gamma_wu,\quad \kappa=v^\top\Gamma_wv,\quad y=w^\top x\end{gathered})",
+       .control = "The exact numbers are those of the transposed U.",
+       .compute = exact_risk_claim},
       {.id = "transfer",
        .title = "From infinite to finite prompts",
        .source = "Theorems 4.3 and 5.2; the constants C are ours",

@@ -78,6 +78,7 @@ report::ReportSection linear_error_claim(const ClaimOptions& options);
 report::ReportSection softmax_linear_claim(const ClaimOptions& options);
 report::ReportSection stability_claim(const ClaimOptions& options);
 report::ReportSection infinite_limit_claim(const ClaimOptions& options);
+report::ReportSection exact_risk_claim(const ClaimOptions& options);
 report::ReportSection transfer_claim(const ClaimOptions& options);
 report::ReportSection threshold_claim(const ClaimOptions& options);
 report::ReportSection risk_ratio_claim(const ClaimOptions& options);

@@ -81,13 +81,8 @@ PopulationRun population_run(const PopulationProblem& given, const PopulationPla
   return run;
 }
 
-MeanAndError over_seeds_of(const std::vector<double>& values) {
-  const auto n = static_cast<double>(values.size());
-  MeanAndError found;
-  for (const double x : values) found.mean += x / n;
-  for (const double x : values) found.error += (x - found.mean) * (x - found.mean) / (n - 1) / n;
-  found.error = std::sqrt(found.error);
-  return found;
+PlainMean over_seeds_of(const std::vector<double>& values) {
+  return mean_of(values, [](double value) { return value; });
 }
 
 Curve risks_along(std::string label, int color, const std::vector<PopulationRun>& runs, std::size_t first,
@@ -96,20 +91,16 @@ Curve risks_along(std::string label, int color, const std::vector<PopulationRun>
   for (std::size_t k = 0; k < runs[first].records.size(); ++k) {
     std::vector<double> risks;
     for (std::size_t i = first; i < first + seeds; ++i) risks.push_back(runs[i].risks[k]);
-    const MeanAndError risk = over_seeds_of(risks);
-    curve.x.push_back(runs[first].records[k].time);
-    curve.y.push_back(risk.mean);
-    curve.low.push_back(risk.mean - 2 * risk.error);
-    curve.high.push_back(risk.mean + 2 * risk.error);
+    add_point(curve, runs[first].records[k].time, over_seeds_of(risks));
   }
   return curve;
 }
 
-MeanAndError exponent_of(const PopulationRow& first, const PopulationRow& last) {
-  if (!(first.excess.mean > 0 && last.excess.mean > 0)) return {0, kInfinity};
+PlainMean exponent_of(const PopulationRow& first, const PopulationRow& last) {
+  if (!(first.excess.value > 0 && last.excess.value > 0)) return {0, kInfinity};
   const double range = std::log(last.L / first.L);
-  return {std::log(first.excess.mean / last.excess.mean) / range,
-          std::hypot(first.excess.error / first.excess.mean, last.excess.error / last.excess.mean) / range};
+  return {std::log(first.excess.value / last.excess.value) / range,
+          std::hypot(first.excess.error / first.excess.value, last.excess.error / last.excess.value) / range};
 }
 
 }  // namespace
@@ -157,8 +148,9 @@ PopulationResult train_on_population(const PopulationProblem& problem, const Pop
   return result;
 }
 
-double share_left(const MeanAndError& first, const MeanAndError& last) {
-  return (last.mean - 2 * last.error) / (first.mean + 2 * first.error);
+double largest_share_left(const PlainMean& first, const PlainMean& last) {
+  const double least = first.value - 2 * first.error;
+  return least > 0 ? (last.value + 2 * last.error) / least : kInfinity;
 }
 
 }  // namespace largo::claims

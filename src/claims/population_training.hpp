@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "claims/claims.hpp"
+#include "claims/plain_mean.hpp"
 #include "largo/icl/in_context_problem.hpp"
 #include "largo/training/stochastic_descent.hpp"
 
@@ -26,15 +27,10 @@ struct PopulationPlan {
   std::int64_t tests = 4096;  ///< fresh prompts for the risk, other ones for each seed
 };
 
-/// A mean over seeds, with its standard error.
-struct MeanAndError {
-  double mean = 0, error = 0;
-};
-
 struct PopulationRow {
   double L = 0;
-  MeanAndError excess;    ///< R_L after training at L, less R_∞ after training on the infinite prompt
-  MeanAndError distance;  ///< largest distance of the parameters at the records of both descents
+  PlainMean excess;    ///< R_L after training at L, less R_∞ after training on the infinite prompt
+  PlainMean distance;  ///< largest distance of the parameters at the records of both descents
 };
 
 struct PopulationResult {
@@ -42,7 +38,7 @@ struct PopulationResult {
   double limit_risk = 0;            ///< R_∞ after training on the infinite prompt
   /// The exponent of the excess risk between the shortest and the longest length; an error of ∞ if an excess
   /// is not positive.
-  MeanAndError exponent;
+  PlainMean exponent;
   /// Risks at the records, for each length and then the infinite prompt, if `along` was asked for.
   std::vector<Curve> along;
 };
@@ -54,7 +50,8 @@ enum class RisksAlong : std::uint8_t { no, yes };
 PopulationResult train_on_population(const PopulationProblem& problem, const PopulationPlan& plan,
                                      RisksAlong along, const ClaimOptions& options);
 
-/// The largest share of the first row that is left in the last, within two standard errors.
-double share_left(const MeanAndError& first, const MeanAndError& last);
+/// The share of the first row that is left in the last, at most: with two standard errors of each on the side
+/// that makes it larger. Infinite if the first may be zero.
+double largest_share_left(const PlainMean& first, const PlainMean& last);
 
 }  // namespace largo::claims

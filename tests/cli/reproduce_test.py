@@ -20,7 +20,7 @@ from largo_cli import BINARY, CliTest
 class Reproduce(CliTest):
     PROMPTS = ["almost-sure", "lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "proof", "certified",
                "linear-error", "softmax-linear"]
-    CLAIMS = [*PROMPTS, "stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
+    CLAIMS = [*PROMPTS, "stability", "infinite-limit", "exact-risk", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
 
     def column(self, claim, name, table=0):
         return [row[claim["tables"][table]["columns"].index(name)] for row in claim["tables"][table]["rows"]]
@@ -175,7 +175,7 @@ class Reproduce(CliTest):
         self.assertEqual(printed, report)
         self.assertEqual(sorted(os.listdir(self.path("a/b"))), ["figures", "report.html", "report.json", "run.json"])
 
-    TRAINING = ["stability", "infinite-limit", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published",
+    TRAINING = ["stability", "infinite-limit", "exact-risk", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published",
                 "other-covariates", "other-losses"]
 
     def test_claims_about_training_notice_what_is_wrong(self):
