@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
-#include <limits>
 #include <map>
 #include <tuple>
 
+#include "exact/bulk.hpp"
+#include "exact/line_rule.hpp"
 #include "numerics/simd_math.hpp"
 
 namespace largo::exact {
@@ -15,18 +15,8 @@ namespace {
 // The outer rule: first step, and the number of times it may be halved.
 constexpr double kStep = 0.3;
 constexpr int kHalvings = 5;
-// The error of the trapezoidal rule on the line is about squared when its step is halved, so a change of this
-// size means an error of the order of the machine epsilon.
-constexpr double kEnough = 1e-8;
-// Integrands are followed down to e^-kDepth of their maximum. The inner integrals get the accuracy that this
-// requires, and some to spare, as the next node may lie higher.
-constexpr double kDepth = 38;
-constexpr double kLeastDepth = 6;
-constexpr double kMargin = 3;
 // The growth of y beyond all lengths. With 2 some laws need another halving, and 1 takes a fifth more nodes.
 constexpr double kTailGrowth = 1.5;
-// Smaller quantities have too few digits to converge.
-constexpr double kSmallestFollowed = 1e-290;
 // Rounding errors of a term of an integrand, in epsilons, besides those of its exponents.
 constexpr double kRounding = 32;
 
@@ -46,19 +36,6 @@ void for_each_partition(const std::vector<Block>& factors, std::size_t next, std
   for_each_partition(factors, next + 1, blocks, visit);
   blocks.pop_back();
 }
-
-// Where the integrands of one length are large: where L (1 - φ_0(y)) is about one. Their width is about one
-// or, where the weights condense on few tokens, that of the law of the largest score.
-struct Bulk {
-  Bulk(double s, double L) {
-    const double log_L = std::log(L);
-    const double largest = std::sqrt(2 * log_L);
-    middle = s <= largest ? -log_L - 0.5 * s * s : -s * largest;
-    spread = s / std::max(1.0, largest);
-    width = std::max(1.0, spread);
-  }
-  double middle, spread, width;
-};
 
 // The outer variable: y = middle + width (v + 1 - e^-v). In y the integrands fall like those of a Gumbel law,
 // doubly exponentially to the right but like e^{Ky} to the left; in v they fall doubly exponentially on both
@@ -148,13 +125,6 @@ class LengthWeights {
   std::vector<double> exponents_, powers_;
 };
 
-struct Sums {
-  explicit Sums(std::size_t count) : value(count), magnitude(count), uncertainty(count) {}
-  std::vector<double> value;
-  std::vector<double> magnitude;    ///< sum of the absolute values, term by term
-  std::vector<double> uncertainty;  ///< sum of their rounding errors, in epsilons
-};
-
 }  // namespace
 
 MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
@@ -186,64 +156,22 @@ MasterFormula::MasterFormula(const std::vector<Quantity>& quantities) {
   }
 }
 
-// The trapezoidal sums of all quantities for one s and all lengths, refined by halving the step.
-class MasterFormula::Rule {
+// The integrands of all quantities for one s and all lengths.
+class MasterFormula::Integrand {
  public:
-  Rule(const MasterFormula& formula, double s, std::span<const LengthNode> lengths)
+  Integrand(const MasterFormula& formula, double s, std::span<const LengthNode> lengths)
       : quantities_(formula.quantities_),
         s_(s),
         lengths_(lengths, formula.most_blocks_),
         variable_(s, lengths.front().L, lengths.back().L),
-        integrals_(s, lengths.back().L, formula.blocks_),
-        largest_(quantities_.size()),
-        sums_(quantities_.size()),
-        coarse_(sums_) {
-    // Outwards from the middle until the integrands no longer matter.
-    depths_.push_front(add(0, kDepth));
-    while (depths_.front() > 0) depths_.push_front(add(first_ -= step_, depths_.front()));
-    for (double last = 0; depths_.back() > 0;) depths_.push_back(add(last += step_, depths_.back()));
-  }
+        integrals_(s, lengths.back().L, formula.blocks_) {}
 
-  void halve() {
-    coarse_ = sums_;
-    std::deque<double> refined;
-    for (std::size_t i = 0; i + 1 < depths_.size(); ++i) {
-      const double depth = std::max(depths_[i], depths_[i + 1]);
-      refined.push_back(depths_[i]);
-      refined.push_back(depth);
-      add(first_ + (static_cast<double>(i) + 0.5) * step_, depth);
-    }
-    refined.push_back(depths_.back());
-    depths_ = std::move(refined);
-    step_ *= 0.5;
-  }
-
-  /// Sets the estimates from the last two sums and returns the largest relative change.
-  double estimate(std::vector<Estimate>& results) const {
-    double worst = 0;
-    for (std::size_t q = 0; q < results.size(); ++q) {
-      const double fine = sums_.value[q] * step_;
-      const double change = std::abs(fine - coarse_.value[q] * 2 * step_);
-      const double size = sums_.magnitude[q] * step_;
-      const double relative = size > 0 ? change / size : 0;
-      if (size > kSmallestFollowed) worst = std::max(worst, relative);
-      results[q] = {fine, size * relative * std::min(1.0, 100 * relative) +
-                              std::numeric_limits<double>::epsilon() * sums_.uncertainty[q] * step_};
-    }
-    return worst;
-  }
-
- private:
-  // Adds the integrands at v, each to within e^-depth, and returns the depth that the neighbouring nodes
-  // need: what is small compared with the largest so far need not be accurate. A node where nothing matters
-  // gives zero or less.
-  double add(double v, double depth) {
-    integrals_.at(variable_.y(v), std::max(depth, kLeastDepth), values_);
+  void at(double v, double depth, LineValues& to) {
+    integrals_.at(variable_.y(v), depth, values_);
     lengths_.at(values_.log_phi);
     const double weight = lengths_.power * variable_.slope(v);
-    // Relative error of the integrand, in epsilons: that of L log φ_0, and of the exponents of the integrals.
-    const double uncertainty = lengths_.sensitivity * (kRounding + 6 * values_.exponents);
-    double share = 0;
+    // That of L log φ_0, and of the exponents of the integrals.
+    to.uncertainty = lengths_.sensitivity * (kRounding + 6 * values_.exponents);
     for (std::size_t q = 0; q < quantities_.size(); ++q) {
       double sum = 0;
       double magnitude = 0;
@@ -252,16 +180,12 @@ class MasterFormula::Rule {
         sum += term * lengths_.value[monomial.blocks.size()];
         magnitude += std::abs(term) * lengths_.magnitude[monomial.blocks.size()];
       }
-      magnitude *= weight;
-      sums_.value[q] += sum * weight;
-      sums_.magnitude[q] += magnitude;
-      sums_.uncertainty[q] += magnitude * uncertainty;
-      largest_[q] = std::max(largest_[q], magnitude);
-      if (largest_[q] > 0) share = std::max(share, magnitude / largest_[q]);
+      to.value[q] = sum * weight;
+      to.magnitude[q] = magnitude * weight;
     }
-    return std::min(kDepth, kDepth + std::log(share) + kMargin);
   }
 
+ private:
   double evaluate(const Monomial& monomial) const {
     double term = monomial.coefficient;
     for (int i = 0; i < monomial.centre; ++i) term *= values_.centre;
@@ -278,10 +202,6 @@ class MasterFormula::Rule {
   OuterVariable variable_;
   ScoreIntegrals integrals_;
   ScoreIntegrals::Values values_;
-  std::vector<double> largest_;  ///< magnitude of the integrand of each quantity
-  Sums sums_, coarse_;
-  double first_ = 0, step_ = kStep;
-  std::deque<double> depths_;  ///< of the nodes, from first_ on
 };
 
 std::vector<Estimate> MasterFormula::operator()(double s, double L) const {
@@ -292,13 +212,7 @@ std::vector<Estimate> MasterFormula::operator()(double s, double L) const {
 std::vector<Estimate> MasterFormula::operator()(double spread, std::span<const LengthNode> lengths) const {
   // Below 1e-8 the statistics are those of s = 0 to 1e-16.
   const double s = std::max(spread, 1e-8);
-  std::vector<Estimate> results(quantities_.size());
-  Rule rule(*this, s, lengths);
-  for (int halving = 0; halving < kHalvings; ++halving) {
-    rule.halve();
-    if (rule.estimate(results) < kEnough) break;
-  }
-  return results;
+  return LineRule(Integrand(*this, s, lengths), quantities_.size(), kStep).integrals(kHalvings);
 }
 
 }  // namespace largo::exact

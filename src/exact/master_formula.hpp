@@ -45,7 +45,7 @@ class MasterFormula {
   std::vector<Estimate> operator()(double s, std::span<const LengthNode> lengths) const;
 
  private:
-  class Rule;
+  class Integrand;
   struct Monomial {
     double coefficient;  ///< includes the multiplicity and 1/Γ(K)
     int centre, offset;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "numerics/simd_math.hpp"
+#include "numerics/wright_omega.hpp"
 
 namespace largo::exact {
 namespace {
@@ -29,19 +30,6 @@ constexpr double kLinearBelow = -38;
 constexpr double kGroupSpan = 500;
 
 void exponentiate(std::span<double> values) { numerics::exp(values, values); }
-
-// w with w + ln w = z, by the fourth-order iteration of Fritsch, Shafer and Crowley (Comm. ACM 16, 1973).
-double wright_omega(double z) {
-  if (z < -40) return std::exp(z);
-  double w = z > 1 ? z - std::log(z) * (1 - 1 / z) : std::exp(z < -1 ? z - std::exp(z) : 0.5 * z - 0.5);
-  for (int i = 0; i < 3; ++i) {
-    const double r = z - w - std::log(w);
-    if (std::abs(r) < 1e-15 * (1 + std::abs(z))) break;
-    const double t = (1 + w) * (1 + w + r * (2.0 / 3));
-    w *= 1 + r / (1 + w) * (t - 0.5 * r) / (t - r);
-  }
-  return w;
-}
 
 // Q(g)/n(g), the Gaussian's tail over its density, g > 0.
 double mills_ratio(double g) {
@@ -86,7 +74,7 @@ ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
 // With x = y + s g the maximum solves g = s (k - e^x), that is w + ln w = y + k s² + 2 ln s for w = s² e^x.
 // From there the exponent falls by u²/2 - b u + (b/s)(e^{su} - 1).
 ScoreIntegrals::Peak ScoreIntegrals::peak(int k) const {
-  const double w = wright_omega(y_ + k * s_ * s_ + 2 * log_s_);
+  const double w = numerics::wright_omega(y_ + k * s_ * s_ + 2 * log_s_);
   Peak peak;
   peak.b = w / s_;
   // Two formulas for the same point, each without the cancellation of the other, for small and for large s.
