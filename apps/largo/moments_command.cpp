@@ -1,4 +1,5 @@
-// largo moments: exact statistics of softmax attention over L Gaussian tokens, at one (s, L) or on a grid.
+// largo moments: exact statistics of softmax attention over L Gaussian tokens, at one (s, L) or on a grid,
+// and over tokens of several classes.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -14,8 +15,11 @@
 #include "io/files.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/exact/softmax_moments.hpp"
+#include "largo/exact/token_classes.hpp"
 #include "largo/runtime/check.hpp"
 #include "output.hpp"
+#include "runtime/distribute.hpp"
+#include "runtime/parallel.hpp"
 
 namespace largo {
 namespace {
@@ -26,6 +30,29 @@ struct MomentsOptions : CommonOptions {
   std::string s;
   std::string L;
   std::string csv;
+  std::vector<std::string> classes;
+};
+
+// What moments() does not have, from the formulas for classes of tokens.
+struct WeightMoments {
+  Estimate entropy, log_partition, max_weight;
+};
+
+struct Point {
+  SoftmaxMoments moments;
+  WeightMoments weights;
+};
+
+struct WeightField {
+  const char* name;
+  Estimate WeightMoments::*estimate;
+  const char* meaning;
+};
+
+constexpr std::array kWeightFields = {
+    WeightField{"entropy", &WeightMoments::entropy, "E[H], H = - sum of p_i ln p_i"},
+    WeightField{"log_partition", &WeightMoments::log_partition, "E[ln S], S = sum of exp(scores)"},
+    WeightField{"max_weight", &WeightMoments::max_weight, "E[max p_i]"},
 };
 
 struct Field {
@@ -57,20 +84,36 @@ double relative_error(const Estimate& estimate) {
 }
 
 // The largest error among the reported numbers.
-double error_estimate(const SoftmaxMoments& moments) {
+double error_estimate(const WeightMoments& weights) {
   double largest = 0;
-  for (const Field& field : kFields) largest = std::max(largest, relative_error(moments.*field.estimate));
+  for (const WeightField& field : kWeightFields)
+    largest = std::max(largest, relative_error(weights.*field.estimate));
+  return largest;
+}
+
+double error_estimate(const Point& point) {
+  double largest = error_estimate(point.weights);
+  for (const Field& field : kFields)
+    largest = std::max(largest, relative_error(point.moments.*field.estimate));
   return largest;
 }
 
 double effective_tokens(const SoftmaxMoments& moments) { return 1 / moments.P2.value; }
+
+WeightMoments weights_of(double s, double L) {
+  if (std::isinf(L)) return {{L, 0}, {L, 0}, {0, 0}};
+  if (L == 1) return {{0, 0}, {0, 0}, {1, 0}};
+  const TokenClass crowd{L, 0, s};
+  const ClassMoments found = class_moments({&crowd, 1});
+  return {found.entropy, found.log_partition, mean_largest_weight({&crowd, 1})};
+}
 
 // Here a length need not be a whole number, unlike elsewhere: the formulas hold for any length.
 std::vector<double> read_lengths(const std::string& text) {
   return io::parse_lengths("--L", text, io::LengthKind::kReal);
 }
 
-std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
+std::vector<Point> compute(const MomentsOptions& options) {
   const std::vector<double> spreads = read_values("moments", "--s", options.s);
   const std::vector<double> lengths = read_lengths(options.L);
   // Checked before the work, so that messages name the options.
@@ -87,10 +130,18 @@ std::vector<SoftmaxMoments> compute(const MomentsOptions& options) {
   const double points = static_cast<double>(spreads.size()) * static_cast<double>(lengths.size());
   if (points > kMostPoints) fail("moments", "number of points of --s and --L", points, "at most 1e6");
 
-  return softmax_moments(spreads, lengths, options.execution());
+  const std::vector<SoftmaxMoments> grid = softmax_moments(spreads, lengths, options.execution());
+  std::vector<Point> found(grid.size());
+  runtime::parallel_for(std::ssize(grid), options.execution(), [&](std::ptrdiff_t i) {
+    runtime::check_stop(options.execution());
+    const SoftmaxMoments& one = grid[static_cast<std::size_t>(i)];
+    found[static_cast<std::size_t>(i)] = {one, weights_of(one.s, one.L)};
+  });
+  return found;
 }
 
-io::Json to_json(const SoftmaxMoments& moments) {
+io::Json to_json(const Point& point) {
+  const SoftmaxMoments& moments = point.moments;
   io::Json json;
   json["s"] = moments.s;
   json["L"] = io::number_json(moments.L);
@@ -100,8 +151,12 @@ io::Json to_json(const SoftmaxMoments& moments) {
     errors[field.name] = (moments.*field.estimate).error;
     if (field.estimate == &SoftmaxMoments::mse) {
       json["effective_tokens"] = io::number_json(effective_tokens(moments));
-      json["error_estimate"] = error_estimate(moments);
+      json["error_estimate"] = error_estimate(point);
     }
+  }
+  for (const WeightField& field : kWeightFields) {
+    json[field.name] = io::number_json((point.weights.*field.estimate).value);
+    errors[field.name] = (point.weights.*field.estimate).error;
   }
   json["self_check"] = moments.self_check;
   json["condensation_s"] = io::number_json(condensation_line(moments.L));
@@ -109,66 +164,149 @@ io::Json to_json(const SoftmaxMoments& moments) {
   return json;
 }
 
-void write_table(const std::string& file, const std::vector<SoftmaxMoments>& grid) {
+void write_table(const std::string& file, const std::vector<Point>& grid) {
   std::vector<std::string> header = {"s", "L"};
   for (const Field& field : kFields) header.push_back(field.name);
+  for (const WeightField& field : kWeightFields) header.push_back(field.name);
   for (const char* name : {"effective_tokens", "error_estimate", "self_check", "condensation_s"}) {
     header.push_back(name);
   }
   RowMatrix table(std::ssize(grid), std::ssize(header));
   for (std::ptrdiff_t i = 0; i < table.rows(); ++i) {
-    const SoftmaxMoments& moments = grid[static_cast<std::size_t>(i)];
+    const Point& point = grid[static_cast<std::size_t>(i)];
+    const SoftmaxMoments& moments = point.moments;
     std::ptrdiff_t column = 0;
     const auto add = [&](double value) { table(i, column++) = value; };
     add(moments.s);
     add(moments.L);
     for (const Field& field : kFields) add((moments.*field.estimate).value);
+    for (const WeightField& field : kWeightFields) add((point.weights.*field.estimate).value);
     add(effective_tokens(moments));
-    add(error_estimate(moments));
+    add(error_estimate(point));
     add(moments.self_check);
     add(condensation_line(moments.L));
   }
   io::write_csv(file, header, table);
 }
 
-void print_point(const SoftmaxMoments& moments) {
+void print_number(const char* name, const Estimate& estimate, const std::string& meaning) {
+  fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  {}\n", name, estimate.value, relative_error(estimate), meaning);
+}
+
+void print_point(const Point& point) {
+  const SoftmaxMoments& moments = point.moments;
   fmt::print("s = {}, L = {}: weights p_i ∝ exp(s g_i), g_i standard normal\n", moments.s, moments.L);
   fmt::print("{:<16}  {:>17}  {:>14}  meaning\n", "", "value", "relative error");
-  for (const Field& field : kFields) {
-    const Estimate& estimate = moments.*field.estimate;
-    fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  {}\n", field.name, estimate.value, relative_error(estimate),
-               field.meaning);
-  }
+  for (const Field& field : kFields) print_number(field.name, moments.*field.estimate, field.meaning);
+  for (const WeightField& field : kWeightFields)
+    print_number(field.name, point.weights.*field.estimate, field.meaning);
   fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  1 / P2\n", "effective_tokens", effective_tokens(moments),
              relative_error(moments.P2));
   fmt::print("{:<16}  {:>17.10e}  {:>14}  sqrt(2 ln L): for larger s, a few tokens carry the weight\n",
              "condensation_s", condensation_line(moments.L), "");
 }
 
-void print_grid(const std::vector<SoftmaxMoments>& grid) {
+void print_grid(const std::vector<Point>& grid) {
   fmt::print("{:>9}  {:>9}  {:>11}  {:>11}  {:>11}  {:>11}  {:>12}  {:>11}  {:>7}\n", "s", "L", "P2", "bias",
              "mse", "variance", "variance_mse", "eff. tokens", "error");
-  for (const SoftmaxMoments& moments : grid) {
+  for (const Point& point : grid) {
+    const SoftmaxMoments& moments = point.moments;
     fmt::print(
         "{:>9.4g}  {:>9.4g}  {:>11.4e}  {:>11.4e}  {:>11.4e}  {:>11.4e}  {:>12.4e}  {:>11.4e}  {:>7.0e}\n",
         moments.s, moments.L, moments.P2.value, moments.bias.value, moments.mse.value, moments.variance.value,
-        moments.variance_mse.value, effective_tokens(moments), error_estimate(moments));
+        moments.variance_mse.value, effective_tokens(moments), error_estimate(point));
   }
 }
 
 // Prints row by row: a large grid as one object would take gigabytes.
-void print_rows(const std::vector<SoftmaxMoments>& grid) {
+void print_rows(const std::vector<Point>& grid) {
   fmt::print("{{\"rows\":[");
   for (std::size_t i = 0; i < grid.size(); ++i)
     fmt::print("{}{}", i > 0 ? "," : "", io::to_text(to_json(grid[i])));
   fmt::print("]}}\n");
 }
 
+// COUNT:SHIFT:SPREAD
+TokenClass read_class(const std::string& text) {
+  const std::size_t first = text.find(':');
+  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
+  if (second == std::string::npos || text.find(':', second + 1) != std::string::npos)
+    fail("moments", "--class", text, "COUNT:SHIFT:SPREAD, like 200:0:1.5");
+  const auto number = [&](const char* part, std::size_t from, std::size_t to) {
+    return io::parse_number(fmt::format("--class {}: {}", text, part), text.substr(from, to - from));
+  };
+  const TokenClass one{number("COUNT", 0, first), number("SHIFT", first + 1, second),
+                       number("SPREAD", second + 1, text.size())};
+  if (!(one.count >= 1 && one.count <= kLargestL))
+    fail("moments", fmt::format("--class {}: COUNT", text), one.count, "between 1 and 1e300");
+  if (!(std::abs(one.shift) <= kLargestShift))
+    fail("moments", fmt::format("--class {}: SHIFT", text), one.shift, "between -1e6 and 1e6");
+  if (!(one.spread >= 0 && one.spread <= kLargestScoreSpread))
+    fail("moments", fmt::format("--class {}: SPREAD", text), one.spread, "between 0 and 1e6");
+  return one;
+}
+
+void run_classes(const MomentsOptions& options) {
+  if (!options.s.empty() || !options.L.empty()) fail("moments", "give either --class, or --s and --L");
+  if (!options.csv.empty()) fail("moments", "--csv is for --s and --L");
+  std::vector<TokenClass> classes;
+  for (const std::string& text : options.classes) classes.push_back(read_class(text));
+  const ClassMoments found = class_moments(classes);
+  const WeightMoments weights{found.entropy, found.log_partition, mean_largest_weight(classes)};
+  double error = std::max({error_estimate(weights), relative_error(found.P2), relative_error(found.P3),
+                           relative_error(found.P2P2), relative_error(found.mean_score)});
+  for (const Estimate& weight : found.weights) error = std::max(error, relative_error(weight));
+  if (options.json) {
+    io::Json json, errors;
+    json["classes"] = io::Json::array();
+    for (std::size_t c = 0; c < classes.size(); ++c) {
+      json["classes"].push_back({{"count", classes[c].count},
+                                 {"shift", classes[c].shift},
+                                 {"spread", classes[c].spread},
+                                 {"weight", found.weights[c].value},
+                                 {"weight_error", found.weights[c].error}});
+    }
+    const auto add = [&](const char* name, const Estimate& estimate) {
+      json[name] = estimate.value;
+      errors[name] = estimate.error;
+    };
+    add("P2", found.P2);
+    json["effective_tokens"] = 1 / found.P2.value;
+    for (const WeightField& field : kWeightFields) add(field.name, weights.*field.estimate);
+    json["error_estimate"] = error;
+    add("P3", found.P3);
+    add("P2P2", found.P2P2);
+    add("mean_score", found.mean_score);
+    json["self_check"] = found.self_check;
+    json["errors"] = std::move(errors);
+    print_json(json);
+    return;
+  }
+  fmt::print("{} of tokens: weights p_i ∝ exp(score)\n", classes.size() == 1 ? "one class" : "classes");
+  fmt::print("{:>9}  {:>9}  {:>9}  {:>17}  {:>14}\n", "count", "shift", "spread", "weight", "relative error");
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    fmt::print("{:>9.4g}  {:>9.4g}  {:>9.4g}  {:>17.10e}  {:>14.0e}\n", classes[c].count, classes[c].shift,
+               classes[c].spread, found.weights[c].value, relative_error(found.weights[c]));
+  }
+  fmt::print("\n{:<16}  {:>17}  {:>14}  meaning\n", "", "value", "relative error");
+  print_number("P2", found.P2, "E[P_2], P_k = sum of p_i^k");
+  print_number("effective_tokens", {1 / found.P2.value, found.P2.error / found.P2.value / found.P2.value},
+               "1 / P2");
+  print_number("P3", found.P3, "E[P_3]");
+  print_number("P2P2", found.P2P2, "E[P_2^2]");
+  print_number("mean_score", found.mean_score, "E[sum of p_i times the score of i]");
+  for (const WeightField& field : kWeightFields)
+    print_number(field.name, weights.*field.estimate, field.meaning);
+}
+
 void run_moments(const MomentsOptions& options) {
+  if (!options.classes.empty()) return run_classes(options);
+  if (options.s.empty() || options.L.empty())
+    fail("moments", options.s.empty() ? "--s is missing (or --class)" : "--L is missing");
   const bool writes = !options.csv.empty() && first_process();
   if (writes) io::AtomicFile("moments", options.csv);  // checks before the work that it can be written
-  const std::vector<SoftmaxMoments> grid = compute(options);
-  for (const SoftmaxMoments& moments : grid) io::check_numbers(to_json(moments));
+  const std::vector<Point> grid = compute(options);
+  for (const Point& point : grid) io::check_numbers(to_json(point));
   if (writes) write_table(options.csv, grid);
   const bool one = grid.size() == 1;
   if (options.json) {
@@ -184,16 +322,18 @@ void run_moments(const MomentsOptions& options) {
 
 void add_moments_command(CLI::App& app) {
   auto options = std::make_shared<MomentsOptions>();
-  CLI::App* command =
-      app.add_subcommand("moments", "Exact statistics of softmax attention over L Gaussian tokens");
+  CLI::App* command = app.add_subcommand(
+      "moments", "Exact statistics of softmax weights over L Gaussian tokens, or over classes of tokens");
+  command->add_option("--s", options->s,
+                      "Standard deviation of the scores: 2, a list 0.5,1,2, or 0:6:13 (evenly spaced)");
+  command->add_option("--L", options->L,
+                      "Prompt length, 1 to 1e300 or inf: 1e4, a list 10,100,inf, or 1e2:1e8:7 (log-spaced)");
   command
-      ->add_option("--s", options->s,
-                   "Standard deviation of the scores: 2, a list 0.5,1,2, or 0:6:13 (evenly spaced)")
-      ->required();
-  command
-      ->add_option("--L", options->L,
-                   "Prompt length, 1 to 1e300 or inf: 1e4, a list 10,100,inf, or 1e2:1e8:7 (log-spaced)")
-      ->required();
+      ->add_option(
+          "--class", options->classes,
+          "COUNT:SHIFT:SPREAD, tokens whose scores are normal with this mean and standard deviation; "
+          "give it once for each class, in place of --s and --L")
+      ->take_all();
   command
       ->add_option("--csv", options->csv,
                    "Write all numbers to this CSV file, one row per point; L varies fastest")
@@ -205,6 +345,7 @@ void add_moments_command(CLI::App& app) {
       "With --json, one s and one L give one object; several give {\"rows\":[...]}.\n\n"
       "Examples:\n"
       "  largo moments --s 2 --L 1e4\n"
+      "  largo moments --class 1e5:0:1.5 --class 1:8:0\n"
       "  largo moments --s 0:6:13 --L 1e2:1e8:7 --csv moments.csv");
   command->callback([options] { run_moments(*options); });
 }

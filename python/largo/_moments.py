@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Sequence
+from dataclasses import dataclass
+from typing import Any, Dict, Sequence, Tuple
+
+import numpy as np
 
 from . import _largo
 from ._arguments import ArrayInput, Progress, as_list, as_progress, as_whole
@@ -18,7 +21,7 @@ def moments(s: ArrayInput, L: ArrayInput, *, threads: int = 0, progress: Progres
     E[(B - 1)²], E[(B - 1) P_2], E[D] as variance, variance_mse, variance_P2, squared_spread; derivatives in s as P2_slope,
     …; and the errors of all in the dict errors. s >= 0 and L >= 1 (∞ is allowed) are numbers or arrays, which are broadcast
     against each other; the fields are numbers or read-only arrays of that shape. Nothing is sampled. Cost: about 0.1 ms a
-    point.
+    point. class_moments([(L, 0, s)]) has the entropy, the log-partition and the largest weight.
 
     >>> import math, largo
     >>> m = largo.moments([[1.0], [2.0]], [100, 1e6, math.inf])
@@ -70,3 +73,69 @@ def power_sum_moment(parts: Sequence[int], s: ArrayInput, L: ArrayInput) -> Esti
     0.000729879
     """
     return Estimate(*_largo.power_sum_moment([as_whole("parts", k) for k in as_list("parts", parts)], s, L))
+
+
+@dataclass(frozen=True)
+class ClassMoments:
+    """What class_moments() returns: numbers, or arrays of one shape; `weights` has one more axis, that of the classes."""
+
+    weights: Any
+    P2: Any
+    P3: Any
+    P2P2: Any
+    entropy: Any
+    mean_score: Any
+    log_partition: Any
+    max_weight: Any
+    errors: Dict[str, Any]
+
+    @property
+    def effective_tokens(self) -> Any:
+        """1 / P2."""
+        return 1 / self.P2
+
+
+def class_moments(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], *, threads: int = 0,
+                  progress: Progress = None) -> ClassMoments:
+    """Exact statistics of softmax weights over tokens of several classes: crowds, sinks, needles, windows.
+
+    Each class is (count, shift, spread): so many tokens, whose scores are normal with mean `shift` and standard deviation
+    `spread`; 0 is a given score. The result has the weight of each class as weights, E[P_2], E[P_3], E[P_2²] as P2, P3,
+    P2P2 (P_k = Σ p_i^k), E[-Σ p_i ln p_i] as entropy, E[Σ p_i score_i] as mean_score, E[ln Σ e^score] as log_partition,
+    E[max p_i] as max_weight; and the errors of all in the dict errors. Counts (1 to 1e300), shifts and spreads are numbers
+    or arrays, which are broadcast against each other. Nothing is sampled. Cost: about 1 ms a point.
+
+    >>> import largo
+    >>> m = largo.class_moments([(1e5, 0, 1.5), (1, [6, 8, 10], 0)])            # a crowd, and a needle of three scores
+    >>> m.weights[:, 1].round(4)
+    array([0.0013, 0.0096, 0.0667])
+    >>> m.effective_tokens.round()
+    array([10395.,  5411.,   220.])
+    """
+    rows = as_list("classes", classes)
+    if not rows:
+        raise ValueError("class_moments: classes is empty: there is no token")
+    for row in rows:
+        if np.isscalar(row) or len(row) != 3:
+            raise ValueError(f"class_moments: each class must be (count, shift, spread), not {row!r}")
+    try:
+        given = [np.asarray(value, dtype=np.float64) for row in rows for value in row]
+    except (TypeError, ValueError):
+        raise TypeError("class_moments: counts, shifts and spreads must be numbers or arrays of numbers") from None
+    try:
+        points = np.broadcast_arrays(*given)
+    except ValueError:
+        shapes = ", ".join(str(one.shape) for one in given if one.shape)
+        raise ValueError(f"class_moments: the shapes {shapes} cannot be broadcast against each other") from None
+    shape = points[0].shape
+    table = np.stack([one.ravel() for one in points], axis=1).reshape(-1, 3)
+    values, errors = _largo.class_moments(table, len(rows), threads,
+                                          progress if progress is None else as_progress(progress, "class_moments"))
+    names = ("P2", "P3", "P2P2", "entropy", "mean_score", "log_partition", "max_weight")
+
+    def fields(numbers: Any) -> Dict[str, Any]:
+        found = {name: numbers[:, k].reshape(shape)[()] for k, name in enumerate(names)}
+        found["weights"] = numbers[:, len(names):].reshape((*shape, len(rows)))
+        return found
+
+    return ClassMoments(**fields(values), errors=fields(errors))

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
 #include "calls.hpp"
@@ -22,6 +23,7 @@
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
+#include "largo/exact/token_classes.hpp"
 #include "largo/version.hpp"
 #include "module.hpp"
 #include "records.hpp"
@@ -88,19 +90,20 @@ py::dict errors_of(const py::object& self) {
 }
 
 // Points are independent: threads take them in any order, and the results are bit-identical.
-void fill(Moments& moments, const double* s, const double* L, Call& call) {
+template <typename Compute>
+void for_every_point(std::size_t count, Call& call, const Compute& compute) {
   const Execution execution = call.execution();
   std::atomic<std::size_t> done = 0;
   const auto one = [&](std::size_t i) {
     call.check();
-    moments.points[i] = softmax_moments(s[i], L[i]);
-    call.show(static_cast<double>(++done) / static_cast<double>(moments.points.size()));
+    compute(i);
+    call.show(static_cast<double>(++done) / static_cast<double>(count));
   };
   // The arena is kept by the thread, which is kept itself: oneTBB does not free all the memory of an arena.
   thread_local std::map<int, tbb::task_arena> arenas;
   const int threads = execution.threads > 0 ? execution.threads : tbb::task_arena::automatic;
   arenas.try_emplace(threads, threads).first->second.execute([&] {
-    tbb::parallel_for(std::size_t{0}, moments.points.size(), one);
+    tbb::parallel_for(std::size_t{0}, count, one);
   });
 }
 
@@ -111,8 +114,46 @@ Moments moments(const py::object& s, const py::object& L, Threads threads, const
   }
   const Broadcast points = broadcast("moments", {{"s", s}, {"L", L}});
   Moments result{std::vector<SoftmaxMoments>(static_cast<std::size_t>(points.count())), points.shape};
-  watch(progress, threads.value, [&](Call& call) { fill(result, points[0], points[1], call); });
+  watch(progress, threads.value, [&](Call& call) {
+    for_every_point(result.points.size(), call,
+                    [&](std::size_t i) { result.points[i] = softmax_moments(points[0][i], points[1][i]); });
+  });
   return result;
+}
+
+// Classes in rows of (count, shift, spread), one set of classes after the other. Returns values and errors, a
+// row for each set: seven numbers, and then the weights of the classes.
+py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given, std::ptrdiff_t each,
+                           Threads threads, const py::object& progress) {
+  const Eigen::Map<const RowMatrix> classes(given.data(), given.shape(0), 3);
+  const std::ptrdiff_t count = classes.rows() / each, width = 7 + each;
+  py::array_t<double> found_values({count, width}), found_errors({count, width});
+  Eigen::Map<RowMatrix> values(found_values.mutable_data(), count, width),
+      errors(found_errors.mutable_data(), count, width);
+  watch(progress, threads.value, [&](Call& call) {
+    for_every_point(static_cast<std::size_t>(count), call, [&](std::size_t at) {
+      const auto i = static_cast<std::ptrdiff_t>(at);
+      std::vector<TokenClass> prompt;
+      for (std::ptrdiff_t c = 0; c < each; ++c) {
+        const auto row = classes.row(i * each + c);
+        prompt.push_back({row[0], row[1], row[2]});
+      }
+      const ClassMoments found = class_moments(prompt);
+      std::vector<Estimate> all = {found.P2,
+                                   found.P3,
+                                   found.P2P2,
+                                   found.entropy,
+                                   found.mean_score,
+                                   found.log_partition,
+                                   mean_largest_weight(prompt)};
+      all.insert(all.end(), found.weights.begin(), found.weights.end());
+      for (std::ptrdiff_t k = 0; k < width; ++k) {
+        values(i, k) = all[static_cast<std::size_t>(k)].value;
+        errors(i, k) = all[static_cast<std::size_t>(k)].error;
+      }
+    });
+  });
+  return py::make_tuple(found_values, found_errors);
 }
 
 Statistics look_up(const SoftmaxTable& table, const py::object& s) {
@@ -272,6 +313,7 @@ void bind_moments(py::module_& module) {
         return fmt::format("<largo.SoftmaxTable L={:g}>", self.lengths().longest());
       });
   module.def("power_sum_moment", &power_sums);
+  module.def("class_moments", &class_moments_at);
   // From C++ alone, for benchmarks/compare_python.py: the time of `repeats` calls, in seconds.
   module.def("_time_moments", [](double s, double L, int repeats) {
     double sum = 0;

@@ -58,6 +58,18 @@ std::span<const NamedClaim> all_claims() {
            R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \int_0^\infty t\,\Big\{L\,\Phi_2[\|Y\|^2]\,\varphi^{L-1} + L(L-1)\,\|\Phi_1[Y]\|^2\,\varphi^{L-2}\Big\}\,dt,\\ \Phi_k[h]=\mathbb E\big[h\,e^{k\langle Uz,x\rangle}\,e^{-t e^{\langle Uz,x\rangle}}\big],\quad \varphi=\Phi_0[1]\end{gathered})",
        .control = "The exact errors are those of the transposed U.",
        .compute = other_laws_claim},
+      {.id = "classes",
+       .title = "Sinks, needles and crowds",
+       .source = "ours",
+       .statement = "Where a prompt has n tokens of class c with scores b + s g, for several classes, the "
+                    "mean weight of a "
+                    "class, the power sums, the entropy, the log-partition and the largest weight are "
+                    "integrals over one "
+                    "variable y (the last one over two). A given score has s = 0. Below, x = y + b + s g.",
+       .formula =
+           R"(\begin{gathered}\mathbb E\sum_{i\in c}p_i=\int\Phi\,R_c(1)\,dy,\qquad \mathbb E[P_2]=\int\Phi\sum_cR_c(2)\,dy,\\ \Phi=\prod_c\varphi_c^{n_c},\quad \varphi_c=\mathbb E\,e^{-e^{x}},\quad R_c(k)=n_c\,\mathbb E\big[e^{kx-e^{x}}\big]/\varphi_c\end{gathered})",
+       .control = "The exact numbers are those of one crowd with the mean and variance of all scores.",
+       .compute = classes_claim},
       {.id = "averaged-exponent",
        .title = "The exponent of the averaged error",
        .source = "ours, beside Proposition 3.1",

@@ -5,7 +5,7 @@
 //   E[P_2]    = ∫ Φ Σ_c R_c(2) dy
 //   E[P_3]    = ½ ∫ Φ Σ_c R_c(3) dy
 //   E[P_2²]   = ⅙ ∫ Φ {Σ_c R_c(4) + Σ_{c,d} (1 - δ_cd/n_c) R_c(2) R_d(2)} dy
-//   E ln S    = -γ - a + ∫ {N((a - y)/σ) - Φ} dy        for any a and σ, N the normal distribution function
+//   E ln S    = -γ - ∫ y Φ Σ_c R_c(1) dy
 //
 // The entropy is E ln S - E Σ p_i x_i. Where it is far smaller than these (one token has nearly all the
 // weight), it is an integral of positive terms instead,
@@ -49,24 +49,18 @@ class ClassIntegrand {
     std::fill(to.value.begin(), to.value.end(), 0.0);
     if (alive) fill(to);
     to.magnitude = to.value;
-    // N((a - y)/σ) - Φ, from the distances of both from one where they are close to it
-    const double below = (node_.y - node_.variable.middle()) / (std::numbers::sqrt2 * reference_width());
-    const double difference = below < 0 ? -std::expm1(node_.log_phi) - 0.5 * std::erfc(-below)
-                                        : 0.5 * std::erfc(below) - std::exp(node_.log_phi);
-    to.value.back() = difference * node_.slope;
     to.magnitude.back() = std::abs(to.value.back());
   }
-
-  double reference_width() const { return 1.2 * node_.variable.width(); }
 
  private:
   void fill(LineValues& to) {
     const double w = node_.weight;
-    double cubes = 0, fourths = 0, pairs = 0, squares = 0;
+    double ones = 0, cubes = 0, fourths = 0, pairs = 0, squares = 0;
     for (std::size_t c = 0; c < count_; ++c) {
       const ClassIntegrals& one = node_.classes[c];
       to.value[c] = w * one.R(1);
       to.value[count_ + c] = w * one.R(2);
+      ones += one.R(1);
       cubes += one.R(3);
       fourths += one.R(4);
       // Pairs of tokens, within the class and with those before it.
@@ -75,6 +69,7 @@ class ClassIntegrand {
     }
     to.value[2 * count_] = w * cubes / 2;
     to.value[2 * count_ + 1] = w * (fourths + pairs) / 6;
+    to.value.back() = -node_.y * w * ones;
   }
 
   ClassNode node_;

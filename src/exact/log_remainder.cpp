@@ -94,7 +94,7 @@ double mean_log_remainder(double y, double s) {
   for (double g = peak - step; g >= peak - kReach; g -= step) {
     const double term = std::exp(-0.5 * g * g) * log_remainder(y + s * g);
     sum += term;
-    if (term < largest) break;
+    if (!(term > largest)) break;  // also where all is zero
   }
   return sum * step / std::sqrt(2 * std::numbers::pi);
 }

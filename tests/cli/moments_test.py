@@ -21,7 +21,7 @@ DIFFERENCES = 1e-6
 
 CONTRACT = ["s", "L", "P2", "P3", "P2P2", "mean", "bias", "mse", "effective_tokens", "error_estimate"]
 ESTIMATES = ["P2", "P3", "P2P2", "mean", "bias", "mse", "variance", "variance_mse", "variance_P2", "squared_spread",
-             "P2_slope", "P3_slope", "P2P2_slope"]
+             "P2_slope", "P3_slope", "P2P2_slope", "entropy", "log_partition", "max_weight"]
 
 
 def relative(actual, expected):
@@ -140,6 +140,52 @@ class Point(CliTest):
     def test_the_seed_does_not_matter(self):
         """Nothing is sampled."""
         self.assertEqual(self.json("moments", "--s", "2", "--L", "10", "--seed", "9"), self.point(2, 10))
+
+
+class Classes(CliTest):
+    CLASS = ["count", "shift", "spread", "weight"]
+    CONTRACT = ["classes", "P2", "effective_tokens", "entropy", "log_partition", "max_weight", "error_estimate"]
+
+    def test_known_prompt(self):
+        """Numbers of simulated prompts: a crowd, a window, a needle and a sink."""
+        got = self.json("moments", "--class", "200:0:1.5", "--class", "30:1:0.5", "--class", "1:6:0", "--class", "1:4:0")
+        self.assertEqual(list(got)[:len(self.CONTRACT)], self.CONTRACT)
+        self.assertEqual([list(one)[:4] for one in got["classes"]], 4 * [self.CLASS])
+        for one, weight in zip(got["classes"], (0.523222, 0.0799904, 0.349489, 0.0472982)):
+            self.assertLess(relative(one["weight"], weight), 2e-6)
+        self.assertLess(relative(got["P2"], 0.1364587), 1e-6)
+        self.assertLess(relative(got["log_partition"], 7.0563326), 1e-7)
+        self.assertLess(relative(got["entropy"], 3.5169109), 1e-7)
+        self.assertLess(got["error_estimate"], BOUND)
+
+    def test_given_scores_are_a_softmax(self):
+        scores = [1.5, -2, 0.25]
+        got = self.json("moments", *(word for x in scores for word in ("--class", f"1:{x}:0")))
+        weights = [math.exp(x) / math.fsum(map(math.exp, scores)) for x in scores]
+        for one, weight in zip(got["classes"], weights):
+            self.assertLess(relative(one["weight"], weight), 1e-13)
+        self.assertLess(relative(got["entropy"], -math.fsum(p * math.log(p) for p in weights)), 1e-12)
+        self.assertLess(relative(got["max_weight"], max(weights)), 1e-12)
+        self.assertLess(relative(got["P2"], math.fsum(p * p for p in weights)), 1e-12)
+
+    def test_one_class_is_the_crowd(self):
+        crowd, point = self.json("moments", "--class", "1e4:0:2"), self.json("moments", "--s", "2", "--L", "1e4")
+        for name in ("P2", "P3", "P2P2", "entropy", "log_partition", "max_weight"):
+            self.assertLess(relative(crowd[name], point[name]), 1e-12)
+
+    def test_the_table(self):
+        out = self.succeed("moments", "--class", "1e5:0:1.5", "--class", "1:8:0")
+        self.assertIn("9.5857899223e-03", out)
+        for name in self.CONTRACT[1:6]:
+            self.assertIn(f"\n{name} ", out)
+
+    def test_bad_input(self):
+        for bad in ("1:2", "1:2:3:4", "0:1:1", "-3:1:1", "nan:1:1", "1:x:1", "1:1:-1", "1:inf:1", "1e301:0:1", "::", "1:0:2e6"):
+            self.refuse("moments", "--class", "10:0:1", "--class", bad, fragment="--class")
+        self.refuse("moments", "--class", "1:0:1", "--s", "2", "--L", "3")
+        self.refuse("moments", "--class", "1:0:1", "--csv", "x.csv")
+        self.refuse("moments", "--s", "2")
+        self.refuse("moments", *(65 * ["--class", "1:0:0"]))
 
 
 class Grid(CliTest):
@@ -295,7 +341,7 @@ class Help(CliTest):
     def test_the_examples_of_the_help_run(self):
         text = self.succeed("moments", "--help")
         examples = [line.split() for line in text.splitlines() if line.startswith("  largo moments")]
-        self.assertEqual(len(examples), 2)
+        self.assertEqual(len(examples), 3)
         for _, *arguments in examples:
             self.succeed(*arguments)
         self.assertEqual(os.listdir(self.folder), ["moments.csv"])

@@ -18,7 +18,7 @@ from largo_cli import BINARY, CliTest
 
 
 class Reproduce(CliTest):
-    PROMPTS = ["almost-sure", "lemma", "exact-error", "other-laws", "averaged-exponent", "audit", "bounds", "proof", "certified",
+    PROMPTS = ["almost-sure", "lemma", "exact-error", "other-laws", "classes", "averaged-exponent", "audit", "bounds", "proof", "certified",
                "linear-error", "softmax-linear"]
     CLAIMS = [*PROMPTS, "stability", "infinite-limit", "exact-risk", "transfer", "threshold", "risk-ratio", "random-lengths", "slow-limit", "published", "other-covariates", "other-losses"]
 
@@ -147,7 +147,7 @@ class Reproduce(CliTest):
         self.assertEqual([(law.split(":")[0], queries) for law, queries in unknown], [("elliptical", "gaussian"), ("elliptical", "sphere")])
         self.assertIn("there is no bound", certified["computed"])
         # What is ours is not called the paper's.
-        for name in ("exact-error", "other-laws", "averaged-exponent", "audit", "certified", "softmax-linear"):
+        for name in ("exact-error", "other-laws", "classes", "averaged-exponent", "audit", "certified", "softmax-linear"):
             self.assertTrue(claims[name]["source"].startswith("ours"), name)
         self.assertIn("heuristic", exponents["statement"])
         # The numbers of a verdict are those of its tables.
