@@ -44,5 +44,6 @@ void add_report_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);
 void add_run_command(CLI::App& app);
 void add_status_command(CLI::App& app);
+void add_temperature_command(CLI::App& app);
 
 }  // namespace largo

@@ -75,6 +75,7 @@ Outcome run(int argc, char** argv) {
       "For help on a command: largo COMMAND --help");
   add_attention_command(app);
   add_moments_command(app);
+  add_temperature_command(app);
   add_concentration_command(app);
   add_assumptions_command(app);
   add_icl_command(app);

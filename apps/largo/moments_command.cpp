@@ -226,31 +226,11 @@ void print_rows(const std::vector<Point>& grid) {
   fmt::print("]}}\n");
 }
 
-// COUNT:SHIFT:SPREAD
-TokenClass read_class(const std::string& text) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
-  if (second == std::string::npos || text.find(':', second + 1) != std::string::npos)
-    fail("moments", "--class", text, "COUNT:SHIFT:SPREAD, like 200:0:1.5");
-  const auto number = [&](const char* part, std::size_t from, std::size_t to) {
-    return io::parse_number(fmt::format("--class {}: {}", text, part), text.substr(from, to - from));
-  };
-  const TokenClass one{number("COUNT", 0, first), number("SHIFT", first + 1, second),
-                       number("SPREAD", second + 1, text.size())};
-  if (!(one.count >= 1 && one.count <= kLargestL))
-    fail("moments", fmt::format("--class {}: COUNT", text), one.count, "between 1 and 1e300");
-  if (!(std::abs(one.shift) <= kLargestShift))
-    fail("moments", fmt::format("--class {}: SHIFT", text), one.shift, "between -1e6 and 1e6");
-  if (!(one.spread >= 0 && one.spread <= kLargestScoreSpread))
-    fail("moments", fmt::format("--class {}: SPREAD", text), one.spread, "between 0 and 1e6");
-  return one;
-}
-
 void run_classes(const MomentsOptions& options) {
   if (!options.s.empty() || !options.L.empty()) fail("moments", "give either --class, or --s and --L");
   if (!options.csv.empty()) fail("moments", "--csv is for --s and --L");
   std::vector<TokenClass> classes;
-  for (const std::string& text : options.classes) classes.push_back(read_class(text));
+  for (const std::string& text : options.classes) classes.push_back(read_class("moments", text));
   const ClassMoments found = class_moments(classes);
   const WeightMoments weights{found.entropy, found.log_partition, mean_largest_weight(classes)};
   double error = std::max({error_estimate(weights), relative_error(found.P2), relative_error(found.P3),
