@@ -59,14 +59,18 @@ io::Json to_json(const ReportCell& cell) {
   return nullptr;
 }
 
-io::Json to_json(const ReportTable& table) {
-  io::Json rows = io::Json::array();
-  for (const auto& row : table.rows) {
+io::Json to_json(const std::vector<std::vector<ReportCell>>& rows) {
+  io::Json all = io::Json::array();
+  for (const auto& row : rows) {
     io::Json cells = io::Json::array();
     for (const ReportCell& cell : row) cells.push_back(to_json(cell));
-    rows.push_back(std::move(cells));
+    all.push_back(std::move(cells));
   }
-  return {{"title", table.title}, {"columns", table.columns}, {"rows", std::move(rows)}};
+  return all;
+}
+
+io::Json to_json(const ReportTable& table) {
+  return {{"title", table.title}, {"columns", table.columns}, {"rows", to_json(table.rows)}};
 }
 
 io::Json to_json(const FigureSlider& slider) {
@@ -83,6 +87,30 @@ io::Json to_json(const ReportFigure& figure) {
   json["panels"] = to_json(figure.figure.panels);
   if (figure.slider) json["slider"] = to_json(*figure.slider);
   for (const ReportFigure& view : figure.views) json["views"].push_back(to_json(view));
+  return json;
+}
+
+io::Json to_json(const ReportGrid& grid) {
+  io::Json json{{"id", grid.id},
+                {"caption", grid.caption},
+                {"row", grid.row},
+                {"column", grid.column},
+                {"rows", grid.rows},
+                {"columns", grid.columns},
+                {"quantities", io::Json::array()}};
+  for (const GridQuantity& one : grid.quantities) {
+    json["quantities"].push_back({{"label", one.label}, {"log", one.log}, {"values", to_json(one.values)}});
+  }
+  for (const auto& row : grid.details) {
+    io::Json cells = io::Json::array();
+    for (const auto& figures : row) {
+      io::Json views = io::Json::array();
+      for (const Figure& one : figures)
+        views.push_back({{"caption", one.caption}, {"panels", to_json(one.panels)}});
+      cells.push_back(std::move(views));
+    }
+    json["details"].push_back(std::move(cells));
+  }
   return json;
 }
 
@@ -118,6 +146,7 @@ io::Json to_json(const ReportSection& section) {
     json["numbers"].push_back(std::move(one));
   }
   for (const ReportTable& table : section.tables) json["tables"].push_back(to_json(table));
+  for (const ReportGrid& grid : section.grids) json["grids"].push_back(to_json(grid));
   for (const ReportFigure& figure : section.figures) json["figures"].push_back(to_json(figure));
   if (!section.command.empty()) json["command"] = section.command;
   return json;

@@ -56,6 +56,23 @@ struct ReportFigure {
   std::vector<ReportFigure> views = {};  ///< the same figure over other parameters; these have no id
 };
 
+/// What the cells of a grid may be coloured by: numbers on a scale, which may be logarithmic, or texts.
+struct GridQuantity {
+  std::string label;
+  bool log = false;
+  std::vector<std::vector<ReportCell>> values = {};  ///< values[i][j] is that of row i, column j
+};
+
+/// Cells in rows and columns. On the page the reader chooses a quantity to colour them by, and a cell to see
+/// all its quantities and the figures in `details`.
+struct ReportGrid {
+  std::string id, caption;
+  std::string row, column;  ///< what a row is, and a column: "layer", "head"
+  std::vector<std::string> rows = {}, columns = {};
+  std::vector<GridQuantity> quantities = {};
+  std::vector<std::vector<std::vector<Figure>>> details = {};  ///< details[i][j]; empty: none for any cell
+};
+
 enum class Verdict : std::uint8_t { holds, fails, not_testable };
 const char* name_of(Verdict verdict);
 
@@ -70,11 +87,12 @@ struct ReportSection {
   std::vector<ReportNumber> numbers = {};
   std::vector<ReportTable> tables = {};
   std::vector<ReportFigure> figures = {};
+  std::vector<ReportGrid> grids = {};
   std::string command = {};  ///< the command that makes this section
 };
 
 struct Report {
-  std::string kind;  ///< "reproduce" or "study"
+  std::string kind;  ///< "reproduce", "study" or "heads"
   std::string title, intro = {}, version = {}, command = {};
   std::uint64_t seed = 1;
   std::vector<ReportSection> sections = {};

@@ -190,6 +190,60 @@ const chosen = (id, factor) => ({
 });
 
 const long = range(60).map((i) => [i + 1, round(1.7 ** i), round(Math.exp(-i)), i % 7 ? "ok" : null]);
+const layers = range(6),
+  heads = range(12);
+const each = (f) => layers.map((i) => heads.map((j) => f(i, j)));
+const spread = (i, j) => round(1 + (2.6 * ((7 * i + 5 * j) % 13)) / 12);
+const headGrid = {
+  id: "heads",
+  caption: "Made-up heads of a model with 6 layers. Choose a cell to see its scores.",
+  row: "layer",
+  column: "head",
+  rows: layers.map(String),
+  columns: heads.map(String),
+  quantities: [
+    { label: "kind", log: false, values: each((i, j) => ["affine", "sink", "mixed"][(i * j) % 3]) },
+    { label: "spread of the scores", log: false, values: each(spread) },
+    {
+      label: "effective tokens",
+      log: true,
+      values: each((i, j) =>
+        i === 5 && j > 9 ? (j === 10 ? null : "inf") : round(512 * Math.exp(-(spread(i, j) ** 2) / 2)),
+      ),
+    },
+  ],
+  details: each((i, j) => [
+    {
+      caption: "Scores of the head, and a normal density.",
+      panels: [
+        {
+          title: "",
+          x_label: "score",
+          y_label: "density",
+          log_x: false,
+          log_y: false,
+          curves: [
+            curve(
+              "head",
+              range(25).map((k) => (k - 12) / 3),
+              (x) => Math.exp((-x * x) / 2 / spread(i, j)) * wobble(x + 9),
+              "points",
+              0,
+            ),
+            curve(
+              "normal",
+              range(25).map((k) => (k - 12) / 3),
+              (x) => Math.exp((-x * x) / 2 / spread(i, j)),
+              "line",
+              7,
+            ),
+          ],
+        },
+      ],
+    },
+  ]),
+};
+
 const report = {
   kind: "reproduce",
   title: "Softmax attention in the large-prompt regime: every claim, computed",
@@ -278,6 +332,7 @@ const report = {
           slider: { label: "L", values: slid.map(round), panels: slid.map(frame) },
         },
       ],
+      grids: [headGrid],
       command: "largo reproduce --only training",
     },
     {

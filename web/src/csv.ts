@@ -1,6 +1,6 @@
 // The data of a figure as CSV in long format.
 import { exactNumber } from "./format";
-import type { Cell, Panel, Table, View } from "./types";
+import type { Cell, Grid, Panel, Table, View } from "./types";
 
 /** A field as RFC 4180 says: in quotes where it needs them. */
 export function csvField(value: Cell): string {
@@ -38,3 +38,11 @@ export function figureCsv({ panels, slider }: View): string {
 }
 
 export const tableCsv = ({ columns, rows }: Table) => toCsv([columns, ...rows]);
+
+/** A row for each cell, with all its quantities. */
+export function gridCsv({ row, column, rows, columns, quantities }: Grid): string {
+  const body = rows.flatMap((r, i) =>
+    columns.map((c, j): Cell[] => [r, c, ...quantities.map(({ values }) => values[i]![j]!)]),
+  );
+  return toCsv([[row, column, ...quantities.map(({ label }) => label)], ...body]);
+}

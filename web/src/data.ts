@@ -1,7 +1,7 @@
 // Reads the JSON of a report and checks it against the contract, so that a mistake in the data is one clear
 // line on the page and not half a page.
 import { cell, choice, DataError, fail, flag, list, number, object, optional, text } from "./read";
-import type { Curve, CurveStyle, Fact, Figure, NumberRow, Panel } from "./types";
+import type { Cell, Curve, CurveStyle, Fact, Figure, Grid, NumberRow, Panel, Quantity } from "./types";
 import type { Report, Run, Section, Slider, Table, Verdict, View } from "./types";
 
 function color(value: unknown, path: string): number {
@@ -106,6 +106,50 @@ function table(value: unknown, path: string): Table {
   return { title: optional(from, "title", path, text) ?? "", columns, rows };
 }
 
+/** `value` as one item for each cell of a grid. */
+function cells<T>(
+  value: unknown,
+  path: string,
+  { rows, columns }: Pick<Grid, "rows" | "columns">,
+  read: (value: unknown, path: string) => T,
+): T[][] {
+  const sized = <U>(items: U[], size: number, at: string, what: string) => {
+    if (items.length === size) return items;
+    throw new DataError(`${at} has ${items.length} items, but the grid has ${size} ${what}`);
+  };
+  const row = (v: unknown, p: string) => sized(list(v, p, read), columns.length, p, "columns");
+  return sized(list(value, path, row), rows.length, path, "rows");
+}
+
+function grid(value: unknown, path: string): Grid {
+  const from = object(value, path);
+  const member = (key: string) => text(from[key], `${path}.${key}`);
+  const labels = (key: string) => list(from[key], `${path}.${key}`, text);
+  const size = { rows: labels("rows"), columns: labels("columns") };
+  const quantity = (v: unknown, p: string): Quantity => {
+    const one = object(v, p);
+    return {
+      label: text(one.label, `${p}.label`),
+      log: flag(one.log, `${p}.log`),
+      values: cells<Cell>(one.values, `${p}.values`, size, cell),
+    };
+  };
+  const out: Grid = {
+    id: member("id"),
+    caption: optional(from, "caption", path, text) ?? "",
+    row: member("row"),
+    column: member("column"),
+    ...size,
+    quantities: list(from.quantities, `${path}.quantities`, quantity),
+  };
+  if (!out.quantities.length)
+    fail(`${path}.quantities`, "a list with at least one quantity", from.quantities);
+  const details = optional(from, "details", path, (v, p) =>
+    cells(v, p, size, (views, at) => list(views, at, view)),
+  );
+  return details ? { ...out, details } : out;
+}
+
 function numberRow(value: unknown, path: string): NumberRow {
   const from = object(value, path);
   const out = { label: text(from.label, `${path}.label`), value: cell(from.value ?? null, `${path}.value`) };
@@ -131,6 +175,7 @@ function section(value: unknown, path: string): Section {
     numbers: optional(from, "numbers", path, (v, p) => list(v, p, numberRow)) ?? [],
     tables: optional(from, "tables", path, (v, p) => list(v, p, table)) ?? [],
     figures: optional(from, "figures", path, (v, p) => list(v, p, figure)) ?? [],
+    grids: optional(from, "grids", path, (v, p) => list(v, p, grid)) ?? [],
     command: maybe("command"),
   };
 }
@@ -173,7 +218,7 @@ export function readReport(json: string): Report | null {
   const from = object(parsed, "");
   const seed = optional(from, "seed", "", number);
   const report: Report = {
-    kind: choice<Report["kind"]>(["reproduce", "study"])(from.kind, "kind"),
+    kind: choice<Report["kind"]>(["reproduce", "study", "heads"])(from.kind, "kind"),
     title: text(from.title, "title"),
     intro: optional(from, "intro", "", text) ?? "",
     version: text(from.version, "version"),
@@ -186,7 +231,7 @@ export function readReport(json: string): Report | null {
     "sections",
   );
   unique(
-    report.sections.flatMap((s) => s.figures.map((f) => f.id)),
+    report.sections.flatMap((s) => [...s.figures, ...s.grids].map((f) => f.id)),
     "figures",
   );
   return seed === undefined ? report : { ...report, seed };

@@ -35,7 +35,8 @@ export function firstFrame({ panels, slider }: View): number {
 // What the figures of the page do when something else is to stand on their x axis: all that can change together.
 const followers: ((x: string) => void)[] = [];
 
-export function figureElement(figure: Figure, number: number): HTMLElement {
+/** `number` is what it is called by: 3, or 3a for a part of figure 3. */
+export function figureElement(figure: Figure, number: number | string): HTMLElement {
   const element = h("figure", { id: `figure-${figure.id}` });
   const views = [figure, ...(figure.views ?? [])];
   const columns = (view: View) =>
@@ -74,7 +75,7 @@ function xAxisChoice(id: string, views: View[]): HTMLElement {
 }
 
 /** Panels, legend, slider, caption, data and files of what a figure shows. */
-function viewElements(view: View, id: string, number: number): HTMLElement[] {
+function viewElements(view: View, id: string, number: number | string): HTMLElement[] {
   const { slider } = view;
   const frames = slider?.panels ?? [view.panels];
   const most = Math.max(...frames.map((frame) => frame.length));

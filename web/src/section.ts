@@ -5,6 +5,7 @@ import { tableCsv } from "./csv";
 import { button, h, paragraphs, raised, scrollable } from "./dom";
 import { saveText } from "./download";
 import { figureElement } from "./figure";
+import { gridElement } from "./grid";
 import { verdictBadge } from "./summary";
 import { dataTable, lazyDetails, openForPrint } from "./table";
 import type { NumberRow, Section, Table } from "./types";
@@ -58,7 +59,10 @@ const part = (title: string, ...content: Node[]) => (content.length ? [h("h3", {
 export function sectionElement(section: Section, count: Counters): HTMLElement {
   const id = `claim-${section.id}`;
   const heading = `${id}-title`;
-  const figures = section.figures.map((figure) => figureElement(figure, ++count.figure));
+  const figures = [
+    ...section.grids.map((grid) => gridElement(grid, ++count.figure)),
+    ...section.figures.map((figure) => figureElement(figure, ++count.figure)),
+  ];
   const tables = section.tables.map((table, i) =>
     tableElement(table, ++count.table, `${section.id}-table-${i + 1}`),
   );

@@ -55,6 +55,29 @@ export interface Table {
   rows: Cell[][];
 }
 
+/** What the cells of a grid are coloured by: numbers on a scale, or texts. */
+export interface Quantity {
+  label: string;
+  /** The scale of the colours is logarithmic. */
+  log: boolean;
+  /** values[i][j] is that of row i, column j. */
+  values: Cell[][];
+}
+
+/** Cells in rows and columns, coloured by one of their quantities. */
+export interface Grid {
+  id: string;
+  caption: string;
+  /** What a row is, and a column: "layer", "head". */
+  row: string;
+  column: string;
+  rows: string[];
+  columns: string[];
+  quantities: Quantity[];
+  /** details[i][j] are shown when the cell is chosen. */
+  details?: View[][][];
+}
+
 export type Verdict = "holds" | "fails" | "not testable";
 
 export interface NumberRow {
@@ -76,6 +99,7 @@ export interface Section {
   numbers: NumberRow[];
   tables: Table[];
   figures: Figure[];
+  grids: Grid[];
   command?: string;
 }
 
@@ -99,7 +123,7 @@ export interface Run {
 }
 
 export interface Report {
-  kind: "reproduce" | "study";
+  kind: "reproduce" | "study" | "heads";
   title: string;
   intro: string;
   version: string;

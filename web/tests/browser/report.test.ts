@@ -455,6 +455,45 @@ test("the keyboard reaches everything that can be used", { timeout: 60_000 }, as
   await page.context().close();
 });
 
+const grids = sections.flatMap((section) => section.grids ?? []);
+test.runIf(grids.length)(
+  "a grid is coloured by what is chosen, and a cell shows its values",
+  { timeout: 60_000 },
+  async () => {
+    const page = await open();
+    for (const grid of grids) {
+      const figure = page.locator(`[id="figure-${grid.id}"]`);
+      const cells = figure.locator("table.grid tbody td");
+      expect(await cells.count()).toBe(grid.rows.length * grid.columns.length);
+      const colors = () =>
+        cells.evaluateAll((all) => all.map((one) => (one as HTMLElement).style.background));
+      const first = await colors();
+      for (const [q, { label, values }] of grid.quantities.entries()) {
+        await figure.locator("select").first().selectOption({ label });
+        const painted = await colors();
+        // As many colours as values can have: the same value has the same colour, no value has none.
+        const flat = values.flat();
+        flat.forEach((value, i) => expect(painted[i] === "", `${label} ${i}`).toBe(value === null));
+        expect(painted[flat.indexOf(flat[0]!)]).toBe(painted[0]);
+        if (q && new Set(flat).size > 1) expect(painted).not.toEqual(first);
+      }
+      const [i, j] = [grid.rows.length - 1, grid.columns.length - 1];
+      await cells.last().click();
+      const head = `${grid.row} ${grid.rows[i]}, ${grid.column} ${grid.columns[j]}`;
+      expect(await figure.locator(".chosen h4").textContent()).toBe(head);
+      expect(await figure.locator(".chosen > .scroller tbody tr").count()).toBe(grid.quantities.length);
+      const views = grid.details?.[i]?.[j] ?? [];
+      await expect
+        .poll(() => figure.locator(".chosen .chart svg").count())
+        .toBe(views.reduce((sum, view) => sum + view.panels.length, 0));
+      await page.keyboard.press("ArrowLeft");
+      expect(await figure.locator(".chosen h4").textContent()).not.toBe(head);
+      expect(await figure.locator('[aria-selected="true"]').count()).toBe(1);
+    }
+    await page.context().close();
+  },
+);
+
 test("the theme can be changed, and headings are in order", { timeout: 30_000 }, async () => {
   const page = await open("light");
   const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { csvField, figureCsv, tableCsv } from "../../src/csv";
+import { csvField, figureCsv, gridCsv, tableCsv } from "../../src/csv";
 import type { Figure, Panel } from "../../src/types";
 
 const panel = (title: string, y: number[], band = false): Panel => ({
@@ -46,4 +46,10 @@ test("a figure with a slider has all frames, its value first", () => {
 
 test("a table", () => {
   expect(tableCsv({ title: "", columns: ["L", "risk"], rows: [[Infinity, null]] })).toBe("L,risk\ninf,\n");
+});
+
+test("a grid has a row for each cell", () => {
+  const quantities = [{ label: "weight", log: true, values: [[0.5, null], [2, "x"]] }]; // prettier-ignore
+  const grid = { id: "g", caption: "", row: "layer", column: "head", rows: ["0", "1"], columns: ["a", "b"] };
+  expect(gridCsv({ ...grid, quantities })).toBe("layer,head,weight\n0,a,0.5\n0,b,\n1,a,2\n1,b,x\n");
 });

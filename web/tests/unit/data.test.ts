@@ -36,7 +36,7 @@ test("what may be missing may be missing", () => {
 
 const curve = "sections.1.figures.0.panels.0.curves.0";
 test.each([
-  ["kind", "other", 'kind is "other"; it must be one of "reproduce", "study"'],
+  ["kind", "other", 'kind is "other"; it must be one of "reproduce", "study", "heads"'],
   ["title", undefined, "title is missing; it must be a text"],
   ["sections", {}, "sections is {}; it must be a list"],
   ["sections.1.id", "lemma", 'two sections have the id "lemma"'],
@@ -52,6 +52,11 @@ test.each([
   [`${curve}.x.3`, null, "x[3] is null"],
   [`${curve}.style`, "wavy", 'style is "wavy"'],
   [`${curve}.color`, -1, "color is -1; it must be a whole number from 0"],
+  ["sections.2.grids.0.id", "training", 'two figures have the id "training"'],
+  ["sections.2.grids.0.rows", ["0"], "quantities[0].values has 6 items, but the grid has 1 rows"],
+  ["sections.2.grids.0.quantities.1.values.2", [1], "values[2] has 1 items, but the grid has 12 columns"],
+  ["sections.2.grids.0.quantities", [], "at least one quantity"],
+  ["sections.2.grids.0.details.0.0.0.panels", [], "at least one panel"],
   ["sections.2.figures.0.slider.values", [1], "slider has 1 values, but 6 lists of panels"],
 ])("%s = %j is refused", (path, value, message) => {
   expect(() => readReport(changed(path, value))).toThrow(message);
