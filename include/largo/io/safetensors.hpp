@@ -1,8 +1,8 @@
 // .safetensors files: named tensors in one file, as an 8-byte length, a JSON header, then the data. F64, F32,
-// F16 and BF16 tensors of at most two dimensions are read; a file may contain other tensors, but these are
-// refused when asked for. The header is checked against the rules of the format when the file is opened:
-// unique names, offsets in range, sizes that match the shapes, no overlap, no hole. NaN and infinity are read
-// like any number; code that uses them must refuse them (read_matrix does).
+// F16 and BF16 tensors of at most two dimensions are read as matrices; a file may contain other tensors, but
+// these are refused when asked for, except as bytes. The header is checked against the rules of the format
+// when the file is opened: unique names, offsets in range, sizes that match the shapes, no overlap, no hole.
+// NaN and infinity are read like any number; code that uses them must refuse them (read_matrix does).
 //
 // Reference: https://github.com/huggingface/safetensors, README "Format".
 #pragma once
@@ -50,6 +50,13 @@ class SafetensorsFile {
   std::vector<std::string> names() const;
   bool contains(std::string_view tensor) const;
   const std::map<std::string, std::string>& metadata() const { return header_.metadata; }
+
+  /// All tensors, in the order of their data, and the bytes of one of them. Valid while any copy of this
+  /// lives.
+  const std::vector<TensorInfo>& tensors() const { return header_.tensors; }
+  std::span<const std::byte> bytes(const TensorInfo& tensor) const {
+    return bytes_.subspan(header_.data_offset + tensor.begin, tensor.end - tensor.begin);
+  }
 
   /// The tensor in double precision. A 1-d tensor is one row, a 0-d tensor is 1 x 1.
   Matrix matrix(std::string_view tensor) const;
