@@ -39,6 +39,7 @@ void add_attention_command(CLI::App& app);
 void add_concentration_command(CLI::App& app);
 void add_icl_command(CLI::App& app);
 void add_doctor_command(CLI::App& app);
+void add_heads_command(CLI::App& app);
 void add_moments_command(CLI::App& app);
 void add_report_command(CLI::App& app);
 void add_reproduce_command(CLI::App& app);

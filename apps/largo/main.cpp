@@ -79,6 +79,7 @@ Outcome run(int argc, char** argv) {
   add_concentration_command(app);
   add_assumptions_command(app);
   add_icl_command(app);
+  add_heads_command(app);
   add_reproduce_command(app);
   add_run_command(app);
   add_status_command(app);
