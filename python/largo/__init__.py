@@ -30,6 +30,8 @@ IN-CONTEXT LEARNING  largo.icl
     regression: risks, gradient flows, stochastic descent, limits, thresholds at every L
     any other task and loss: risks, gradients and training over drawn prompts
 
+HEADS  largo.heads: captured heads of a real model, and how far each is from its limit
+
 TRAINING  largo.training: gradient flow and stochastic descent on any function of yours
 
 STUDIES  one quantity at many points, stored in a file; a stopped study can be resumed
@@ -57,7 +59,7 @@ array([ 0.939, -0.031, -0.868])
 
 from typing import TYPE_CHECKING, Any, List
 
-from . import icl, parts, training
+from . import heads, icl, parts, training
 from ._assumptions import Assumption, assumptions
 from ._attention import attention, attention_jacobian, attention_vjp
 from ._check_law import LawReport, check_law
@@ -77,7 +79,7 @@ __all__ = [
     "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
     "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "assumptions", "attention",
     "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_law", "check_lemma", "class_moments", "concentration",
-    "concentration_exponent", "condensation_line", "errors_along_path", "icl", "laplace", "law",
+    "concentration_exponent", "condensation_line", "errors_along_path", "heads", "icl", "laplace", "law",
     "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
     "study_status", "three_point", "training", "uniform",
 ]

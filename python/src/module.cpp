@@ -17,6 +17,7 @@ PYBIND11_MODULE(_largo, module) {
   largo::python::bind_moments(module);
   largo::python::bind_concentration(module);
   largo::python::bind_assumptions(module);
+  largo::python::bind_heads(module);
   largo::python::bind_icl(module);
   largo::python::bind_training(module);
   largo::python::bind_parts(module);

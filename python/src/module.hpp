@@ -10,6 +10,7 @@ void bind_attention(pybind11::module_& module);
 void bind_moments(pybind11::module_& module);
 void bind_assumptions(pybind11::module_& module);
 void bind_concentration(pybind11::module_& module);
+void bind_heads(pybind11::module_& module);
 void bind_icl(pybind11::module_& module);
 void bind_training(pybind11::module_& module);
 void bind_parts(pybind11::module_& module);

@@ -114,8 +114,9 @@ StoredRows rows_of(const StoredTensor& tensor, const Extents& extents, std::int6
 
 }  // namespace
 
-void Capture::add_layer(std::int64_t layer, const StoredTensor& q, const StoredTensor& k,
-                        const StoredTensor& v) {
+void Capture::add_layer(const StoredLayer& given) {
+  const std::int64_t layer = given.layer;
+  const StoredTensor &q = given.q, &k = given.k, &v = given.v;
   const std::array names = {tensor_name(layer, "q"), tensor_name(layer, "k"), tensor_name(layer, "v")};
   const Extents query = extents_of(name_, names[0], q), key = extents_of(name_, names[1], k),
                 value = extents_of(name_, names[2], v);
@@ -187,7 +188,7 @@ Capture Capture::from_file(std::shared_ptr<const void> owner, std::string_view n
       }
       tensors[i] = {file.bytes(*info).data(), *storage, info->shape};
     }
-    result.add_layer(number, tensors[0], tensors[1], tensors[2]);
+    result.add_layer({number, tensors[0], tensors[1], tensors[2]});
   }
   result.owner_ = std::move(owner);
   return result;
@@ -201,10 +202,10 @@ Capture Capture::from_bytes(std::span<const std::byte> bytes, std::string_view n
   return from_file(std::make_shared<const SafetensorsFile>(SafetensorsFile::from_bytes(bytes, name)), name);
 }
 
-Capture Capture::of_layer(std::int64_t layer, const StoredTensor& q, const StoredTensor& k,
-                          const StoredTensor& v) {
+Capture Capture::of_layers(std::span<const StoredLayer> layers) {
+  if (layers.empty()) refuse("", "there is no layer");
   Capture result;
-  result.add_layer(layer, q, k, v);
+  for (const StoredLayer& layer : layers) result.add_layer(layer);
   return result;
 }
 

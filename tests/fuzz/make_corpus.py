@@ -37,6 +37,20 @@ def descent(tensors, format="largo descent 2", run="0123456789abcdef"):
     return whole.replace(b"0" * 64, hashlib.sha256(whole).hexdigest().encode(), 1)
 
 
+def capture(shapes, dtype="F32", layer=0, parts="qkv"):
+    """Queries, keys and values of these shapes: 0, 1, 2, … eighths."""
+    formats = {"F64": "d", "F32": "f", "F16": "e"}
+    header, data = {}, b""
+    for part, shape in zip(parts, shapes):
+        count = 1
+        for extent in shape:
+            count *= extent
+        begin = len(data)
+        data += struct.pack(f"<{count}{formats[dtype]}", *(i % 7 / 8 for i in range(count)))
+        header[f"layers.{layer}.{part}"] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, len(data)]}
+    return json.dumps(header, separators=(",", ":")), data
+
+
 DOUBLES = struct.pack("<6d", 1, -2, 0.5, 1e300, float("nan"), 0)
 FLOATS = struct.pack("<6f", 1, -2, 0.5, 1e30, float("inf"), 0)
 HALVES = struct.pack("<4H", 0x3C00, 0x7C01, 0x0001, 0xFFFF)
@@ -71,6 +85,16 @@ SEEDS = {
         ),
         "text": ('{"a":' + tensor("F32", [3, 2], 0, 24) + "}").encode() + b"\0" + FLOATS,
         "empty": safetensors("{}", b""),
+    },
+    "capture": {
+        "plain": safetensors(*capture([(1, 3, 2)] * 3)),
+        "batch": safetensors(*capture([(2, 1, 2, 2)] * 3, "F16")),
+        "grouped": safetensors(*capture([(2, 2, 3), (1, 3, 3), (1, 3, 1)], "F64", layer=7)),
+        "missing": safetensors(*capture([(1, 2, 2)] * 2, parts="qv")),
+        "shapes": safetensors(*capture([(1, 3, 2), (1, 2, 2), (1, 2, 2)])),
+        "empty": safetensors(*capture([(1, 2, 0)] * 3)),
+        "weights": safetensors('{"model.layers.0.q_proj.weight":' + tensor("F32", [1], 0, 4) + "}", FLOATS[:4]),
+        "text": capture([(1, 3, 2)] * 3)[0].encode() + b"\0" + capture([(1, 3, 2)] * 3)[1],
     },
     "csv": {
         "plain": b"1,2\n3,4\n",

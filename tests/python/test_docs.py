@@ -10,7 +10,7 @@ import pytest
 import largo
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-MODULES = ["largo", "largo.icl", "largo.parts", "largo.plot", "largo.training"]
+MODULES = ["largo", "largo.heads", "largo.icl", "largo.parts", "largo.plot", "largo.training"]
 
 
 def documented():

@@ -25,9 +25,8 @@ class Capture {
   static Capture open(const std::filesystem::path& path);
   /// The same from a copy of the bytes of a file; `name` is the file's name in messages.
   static Capture from_bytes(std::span<const std::byte> bytes, std::string_view name);
-  /// One layer in memory that the caller keeps while any copy of the result lives.
-  static Capture of_layer(std::int64_t layer, const StoredTensor& q, const StoredTensor& k,
-                          const StoredTensor& v);
+  /// Layers in memory that the caller keeps while any copy of the result lives, in increasing order.
+  static Capture of_layers(std::span<const StoredLayer> layers);
 
   /// In order of layer, then sequence, then head. Never empty.
   const std::vector<CapturedHead>& heads() const { return heads_; }
@@ -42,7 +41,7 @@ class Capture {
   std::int64_t sequences_ = 1;
   std::vector<CapturedHead> heads_;
 
-  void add_layer(std::int64_t layer, const StoredTensor& q, const StoredTensor& k, const StoredTensor& v);
+  void add_layer(const StoredLayer& layer);
   static Capture from_file(std::shared_ptr<const void> file, std::string_view name);
 };
 

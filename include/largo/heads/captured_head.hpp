@@ -20,6 +20,12 @@ struct StoredTensor {
   std::vector<std::int64_t> shape;
 };
 
+/// The tensors of one layer.
+struct StoredLayer {
+  std::int64_t layer = 0;
+  StoredTensor q, k, v;
+};
+
 /// Vectors of one head, one in each row.
 struct StoredRows {
   const std::byte* data = nullptr;
