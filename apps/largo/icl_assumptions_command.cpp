@@ -52,7 +52,8 @@ void run_task_assumptions(const TaskAssumptionsOptions& options) {
     const auto* regression = dynamic_cast<const LawRegression*>(other->task.get());
     if (regression == nullptr)
       fail(kIclAssumptions, "--task", fmt::format("'{}'", options.task),
-           "a regression (other tasks are not covered)");
+           "a regression, whose tokens are linear in the task; for others give the law of the tokens of one "
+           "task to largo assumptions --law");
     d = regression->laws().covariates->dimension();
     report.assumptions =
         task_assumptions(*other, read_task_scores(options, d, regression->token_dimension()));

@@ -50,7 +50,7 @@ std::string shown_direction(const Vector& a);
 // Rows about the laws alone (law_assumptions.cpp).
 Assumption sub_gaussian_tokens(const Question& ask);
 Assumption large_sigma(const Assumption& tokens);
-Assumption sub_gaussian_queries(const Question& ask);
+Assumption sub_gaussian_queries(const Queries& queries);
 Assumption centred_tokens(const Question& ask);
 Assumption gaussian_tokens(const Question& ask);
 Assumption bounded_tokens(const Question& ask);

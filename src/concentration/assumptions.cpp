@@ -13,7 +13,7 @@ std::vector<Assumption> assumptions(const AttentionLayer& layer, const Execution
   const Assumption tokens = concentration::sub_gaussian_tokens(ask);
   return {tokens,
           concentration::large_sigma(tokens),
-          sub_gaussian_queries(ask),
+          concentration::sub_gaussian_queries(layer.queries),
           centred_tokens(ask),
           gaussian_tokens(ask),
           bounded_tokens(ask),

@@ -8,6 +8,7 @@
 #include "concentration/assumption_rows.hpp"
 #include "concentration/layer_average.hpp"
 #include "concentration/tilted_moments.hpp"
+#include "numerics/factor.hpp"
 
 namespace largo::concentration {
 namespace {
@@ -16,6 +17,27 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 constexpr double kRoundedOne = 1 + 1e-12;     // a constant of 1, as far as rounding allows
 constexpr double kCentred = 1e-12;            // of the spread: the rounding of a mean
 constexpr double kCentredDifferences = 1e-9;  // the same for means from differences of Λ
+
+// The length of a mean beside the spread of its law, the square root of the trace of the covariance.
+struct Centre {
+  double distance = 0;
+  bool is_zero = true;  // as far as rounding tells
+  std::string note;     // which tolerance took it for zero; empty if it is exactly zero
+};
+
+Centre centre_of(const Measure& law, const Vector& mean) {
+  const bool proved = law.sub_gaussian_kind() != SubGaussianKind::at_least;
+  const double rounding = proved ? kCentred : kCentredDifferences;
+  const double spread = std::sqrt(law.covariance().trace());
+  Centre centre{mean.norm(), true, ""};
+  centre.is_zero = centre.distance <= rounding * spread;
+  if (centre.is_zero && centre.distance > 0) {
+    centre.note =
+        fmt::format("taken for zero: the mean is below {:g} of the spread {:.4g} of the law, {}", rounding,
+                    spread, proved ? "which is its rounding" : "the error of a mean from differences of Λ");
+  }
+  return centre;
+}
 
 }  // namespace
 
@@ -60,11 +82,11 @@ Assumption large_sigma(const Assumption& tokens) {
   return row;
 }
 
-Assumption sub_gaussian_queries(const Question& ask) {
+Assumption sub_gaussian_queries(const Queries& queries) {
   Assumption row{.name = "sub_gaussian_queries",
                  .statement = "queries are 1-sub-Gaussian, with mean zero",
                  .needed_by = "Prop. 3.1, Prop. 3.4"};
-  const Measure* const law = law_of(ask.queries);
+  const Measure* const law = law_of(queries);
   // The constants of the paper do not depend on the queries, so these must not be arbitrarily far out.
   const auto far_from_zero = [&](double distance) {
     row.holds = Holds::unknown;
@@ -76,7 +98,7 @@ Assumption sub_gaussian_queries(const Question& ask) {
   if (law == nullptr) {
     row.value = 0;
     row.holds = Holds::yes;
-    const double distance = std::get<Vector>(ask.queries).norm();
+    const double distance = std::get<Vector>(queries).norm();
     if (distance > 0) far_from_zero(distance);
     return row;
   }
@@ -101,6 +123,16 @@ Assumption sub_gaussian_queries(const Question& ask) {
   } else {
     row.holds = small ? Holds::yes : kind == SubGaussianKind::smallest ? Holds::no : Holds::unknown;
   }
+  if (row.holds == Holds::unknown) {  // σ² is at least the variance along every direction
+    const double variance = numerics::symmetric_eigenvalues(law->covariance()).values.maxCoeff();
+    const double rounded = kind == SubGaussianKind::at_least ? 1 + kCentredDifferences : kRoundedOne;
+    if (variance > rounded) {
+      row.holds = Holds::no;
+      row.where = fmt::format(
+          "the largest variance of a query along a direction is {:.6g} > 1, and σ² is not below it",
+          variance);
+    }
+  }
   if (!small && std::isfinite(sigma)) {
     row.note = fmt::format(
         "{}the paper's statement applies to queries divided by {:.4g} and U multiplied by it, which leave "
@@ -108,9 +140,9 @@ Assumption sub_gaussian_queries(const Question& ask) {
         "score as it is",
         row.holds == Holds::unknown ? "only a bound above 1 is known; " : "", sigma);
   }
-  const double distance = law->mean().norm();
-  if (row.holds == Holds::yes && distance > kCentredDifferences * std::sqrt(law->covariance().trace()))
-    far_from_zero(distance);
+  const Centre centre = centre_of(*law, law->mean());
+  if (row.holds == Holds::yes && !centre.is_zero) far_from_zero(centre.distance);
+  if (row.note.empty()) row.note = centre.note;
   return row;
 }
 
@@ -123,11 +155,11 @@ Assumption centred_tokens(const Question& ask) {
     row.note = "Λ is not finite around zero, so it does not tell the mean";
     return row;
   }
-  const double rounding = ask.tokens.sigma ? kCentred : kCentredDifferences;
-  const double spread = std::sqrt(ask.law.covariance().trace());
-  row.value = mean.norm();
-  row.holds = *row.value <= rounding * spread ? Holds::yes : Holds::no;
-  if (row.holds == Holds::no) row.where = fmt::format("mean {}", shown(mean));
+  const Centre centre = centre_of(ask.law, mean);
+  row.value = centre.distance;
+  row.holds = centre.is_zero ? Holds::yes : Holds::no;
+  row.note = centre.note;
+  if (!centre.is_zero) row.where = fmt::format("mean {}", shown(mean));
   return row;
 }
 

@@ -5,6 +5,8 @@
 #include <limits>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "concentration/quadratic_moments.hpp"
 #include "concentration/tilted_moments.hpp"
 #include "numerics/log_sum_exp.hpp"
@@ -74,6 +76,15 @@ double log_mean_exponential(const QueryPiece& query, const Matrix& A, double t) 
   return least;
 }
 
+double mass_of_largest(const RadialLaw& radius) {
+  if (radius.cumulative().empty()) return 0;  // uniform on an interval
+  const RadialLaw::Nodes nodes = radius.nodes(1);
+  double mass = 0;
+  for (Eigen::Index k = 0; k < nodes.values.size(); ++k)
+    if (nodes.values[k] == radius.largest()) mass += nodes.weights[k];
+  return mass;
+}
+
 // ln E ρ_j for one piece of the tokens, or a bound.
 double log_mean_rho_of(const LawPiece& piece, const Vector& mean, const QueryPiece& query, const Matrix& U) {
   if (piece.kind == PieceKind::bounded) {
@@ -88,6 +99,11 @@ double log_mean_rho_of(const LawPiece& piece, const Vector& mean, const QueryPie
     const double w = piece.radius->quantile(1 - share);
     const double bound = log_mean_square_exponential(query, scores, 2 * piece.largest() - w);
     least = std::min(least, bound - 2 * std::log(share * (1 - kRoundingOfGrowth)));
+  }
+  // The largest radius itself, if it has a probability, however small.
+  if (const double mass = mass_of_largest(*piece.radius); mass > 0) {
+    const double bound = log_mean_square_exponential(query, scores, piece.largest());
+    least = std::min(least, bound - 2 * std::log(mass * (1 - kRoundingOfGrowth)));
   }
   return least;
 }
@@ -114,25 +130,47 @@ double log_mean_rho_over(const LawPieces& tokens, const QueryPiece& query, const
 
 }  // namespace
 
+std::string MeanRho::comparison(const char* symbol) const {
+  const char* const sign = converges ? " < 1" : diverges ? " > 1" : "";
+  const double growth = norm * norm;
+  if (std::isfinite(2 * growth)) return fmt::format("2|Γ^½ U {}^½|² = {:.6g}{}", symbol, 2 * growth, sign);
+  return fmt::format("|Γ^½ U {}^½| = {:.6g}, twice the square of which is{}", symbol, norm, sign);
+}
+
+std::string MeanRho::largest_power(const char* symbol) const {
+  const double power = 0.5 / (norm * norm);
+  if (power > std::numeric_limits<double>::min()) return fmt::format("{:.4g}", power);
+  return fmt::format("1/(2|Γ^½ U {}^½|²)", symbol);
+}
+
 MeanRho mean_rho(const LawPieces& tokens, const LawPieces& queries, const Matrix& U) {
   MeanRho result;
   const auto known = query_pieces(queries);
   if (!known) return result;
+  // A power of two, so that squares of U/unit neither overflow nor vanish.
+  const double size = U.cwiseAbs().maxCoeff();
+  const double unit = size > 0 ? std::scalbn(1.0, std::ilogb(size)) : 1;
+  const Matrix scaled = U / unit;
   result.exact = tokens.pieces.size() == 1 && tokens.all_gaussian();
-  const bool complete = std::none_of(tokens.pieces.begin(), tokens.pieces.end(),
-                                     [](const LawPiece& piece) { return piece.kind == PieceKind::unknown; });
+  bool complete = std::none_of(tokens.pieces.begin(), tokens.pieces.end(),
+                               [](const LawPiece& piece) { return piece.kind == PieceKind::unknown; });
+  double growth = 0;
   std::vector<double> terms;
   for (const QueryPiece& query : *known) {
-    for (const LawPiece& piece : tokens.pieces)
-      result.growth = std::max(result.growth, growth_of(piece, query, U));
+    for (const LawPiece& piece : tokens.pieces) growth = std::max(growth, growth_of(piece, query, scaled));
     result.exact = result.exact && query.exact;
     terms.push_back(std::log(query.probability) + log_mean_rho_over(tokens, query, U));
   }
-  const double beyond = 2 * result.growth - 1, value = numerics::log_sum_exp(terms);
+  result.norm = unit * std::sqrt(growth);
+  const double beyond = 2 * result.norm * result.norm - 1;
   result.diverges = complete && beyond > kRoundingOfGrowth;
+  complete = complete && std::all_of(known->begin(), known->end(), [](const QueryPiece& query) {
+               return query.normal || query.bounded != nullptr;
+             });
+  result.converges = complete && beyond < -kRoundingOfGrowth;
+  const double value = numerics::log_sum_exp(terms);
   const double allowance = result.exact ? 0 : kRoundingOfBound * (1 + std::abs(value));
-  if (std::isfinite(value) && !(result.exact && beyond > -kRoundingOfGrowth))
-    result.log_value = value + allowance;
+  if (std::isfinite(value) && !(result.exact && !result.converges)) result.log_value = value + allowance;
   return result;
 }
 

@@ -30,18 +30,19 @@ void describe_mean_rho(const Question& ask, Assumption& row) {
   const MeanRho mean = mean_rho(ask.tokens, *ask.spread, ask.U);
   row.value = mean.log_value;
   row.kind = mean.exact ? ValueKind::exact : ValueKind::at_most;
-  const std::string growth = fmt::format("2|Γ^½ U Σ^½|² = {:.6g}", 2 * mean.growth);
-  if (mean.log_value) {
+  const std::string growth = mean.comparison("Σ");
+  if (mean.log_value || mean.converges) {
     row.holds = Holds::yes;
-    if (mean.growth > 0) row.where = fmt::format("{} < 1, with Σ the covariance of the queries", growth);
+    if (mean.norm > 0) row.where = fmt::format("{}, with Σ the covariance of the queries", growth);
+    if (!mean.log_value) row.note = "finite, but no bound on it is known that float64 can hold";
   } else if (mean.diverges) {
     row.value = kNoBound;
     row.kind = ValueKind::exact;
     row.holds = Holds::no;
-    row.where = fmt::format("{} > 1, with Σ the covariance of the queries", growth);
+    row.where = fmt::format("{}, with Σ the covariance of the queries", growth);
     row.note = fmt::format(
-        "min(1, ρ/L) <= (ρ/L)^θ has an average for every θ < {:.4g}, which is what averaged bounds rest on",
-        0.5 / mean.growth);
+        "min(1, ρ/L) <= (ρ/L)^θ has an average for every θ < {}, which is what averaged bounds rest on",
+        mean.largest_power("Σ"));
   } else if (!ask.reached.empty()) {
     row.value = kNoBound;
     row.kind = ValueKind::exact;
@@ -49,7 +50,7 @@ void describe_mean_rho(const Question& ask, Assumption& row) {
     row.where = ask.reached;
   } else if (!ask.tokens.sigma) {
     row.note = kOnlyValues;
-  } else if (mean.growth > 0) {
+  } else if (mean.is_borderline()) {
     row.where = growth;
     row.note = "too close to 1 to be decided in float64";
   } else {

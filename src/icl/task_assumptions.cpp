@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "concentration/assumption_rows.hpp"
 #include "concentration/law_pieces.hpp"
 #include "icl/assumed_regression.hpp"
 #include "largo/icl/law_regression.hpp"
@@ -67,13 +68,6 @@ Assumption one_sigma(const icl::AssumedRegression& ask) {
         "σ";
   }
   return row;
-}
-
-Assumption query_constant(const icl::AssumedRegression& ask) {
-  const Eigen::Index d = ask.d();
-  const AttentionLayer layer{ask.laws.covariates, Matrix::Identity(d, d), Matrix::Zero(1, d),
-                             ask.laws.queries};
-  return assumptions(layer)[2];
 }
 
 Assumption task_moment(const icl::AssumedRegression& ask) {
@@ -150,18 +144,19 @@ Assumption task_rho(const icl::AssumedRegression& ask) {
     return row;
   }
   const concentration::MeanRho mean = icl::mean_rho_of_any_task(ask);
-  const std::string growth = fmt::format("2|Γ^½ U Σ_q^½|² = {:.6g}", 2 * mean.growth);
+  const std::string growth = mean.comparison("Σ_q");
   row.kind = mean.exact ? ValueKind::exact : ValueKind::at_most;
   row.value = mean.log_value;
-  if (mean.log_value) {
+  if (mean.log_value || mean.converges) {
     row.holds = Holds::yes;
-    if (mean.growth > 0) row.where = fmt::format("{} < 1", growth);
+    if (mean.norm > 0) row.where = growth;
+    if (!mean.log_value) row.note = "finite, but no bound on it is known that float64 can hold";
   } else if (mean.diverges) {
     row.value = kBeyond;
     row.kind = ValueKind::exact;
     row.holds = Holds::no;
-    row.where = fmt::format("{} > 1", growth);
-    row.note = fmt::format("ρ^θ has an average for every θ < {:.4g}", 0.5 / mean.growth);
+    row.where = growth;
+    row.note = fmt::format("ρ^θ has an average for every θ < {}", mean.largest_power("Σ_q"));
   } else {
     row.where = growth;
     row.note = "not decided by the bounds that are known";
@@ -172,7 +167,7 @@ Assumption task_rho(const icl::AssumedRegression& ask) {
 std::vector<Assumption> rows_about(const icl::AssumedRegression& ask) {
   return {sigma_given_task(ask),
           one_sigma(ask),
-          query_constant(ask),
+          concentration::sub_gaussian_queries(ask.laws.queries),
           task_moment(ask),
           task_tilted_moment(ask, 2),
           task_tilted_moment(ask, 4),
@@ -196,7 +191,11 @@ std::vector<Assumption> task_assumptions(const RegressionProblem& problem, const
 
 std::vector<Assumption> task_assumptions(const InContextProblem& problem, const Matrix& U) {
   const auto* task = dynamic_cast<const LawRegression*>(problem.task.get());
-  if (task == nullptr) fail(kTaskAssumptions, "assumptions about tasks are known for regression only");
+  if (task == nullptr) {
+    fail(kTaskAssumptions, "task", "another task",
+         "a regression, whose tokens are linear in the task; for others give assumptions() the law of the "
+         "tokens of one task");
+  }
   if (const auto gaussian = task->gaussian_problem()) {
     RegressionProblem scaled = *gaussian;
     scaled.score_scale = problem.score_scale;

@@ -228,6 +228,75 @@ TEST(Assumptions, RhoOfEllipticalLaws) {
   }
 }
 
+// A largest radius that hardly ever occurs decides all the same, and its bound is above the average.
+TEST(Assumptions, RhoOfRareRadii) {
+  for (const double rare : {1e-6, 1e-14, 1e-60}) {
+    const auto law =
+        std::make_shared<EllipticalMeasure>(Matrix::Constant(1, 1, 0.1), EllipticalBase::gaussian,
+                                            RadialLaw::discrete(Vector{{1, 4.5}}, Vector{{1, rare}}));
+    const Assumption found = row(ask(law, Matrix::Identity(1, 1), line(0, 1)), "finite_rho");
+    EXPECT_EQ(found.holds, Holds::yes) << rare;
+    EXPECT_NE(found.where.find("= 0.9 < 1"), std::string::npos) << found.where;
+    const double rho = over_normal(0, 1, [&](double z) {
+      const Vector a = Vector::Constant(1, z);
+      return std::exp(law->log_partition(2 * a) - 2 * law->log_partition(a));
+    });
+    EXPECT_GE(found.value.value(), std::log(rho)) << rare;
+    const auto wider =
+        std::make_shared<EllipticalMeasure>(Matrix::Constant(1, 1, 0.12), EllipticalBase::gaussian,
+                                            RadialLaw::discrete(Vector{{1, 4.5}}, Vector{{1, rare}}));
+    EXPECT_EQ(row(ask(wider, Matrix::Identity(1, 1), line(0, 1)), "finite_rho").holds, Holds::no) << rare;
+  }
+}
+
+// Squares of these scores overflow, which changes no answer and no text.
+TEST(Assumptions, ScoresWhoseSquaresOverflow) {
+  const Matrix U = Matrix::Constant(1, 1, 1e200);
+  const Assumption rho = row(ask(line(0, 1), U, line(0, 1)), "finite_rho");
+  EXPECT_EQ(rho.holds, Holds::no);
+  EXPECT_EQ(rho.where,
+            "|Γ^½ U Σ^½| = 1e+200, twice the square of which is > 1, with Σ the covariance of the queries");
+  EXPECT_NE(rho.note.find("θ < 1/(2|Γ^½ U Σ^½|²)"), std::string::npos) << rho.note;
+  const Assumption small = row(ask(line(0, 1e-300), Matrix::Constant(1, 1, 1e149), line(0, 1)), "finite_rho");
+  EXPECT_EQ(small.holds, Holds::yes);
+  EXPECT_NEAR(*small.value, -0.5 * std::log(0.98), kClosed);
+  // ρ of bounded tokens has an average under every U.
+  const auto coins = std::make_shared<ProductMeasure>(1, rademacher());
+  const Assumption bounded = row(ask(coins, U, line(0, 1)), "finite_rho");
+  EXPECT_EQ(bounded.holds, Holds::yes);
+  EXPECT_FALSE(bounded.value.has_value());
+  EXPECT_NE(bounded.note.find("float64"), std::string::npos) << bounded.note;
+}
+
+// The variance shows that σ is above 1 where only a bound on σ is known.
+TEST(Assumptions, QueriesOfLargeVariance) {
+  const Matrix one = Matrix::Identity(1, 1);
+  const auto queries = [&](double scale) {
+    return row(
+        ask(line(0, 1), one, std::make_shared<const EmpiricalMeasure>(RowMatrix{{-scale}, {0}, {scale}})),
+        "sub_gaussian_queries");
+  };
+  EXPECT_EQ(queries(2).holds, Holds::no);
+  EXPECT_NE(queries(2).where.find("2.66667 > 1"), std::string::npos) << queries(2).where;
+  EXPECT_EQ(queries(1.1).kind, ValueKind::at_most);  // variance 0.807, and |z| <= 1.1
+  EXPECT_EQ(queries(1.1).holds, Holds::unknown);
+  EXPECT_EQ(queries(1).holds, Holds::yes);
+}
+
+// A mean within rounding is taken for zero, and the row says so.
+TEST(Assumptions, MeansWithinRounding) {
+  const Matrix one = Matrix::Identity(1, 1);
+  const auto centred = [&](double mean) {
+    return row(ask(line(mean, 4), one, line(0, 1)), "centred_tokens");
+  };
+  EXPECT_EQ(centred(0).holds, Holds::yes);
+  EXPECT_EQ(centred(0).note, "");
+  EXPECT_EQ(centred(1.9e-12).holds, Holds::yes);
+  EXPECT_NE(centred(1.9e-12).note.find("below 1e-12 of the spread 2"), std::string::npos)
+      << centred(1.9e-12).note;
+  EXPECT_EQ(centred(2.1e-12).holds, Holds::no);
+}
+
 // Bounds are above what quadrature finds, at queries and over laws of queries.
 TEST(Assumptions, BoundsOfBoundedTokens) {
   const auto law = std::make_shared<ProductMeasure>(1, truncated_laplace(0.6, 5));
