@@ -38,7 +38,7 @@ struct ConcentrationOptions : CommonOptions {
   std::string method = "auto";
   std::optional<std::int64_t> prompts;
   double relative_error = 0;
-  std::optional<double> c1, c2, tolerance;
+  std::optional<double> c1, c2, tolerance, within;
   std::string csv, plot;
   bool fit = false, quick = false, dry_run = false;
 };
@@ -191,6 +191,7 @@ void run_concentration(const ConcentrationOptions& options) {
   ConcentrationPlan plan = read_plan(options, layer, report.notes);
   const auto constants = read_constants(options);
   if (options.tolerance) check_tolerance(layer, *options.tolerance);
+  if (options.within) check_within(layer, *options.within);
   if (options.device != "cpu" && !plan.sampled) {
     fail(kConcentrationCommand, "--device", options.device,
          "cpu for exact errors; cuda needs --method sampled, which draws prompts");
@@ -207,7 +208,10 @@ void run_concentration(const ConcentrationOptions& options) {
     if (!report.rows.front().gradient_K || !report.rows.front().gradient_Q)
       report.notes.push_back("the gradient in K or Q has no exact formula for these laws");
   } else if (factors) {
-    report.notes.push_back("the gradients in K and Q are computed only in exact rows");
+    report.notes.push_back("the errors of the gradients in K and Q are known only in exact rows");
+  }
+  if (factors && report.rows.front().certified) {
+    add_factored_bounds(report.rows, {layer.tokens, *factors, layer.queries}, options.execution());
   }
   report.law = options.law;
   report.dimension = layer.tokens->dimension();
@@ -225,6 +229,13 @@ void run_concentration(const ConcentrationOptions& options) {
     report.tolerance = *options.tolerance;
     const auto lengths = lengths_for_tolerance(layer, *options.tolerance, plan.sigmas, options.execution());
     for (std::size_t i = 0; i < lengths.size(); ++i) report.tolerated.push_back({plan.sigmas[i], lengths[i]});
+  }
+  if (options.within) {
+    report.within = *options.within;
+    for (const double sigma : plan.sigmas) {
+      report.lengths_within.push_back(
+          {sigma, lengths_within(layer, factors, *options.within, sigma, options.execution())});
+    }
   }
   const io::Json json = to_json(report);
   io::check_numbers(json);
@@ -303,7 +314,13 @@ void add_concentration_command(CLI::App& app) {
   command
       ->add_option(
           "--tolerance", options->tolerance,
-          "Find the length from which E|softmax - linear|^2 over the same prompt is below this value")
+          "Find the length from which E|softmax - linear|^2 over the same prompt is below this value; for "
+          "centred Gaussian tokens, since over others the two have different limits")
+      ->transform(finite_number(Sign::positive));
+  command
+      ->add_option("--within", options->within,
+                   "Find the lengths from which the output and each gradient are within this share of the "
+                   "limit, in root mean square (0.01: one percent)")
       ->transform(finite_number(Sign::positive));
   command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
   command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
@@ -326,7 +343,8 @@ void add_concentration_command(CLI::App& app) {
       "c.svg\n"
       "  largo concentration --law sphere --d 16 --U 4*identity --query-law sphere --L 10:1e4:4 --json\n"
       "  largo concentration --law gaussian --d 4 --query 1,0,0,0 --L 1e1:1e6:6 --tolerance 0.01\n"
-      "  largo concentration --law sphere --d 4 --K K.npy --Q Q.npy --query 1,0,0,0 --L 1e1:1e6:6");
+      "  largo concentration --law sphere --d 4 --K K.npy --Q Q.npy --query 1,0,0,0 --L 1e1:1e6:6 "
+      "--within 0.01");
   command->callback([options] { run_concentration(*options); });
 }
 

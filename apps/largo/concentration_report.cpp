@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -44,6 +45,10 @@ io::Json to_json(const ConcentrationRow& row) {
     json["certified"] = {{"output", io::number_json(row.certified->output)},
                          {"gradient_V", io::number_json(row.certified->gradient_V)},
                          {"gradient_U", io::number_json(row.certified->gradient_U)}};
+    for (const auto& [name, bound] : {std::pair("gradient_K", row.certified->gradient_K),
+                                      std::pair("gradient_Q", row.certified->gradient_Q)}) {
+      if (bound) json["certified"][name] = io::number_json(*bound);
+    }
   }
   if (row.method == ErrorMethod::exact) json["exponent"] = slopes_json(row.exponents);
   if (row.softmax_linear) json["softmax_linear"] = to_json(*row.softmax_linear, row.method);
@@ -104,24 +109,26 @@ void print_rows(const ConcentrationReport& report) {
 
 bool has_factored_gradients(const ConcentrationReport& report) {
   return std::any_of(report.rows.begin(), report.rows.end(), [](const ConcentrationRow& row) {
-    return row.gradient_K.has_value() || row.gradient_Q.has_value();
+    return row.gradient_K || row.gradient_Q || (row.certified && row.certified->gradient_K);
   });
 }
 
 void print_factored_gradients(const ConcentrationReport& report) {
   const bool sigmas = several_sigmas(report);
-  fmt::print("\nerrors of the gradients in K and Q\n");
+  fmt::print("\nerrors of the gradients in K and Q, and certified bounds\n");
   if (sigmas) fmt::print("{:>7} ", "sigma");
-  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>8}\n", "L", "method", "gradient K", "± error", "gradient Q",
-             "± error");
-  const auto shown = [](const std::optional<ErrorBar>& x) {
-    return x ? fmt::format("{:>11.4e} {:>8.0e}", x->value, x->error) : fmt::format("{:>11} {:>8}", "", "");
+  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>11} {:>8} {:>11}\n", "L", "method", "gradient K", "± error",
+             "bound", "gradient Q", "± error", "bound");
+  const auto shown = [](const std::optional<ErrorBar>& x, const std::optional<double>& bound) {
+    return (x ? fmt::format("{:>11.4e} {:>8.0e}", x->value, x->error) : fmt::format("{:>11} {:>8}", "", "")) +
+           (bound ? fmt::format(" {:>11.4e}", *bound) : fmt::format(" {:>11}", ""));
   };
   for (const ConcentrationRow& row : report.rows) {
-    if (row.method != ErrorMethod::exact) continue;
+    const CertifiedErrors bounds = row.certified.value_or(CertifiedErrors{});
+    if (!row.gradient_K && !row.gradient_Q && !bounds.gradient_K) continue;
     if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
-    fmt::print("{:>9.4g} {:<8} {} {}\n", row.L, name_of(row.method), shown(row.gradient_K),
-               shown(row.gradient_Q));
+    fmt::print("{:>9.4g} {:<8} {} {}\n", row.L, name_of(row.method), shown(row.gradient_K, bounds.gradient_K),
+               shown(row.gradient_Q, bounds.gradient_Q));
   }
 }
 
@@ -191,6 +198,15 @@ void print_summary(const ConcentrationReport& report) {
       fmt::print("needs more than 1e300 tokens\n");
     }
   }
+  for (const WithinPoint& point : report.lengths_within) {
+    fmt::print("\nsigma = {:.4g}: within {:g} of the limit, in root mean square\n", point.sigma,
+               report.within);
+    for (const LengthWithin& one : point.lengths) {
+      fmt::print("{:<10} {}\n", one.name,
+                 one.L ? fmt::format("from L = {:.10g} on ({:.4e} there)", *one.L, one.relative)
+                       : fmt::format("no length: {}", one.missing));
+    }
+  }
 }
 
 }  // namespace
@@ -222,6 +238,15 @@ io::Json to_json(const ConcentrationReport& report) {
     if (point.length) answer["value"] = point.length->value;
     json["tolerance"].push_back(std::move(answer));
   }
+  for (const WithinPoint& point : report.lengths_within) {
+    for (const LengthWithin& one : point.lengths) {
+      io::Json answer{{"sigma", point.sigma}, {"within", report.within}, {"quantity", one.name}};
+      answer["L"] = one.L ? io::number_json(*one.L) : io::Json(nullptr);
+      if (one.L) answer["value"] = one.relative;
+      if (!one.missing.empty()) answer["missing"] = one.missing;
+      json["within"].push_back(std::move(answer));
+    }
+  }
   if (!report.notes.empty()) json["notes"] = report.notes;
   return json;
 }
@@ -247,7 +272,10 @@ std::string to_csv(const ConcentrationReport& report) {
       "exponent_gradient_V,exponent_gradient_U,softmax_linear,linear,certified_output,certified_gradient_V,"
       "certified_gradient_U,";
   const bool factored = has_factored_gradients(report);
-  if (factored) text += "gradient_K,gradient_K_error,gradient_Q,gradient_Q_error,";
+  if (factored) {
+    text +=
+        "gradient_K,gradient_K_error,gradient_Q,gradient_Q_error,certified_gradient_K,certified_gradient_Q,";
+  }
   text += "prompts,warnings\n";
   const auto bar = [&](const std::optional<ErrorBar>& x) {
     text += x ? fmt::format("{},{},{},{},", x->value, x->error, x->low, x->high) : ",,,,";
@@ -268,6 +296,10 @@ std::string to_csv(const ConcentrationReport& report) {
                           : ",,,";
     for (const auto& x : {row.gradient_K, row.gradient_Q}) {
       if (factored) text += x ? fmt::format("{},{},", x->value, x->error) : ",,";
+    }
+    const CertifiedErrors bounds = row.certified.value_or(CertifiedErrors{});
+    for (const auto& bound : {bounds.gradient_K, bounds.gradient_Q}) {
+      if (factored) text += bound ? fmt::format("{},", *bound) : ",";
     }
     text += row.method == ErrorMethod::sampled ? fmt::format("{},", row.prompts) : ",";
     // Warnings contain no quotes, so one quoted field can hold them all.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "largo/concentration/concentration_grid.hpp"
+#include "largo/concentration/length_within.hpp"
 #include "largo/concentration/linear_attention.hpp"
 #include "output.hpp"
 
@@ -16,6 +17,11 @@ struct TolerancePoint {
   std::optional<ToleratedLength> length;  ///< none if it needs more than 1e300 tokens
 };
 
+struct WithinPoint {
+  double sigma = 1;
+  std::vector<LengthWithin> lengths;  ///< one for each quantity
+};
+
 struct ConcentrationReport {
   std::string law, queries;  ///< as given
   std::ptrdiff_t dimension = 0;
@@ -23,8 +29,10 @@ struct ConcentrationReport {
   ConcentrationSummary summary;
   double tolerance = 0;
   std::vector<TolerancePoint> tolerated;  ///< empty if not asked for
-  bool show_fit = false;                  ///< the paper's bounds, with fitted or given constants
-  std::vector<std::string> notes;         ///< what is missing, and what to do about it
+  double within = 0;
+  std::vector<WithinPoint> lengths_within;  ///< empty if not asked for
+  bool show_fit = false;                    ///< the paper's bounds, with fitted or given constants
+  std::vector<std::string> notes;           ///< what is missing, and what to do about it
 };
 
 io::Json to_json(const ConcentrationReport& report);

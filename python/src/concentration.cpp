@@ -58,6 +58,8 @@ py::dict to_dict(const ConcentrationRow& row) {
     dict["certified"] =
         py::dict("output"_a = row.certified->output, "gradient_V"_a = row.certified->gradient_V,
                  "gradient_U"_a = row.certified->gradient_U);
+    if (row.certified->gradient_K) dict["certified"]["gradient_K"] = *row.certified->gradient_K;
+    if (row.certified->gradient_Q) dict["certified"]["gradient_Q"] = *row.certified->gradient_Q;
   }
   if (row.softmax_linear) dict["softmax_linear"] = to_dict(*row.softmax_linear, row.method);
   if (row.linear) dict["linear"] = py::dict("value"_a = *row.linear);
@@ -180,6 +182,8 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
     rows = concentration_grid(layer, plan, call.execution());
     if (factors && plan.exact)
       add_factored_gradients(rows, {layer.tokens, *factors, layer.queries}, call.execution());
+    if (factors && rows.front().certified)
+      add_factored_bounds(rows, {layer.tokens, *factors, layer.queries}, call.execution());
     summary = summarise(layer, rows, given);
   });
   py::list table;

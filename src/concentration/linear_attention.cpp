@@ -3,8 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include <boost/math/tools/toms748_solve.hpp>
-
+#include "concentration/shortest_length.hpp"
 #include "largo/concentration/exact_errors.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/gaussian.hpp"
@@ -15,13 +14,15 @@ namespace largo {
 namespace {
 
 constexpr const char* kLengthForTolerance = "length_for_tolerance";
-constexpr double kLongestCounted = 1e9;
-constexpr double kRelative = 1e-10;  // precision relative to L, beyond that length
 
 const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLayer& layer) {
   check_layer(function, layer);
   const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get());
-  if (gaussian == nullptr) fail(function, "exact for Gaussian tokens only");
+  if (gaussian == nullptr) {
+    fail(function,
+         "exact for Gaussian tokens only; over other tokens softmax and linear attention have different "
+         "limits");
+  }
   return *gaussian;
 }
 
@@ -66,7 +67,9 @@ void check_tolerance(const AttentionLayer& layer, double tolerance) {
   check_positive(kLengthForTolerance, "tolerance", tolerance);
   const GaussianMeasure& tokens = gaussian_tokens(kLengthForTolerance, layer);
   if (!tokens.mean().isZero(0)) {
-    fail(kLengthForTolerance, "tokens with a mean: softmax and linear attention have different limits");
+    fail(kLengthForTolerance,
+         "tokens with a mean: softmax and linear attention have different limits, so that no prompt is long "
+         "enough");
   }
   if (const auto missing = missing_formula(layer)) fail(kLengthForTolerance, *missing);
 }
@@ -79,31 +82,9 @@ std::optional<ToleratedLength> length_for_tolerance(const AttentionLayer& layer,
     runtime::check_stop(execution);
     return errors(L, sigma, execution).softmax_linear->value;
   };
-  const auto excess = [&](double log_L) {
-    const double value = difference(std::min(std::exp(log_L), kLargestL));
-    return value > 0 ? std::log(value / tolerance) : -1;
-  };
-  if (difference(1) <= tolerance) return ToleratedLength{1, difference(1)};
-  // The difference falls with L. Growing steps bracket the length, then a bracketing solver finds it.
-  const double last = std::log(kLargestL);
-  double low = 0, high = std::log(2.0);
-  while (excess(high) > 0) {
-    if (high == last) return std::nullopt;
-    low = high;
-    high = std::min(2 * high, last);
-  }
-  std::uintmax_t iterations = 60;
-  const auto close = [](double a, double b) {
-    const double gap = b - a;
-    return std::exp(b) < kLongestCounted ? gap * std::exp(b) < 0.5 : gap < kRelative;
-  };
-  const auto [a, b] = boost::math::tools::toms748_solve(excess, low, high, close, iterations);
-  double L = std::ceil(std::exp(b));
-  if (L < kLongestCounted) {
-    while (L > 2 && difference(L - 1) <= tolerance) --L;
-    while (difference(L) > tolerance) ++L;
-  }
-  return ToleratedLength{L, difference(L)};
+  const auto L = concentration::shortest_length(tolerance, difference);
+  if (!L) return std::nullopt;
+  return ToleratedLength{*L, difference(*L)};
 }
 
 std::vector<std::optional<ToleratedLength>> lengths_for_tolerance(const AttentionLayer& layer,

@@ -24,6 +24,7 @@ struct CertifiedErrors {
   double output = 0;
   double gradient_V = 0;
   double gradient_U = 0;
+  std::optional<double> gradient_K = {}, gradient_Q = {};  ///< set by add_factored_bounds
 };
 
 /// The bounds of one layer at any length and for tokens scaled by any factor. Thread-safe.

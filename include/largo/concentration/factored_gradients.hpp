@@ -41,8 +41,33 @@ class FactoredGradients {
   bool is_zero_ = false;                                       // K is zero, and with it the gradient in Q
 };
 
+/// Certified bounds on the same two errors, from those on gradients in U (docs/bounds.md): of the two layers
+/// above, and ‖Q‖² and ‖K‖² times that of the layer itself; the smaller of the two where both are known. For
+/// tokens that are not Gaussian, under a law of queries, the latter alone, since the former takes a second.
+class FactoredBounds {
+ public:
+  /// Domain: layers with certified bounds (missing_bound()), shapes as in FactoredWeights with score_scale 1;
+  /// InputError otherwise.
+  FactoredBounds(const MeasurePtr& tokens, const FactoredWeights& weights, const Queries& queries);
+
+  struct Values {
+    double gradient_K = 0, gradient_Q = 0;
+  };
+  /// Domain and cost: as CertifiedBounds, up to three times. `plain` is the bound on the gradient in U of the
+  /// layer itself at the same L and sigma.
+  Values operator()(double L, double plain, double sigma = 1, const Execution& execution = {}) const;
+
+ private:
+  std::shared_ptr<const CertifiedBounds> keys_, queries_;  // those of the two layers, where known
+  double keys_square_ = 0, queries_square_ = 0;            // ‖K‖² and ‖Q‖², rounded up
+};
+
 /// Sets gradient_K and gradient_Q of the exact rows of a grid.
 void add_factored_gradients(std::span<ConcentrationRow> rows, const FactoredGradients& gradients,
                             const Execution& execution = {});
+
+/// Sets both bounds in all rows that have certified bounds.
+void add_factored_bounds(std::span<ConcentrationRow> rows, const FactoredBounds& bounds,
+                         const Execution& execution = {});
 
 }  // namespace largo
