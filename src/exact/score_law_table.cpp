@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "exact/complement.hpp"
 #include "measures/score_law_nodes.hpp"
 #include "numerics/log_sum_exp.hpp"
 #include "numerics/simd_math.hpp"
@@ -119,16 +120,6 @@ double expected_tokens(double length, double weight, double log_weight) {
   return weight * std::exp(log_weight + std::log(length));
 }
 
-// 1 - e^{-z} given e^{-z}, to a few ulp.
-double complement_of(double z, double exponential) {
-  double sum = 1.0 / 39916800;  // 1/11!
-  for (const double coefficient : {1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120,
-                                   1.0 / 24, 1.0 / 6, 1.0 / 2, 1.0}) {
-    sum = coefficient - z * sum;
-  }
-  return z < 0.125 ? z * sum : 1 - exponential;
-}
-
 }  // namespace
 
 NodeTable make_node_table(const ScoreLaw& law, double reference, double length, int coarsening,
@@ -186,7 +177,7 @@ double NodesAtT::exponent(double y) {
   numerics::exp({z_.data(), size()}, {z_.data(), size()});
   exponential_ = -z_;
   numerics::exp({exponential_.data(), size()}, {exponential_.data(), size()});
-  for (std::ptrdiff_t i = 0; i < z_.size(); ++i) complement_[i] = complement_of(z_[i], exponential_[i]);
+  complements({z_.data(), size()}, {exponential_.data(), size()}, {complement_.data(), size()});
   const double missing = (expected_ * complement_).sum() / length_;
   if (missing < 0.5) return -std::log1p(-missing);
   return -std::log((expected_ * exponential_).sum() / length_);
