@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "exact/bulk.hpp"
 #include "exact/log_remainder.hpp"
@@ -12,7 +13,6 @@
 namespace largo::exact {
 namespace {
 
-constexpr int kPowers = 4;
 constexpr double kRounding = 32;  // of a term of an integrand, in epsilons
 // Spreads below have the statistics of zero, to rounding.
 constexpr double kSmallestSpread = 1e-9;
@@ -35,10 +35,12 @@ void check_classes(std::string_view function, std::span<const TokenClass> classe
   }
 }
 
-ClassIntegrals::ClassIntegrals(const TokenClass& given) : class_(given), log_count_(std::log(given.count)) {
-  if (given.spread >= kSmallestSpread) {
-    sums_.emplace(given.spread, given.count, std::vector<Block>{{1, 0, 0}, {2, 0, 0}, {3, 0, 0}, {4, 0, 0}});
-  }
+ClassIntegrals::ClassIntegrals(const TokenClass& given, int powers)
+    : class_(given), powers_(powers), log_count_(std::log(given.count)) {
+  if (given.spread < kSmallestSpread) return;
+  std::vector<Block> blocks;
+  for (int k = 1; k <= powers; ++k) blocks.push_back({k, 0, 0});
+  sums_.emplace(given.spread, given.count, std::move(blocks));
 }
 
 void ClassIntegrals::at(double y, double depth) {
@@ -51,9 +53,9 @@ void ClassIntegrals::at(double y, double depth) {
   }
   log_power = -std::exp(here + log_count_);
   values_.log_phi = -std::exp(here);
-  exponents = kPowers * std::abs(here) + log_count_;
-  values_.R.resize(kPowers);
-  for (int k = 1; k <= kPowers && log_power > kNothing; ++k) {
+  exponents = powers_ * std::abs(here) + log_count_;
+  values_.R.resize(static_cast<std::size_t>(powers_));
+  for (int k = 1; k <= powers_ && log_power > kNothing; ++k) {
     values_.R[static_cast<std::size_t>(k - 1)] = std::exp(k * here + log_count_);
   }
 }
@@ -104,8 +106,9 @@ ClassVariable::Value ClassVariable::at(double y) const {
   return sum;
 }
 
-ClassNode::ClassNode(std::span<const TokenClass> given)
-    : variable(given), classes(given.begin(), given.end()) {}
+ClassNode::ClassNode(std::span<const TokenClass> given, int powers) : variable(given) {
+  for (const TokenClass& one : given) classes.emplace_back(one, powers);
+}
 
 bool ClassNode::at(double v, double depth, LineValues& to) {
   const auto [y_here, slope_here] = variable(v);
@@ -118,7 +121,11 @@ bool ClassNode::at(double v, double depth, LineValues& to) {
     log_phi += one.log_power;
     exponents = std::max(exponents, one.exponents);
   }
-  if (!(log_phi > kNothing)) {
+  if (std::isnan(log_phi)) {
+    fail("token classes",
+         "a class of this spread is too far from the others: its integrals leave the range of doubles");
+  }
+  if (log_phi <= kNothing) {
     weight = 0;
     to.uncertainty = kRounding;
     return false;

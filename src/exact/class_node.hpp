@@ -16,6 +16,8 @@ namespace largo::exact {
 /// The first step of a LineRule in ClassVariable, and how often it may be halved.
 inline constexpr double kClassStep = 0.3;
 inline constexpr int kClassHalvings = 7;
+/// The largest k of R(k), unless more are asked for.
+inline constexpr int kClassPowers = 4;
 
 /// InputError for classes that are not within the domain of class_moments().
 void check_classes(std::string_view function, std::span<const TokenClass> classes);
@@ -23,7 +25,7 @@ void check_classes(std::string_view function, std::span<const TokenClass> classe
 /// The tokens of one class under the integral.
 class ClassIntegrals {
  public:
-  explicit ClassIntegrals(const TokenClass& given);
+  explicit ClassIntegrals(const TokenClass& given, int powers = kClassPowers);
 
   /// Sets log_power, and R(k) where that is not -∞.
   void at(double y, double depth);
@@ -41,6 +43,7 @@ class ClassIntegrals {
 
  private:
   TokenClass class_;
+  int powers_;
   double log_count_;
   std::optional<ScoreIntegrals> sums_;
   ScoreIntegrals::Values values_;
@@ -78,7 +81,7 @@ class ClassVariable {
 
 class ClassNode {
  public:
-  explicit ClassNode(std::span<const TokenClass> classes);
+  explicit ClassNode(std::span<const TokenClass> classes, int powers = kClassPowers);
 
   /// Sets all below, and the uncertainty of `to`. Returns false where Φ is zero.
   bool at(double v, double depth, LineValues& to);
