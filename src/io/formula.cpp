@@ -18,9 +18,12 @@ class Formula::Parser {
       : argument_(argument), text_(text), variable_(variable) {}
 
   std::vector<Step> steps() {
+    const auto plain = [](char c) { return c >= ' ' && c <= '~'; };
+    if (!std::all_of(text_.begin(), text_.end(), plain))
+      fail("formula", fmt::format("{} has characters other than letters, digits and signs", argument_));
     if (text_.size() > kLongest) refuse("is longer than 1000 bytes");
     sum();
-    if (next() != '\0') refuse(fmt::format("has '{}' where a sign was expected", rest()));
+    if (next() != '\0') refuse(fmt::format("has '{}' where an operation was expected", rest()));
     return std::move(steps_);
   }
 
@@ -30,19 +33,21 @@ class Formula::Parser {
 
   struct Function {
     std::string_view name;
-    Sign sign;
+    Operation operation;
     int arguments;
   };
-  static constexpr std::array kFunctions = {Function{"ln", Sign::ln, 1},     Function{"log", Sign::ln, 1},
-                                            Function{"sqrt", Sign::sqrt, 1}, Function{"exp", Sign::exp, 1},
-                                            Function{"min", Sign::min, 2},   Function{"max", Sign::max, 2}};
+  static constexpr std::array kFunctions = {
+      Function{"ln", Operation::ln, 1},       Function{"log", Operation::ln, 1},
+      Function{"sqrt", Operation::sqrt, 1},   Function{"exp", Operation::exp, 1},
+      Function{"floor", Operation::floor, 1}, Function{"min", Operation::min, 2},
+      Function{"max", Operation::max, 2}};
 
   void sum() {
     product();
     for (char sign = next(); sign == '+' || sign == '-'; sign = next()) {
       ++at_;
       product();
-      steps_.push_back({sign == '+' ? Sign::add : Sign::subtract});
+      steps_.push_back({sign == '+' ? Operation::add : Operation::subtract});
     }
   }
 
@@ -51,7 +56,7 @@ class Formula::Parser {
     for (char sign = next(); sign == '*' || sign == '/'; sign = next()) {
       ++at_;
       signed_power();
-      steps_.push_back({sign == '*' ? Sign::multiply : Sign::divide});
+      steps_.push_back({sign == '*' ? Operation::multiply : Operation::divide});
     }
   }
 
@@ -61,13 +66,13 @@ class Formula::Parser {
     if (sign == '-' || sign == '+') {
       ++at_;
       signed_power();
-      if (sign == '-') steps_.push_back({Sign::negate});
+      if (sign == '-') steps_.push_back({Operation::negate});
     } else {
       operand();
       if (next() == '^') {
         ++at_;
         signed_power();
-        steps_.push_back({Sign::power});
+        steps_.push_back({Operation::power});
       }
     }
     --depth_;
@@ -80,7 +85,7 @@ class Formula::Parser {
       sum();
       expect(')');
     } else if (is_digit(first) || first == '.') {
-      steps_.push_back({Sign::number, number()});
+      steps_.push_back({Operation::number, number()});
     } else if (is_letter(first)) {
       named();
     } else {
@@ -94,17 +99,17 @@ class Formula::Parser {
     while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
     const std::string_view name = text_.substr(at_, end - at_);
     at_ = end;
-    if (name == variable_) return steps_.push_back({Sign::variable});
+    if (name == variable_) return steps_.push_back({Operation::variable});
     const auto found = std::find_if(kFunctions.begin(), kFunctions.end(),
                                     [&](const Function& one) { return one.name == name; });
-    if (found == kFunctions.end()) refuse(fmt::format("has '{}', which is no function", name));
+    if (found == kFunctions.end()) refuse(fmt::format("has the name '{}', which it does not know", name));
     expect('(');
     for (int i = 0; i < found->arguments; ++i) {
       if (i > 0) expect(',');
       sum();
     }
     expect(')');
-    steps_.push_back({found->sign});
+    steps_.push_back({found->operation});
   }
 
   double number() {
@@ -129,7 +134,7 @@ class Formula::Parser {
                                : fmt::format("has '{}' where '{}' was expected", rest(), sign));
   }
 
-  // The next character that is no blank, or 0 at the end.
+  // The next character that is no blank, or 0 at the end: the text has no 0.
   char next() {
     while (at_ < text_.size() && text_[at_] == ' ') ++at_;
     return at_ < text_.size() ? text_[at_] : '\0';
@@ -140,7 +145,7 @@ class Formula::Parser {
 
   [[noreturn]] void refuse(std::string_view reason) const {
     fail("formula",
-         fmt::format("{} '{}' {}; a formula has numbers, {}, + - * / ^, ln, sqrt, exp, min and max",
+         fmt::format("{} '{}' {}; a formula has numbers, {}, + - * / ^, ln, sqrt, exp, floor, min and max",
                      argument_, text_.substr(0, 60), reason, variable_));
   }
 
@@ -161,43 +166,46 @@ double Formula::operator()(double variable) const {
     return top;
   };
   for (const Step& step : steps_) {
-    if (step.sign == Sign::number || step.sign == Sign::variable) {
-      stack.push_back(step.sign == Sign::number ? step.number : variable);
+    if (step.operation == Operation::number || step.operation == Operation::variable) {
+      stack.push_back(step.operation == Operation::number ? step.number : variable);
       continue;
     }
     const double last = pop();
-    switch (step.sign) {
-      case Sign::negate:
+    switch (step.operation) {
+      case Operation::negate:
         stack.push_back(-last);
         break;
-      case Sign::ln:
+      case Operation::ln:
         stack.push_back(std::log(last));
         break;
-      case Sign::sqrt:
+      case Operation::sqrt:
         stack.push_back(std::sqrt(last));
         break;
-      case Sign::exp:
+      case Operation::exp:
         stack.push_back(std::exp(last));
         break;
-      case Sign::add:
+      case Operation::floor:
+        stack.push_back(std::floor(last));
+        break;
+      case Operation::add:
         stack.push_back(pop() + last);
         break;
-      case Sign::subtract:
+      case Operation::subtract:
         stack.push_back(pop() - last);
         break;
-      case Sign::multiply:
+      case Operation::multiply:
         stack.push_back(pop() * last);
         break;
-      case Sign::divide:
+      case Operation::divide:
         stack.push_back(pop() / last);
         break;
-      case Sign::power:
+      case Operation::power:
         stack.push_back(std::pow(pop(), last));
         break;
-      case Sign::min:
+      case Operation::min:
         stack.push_back(std::min(pop(), last));
         break;
-      case Sign::max:
+      case Operation::max:
         stack.push_back(std::max(pop(), last));
         break;
       default:
