@@ -12,7 +12,6 @@
 #include <fmt/ranges.h>
 
 #include "io/parse_numbers.hpp"
-#include "largo/exact/softmax_moments.hpp"
 #include "largo/measures/named_matrix.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/closest_name.hpp"
@@ -113,25 +112,6 @@ RowMatrix read_queries(const char* command, const std::string& text, std::ptrdif
 
 std::vector<double> read_values(const char* command, const char* option, const std::string& text) {
   return io::parse_values(command, option, text);
-}
-
-TokenClass read_class(const char* command, const std::string& text) {
-  const std::size_t first = text.find(':');
-  const std::size_t second = first == std::string::npos ? first : text.find(':', first + 1);
-  if (second == std::string::npos || text.find(':', second + 1) != std::string::npos)
-    fail(command, "--class", text, "COUNT:SHIFT:SPREAD, like 200:0:1.5");
-  const auto number = [&](const char* part, std::size_t from, std::size_t to) {
-    return io::parse_number(fmt::format("--class {}: {}", text, part), text.substr(from, to - from));
-  };
-  const TokenClass one{number("COUNT", 0, first), number("SHIFT", first + 1, second),
-                       number("SPREAD", second + 1, text.size())};
-  if (!(one.count >= 1 && one.count <= kLargestL))
-    fail(command, fmt::format("--class {}: COUNT", text), one.count, "between 1 and 1e300");
-  if (!(std::abs(one.shift) <= kLargestShift))
-    fail(command, fmt::format("--class {}: SHIFT", text), one.shift, "between -1e6 and 1e6");
-  if (!(one.spread >= 0 && one.spread <= kLargestScoreSpread))
-    fail(command, fmt::format("--class {}: SPREAD", text), one.spread, "between 0 and 1e6");
-  return one;
 }
 
 }  // namespace largo

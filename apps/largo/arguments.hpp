@@ -8,7 +8,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "largo/exact/token_classes.hpp"
 #include "largo/runtime/matrix.hpp"
 
 namespace largo {
@@ -41,8 +40,5 @@ RowMatrix read_queries(const char* command, const std::string& text, std::ptrdif
 
 /// Reads a list, or "0:6:13": 13 evenly spaced values from 0 to 6.
 std::vector<double> read_values(const char* command, const char* option, const std::string& text);
-
-/// Reads COUNT:SHIFT:SPREAD, tokens of one class. The message of InputError names --class.
-TokenClass read_class(const char* command, const std::string& text);
 
 }  // namespace largo

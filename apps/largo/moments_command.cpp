@@ -11,6 +11,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "exact/named_class.hpp"
 #include "io/csv.hpp"
 #include "io/files.hpp"
 #include "io/parse_numbers.hpp"
@@ -230,7 +231,8 @@ void run_classes(const MomentsOptions& options) {
   if (!options.s.empty() || !options.L.empty()) fail("moments", "give either --class, or --s and --L");
   if (!options.csv.empty()) fail("moments", "--csv is for --s and --L");
   std::vector<TokenClass> classes;
-  for (const std::string& text : options.classes) classes.push_back(read_class("moments", text));
+  for (const std::string& text : options.classes)
+    classes.push_back(exact::named_class("moments", "--class", text));
   const ClassMoments found = class_moments(classes);
   const WeightMoments weights{found.entropy, found.log_partition, mean_largest_weight(classes)};
   double error = std::max({error_estimate(weights), relative_error(found.P2), relative_error(found.P3),

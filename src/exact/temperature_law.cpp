@@ -1,7 +1,7 @@
+// The names, tables and formulas of temperature laws.
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <utility>
 
 #include <fmt/format.h>
@@ -14,6 +14,8 @@
 
 namespace largo {
 namespace {
+
+constexpr auto kFunction = "temperature";
 
 using Beta = std::function<double(double)>;
 
@@ -39,10 +41,11 @@ constexpr std::array kTrained = {
     TrainedBeta{"longrope", [](double ratio, double trained) { return 1 + ratio / trained; }},
 };
 
+// Linear in ln L between the rows of the file.
 Beta read_table(std::string_view argument, std::string_view file) {
   const Matrix rows = io::read_csv(std::string(file));
   const auto refuse = [&](const std::string& reason) {
-    fail("temperature", argument, fmt::format("'{}'", file), reason);
+    fail(kFunction, argument, fmt::format("'{}'", file), reason);
   };
   if (rows.cols() != 2) refuse(fmt::format("a table of two columns, L and beta, not {}", rows.cols()));
   std::vector<double> log_L, beta;
@@ -54,7 +57,7 @@ Beta read_table(std::string_view argument, std::string_view file) {
   }
   return [=, name = std::string(file), first = rows(0, 0), last = rows(rows.rows() - 1, 0)](double L) {
     if (!(L >= first && L <= last)) {
-      fail("temperature", "L", L, fmt::format("between {:g} and {:g}, the lengths in {}", first, last, name));
+      fail(kFunction, "L", L, fmt::format("between {:g} and {:g}, the lengths in {}", first, last, name));
     }
     const double x = std::log(L);
     const auto above =
@@ -66,6 +69,8 @@ Beta read_table(std::string_view argument, std::string_view file) {
   };
 }
 
+bool is_table(std::string_view text) { return text.ends_with(".csv"); }
+
 // One of the names, perhaps with the length in training or a file; nothing for anything else.
 std::optional<Beta> named(std::string_view argument, std::string_view text) {
   for (const NamedBeta& one : kNames) {
@@ -75,18 +80,23 @@ std::optional<Beta> named(std::string_view argument, std::string_view text) {
     if (!text.starts_with(one.name)) continue;
     const std::string_view rest = text.substr(one.name.size());
     if (!rest.starts_with(':')) {
-      fail("temperature", argument, fmt::format("'{}'", text),
+      fail(kFunction, argument, fmt::format("'{}'", text),
            fmt::format("{0}:N with the length N in training, such as {0}:4096", one.name));
     }
     const double trained = io::parse_number(argument, rest.substr(1));
-    if (!(trained > 1))
-      fail("temperature", argument, fmt::format("'{}'", text), "a length above 1 in training");
+    if (!(trained > 1)) fail(kFunction, argument, fmt::format("'{}'", text), "a length above 1 in training");
     return [beta = one.beta, log_trained = std::log(trained)](double L) {
       return beta(std::max(0.0, std::log(L) - log_trained), log_trained);
     };
   }
-  if (text.ends_with(".csv")) return read_table(argument, text);
+  if (is_table(text)) return read_table(argument, text);
   return std::nullopt;
+}
+
+std::string_view trimmed(std::string_view text) {
+  while (text.starts_with(' ')) text.remove_prefix(1);
+  while (text.ends_with(' ')) text.remove_suffix(1);
+  return text;
 }
 
 }  // namespace
@@ -95,28 +105,41 @@ std::string_view temperature_names() {
   return "constant, sqrt-log, log, log-squared, yarn:N, longrope:N, FILE.csv, or a formula in L";
 }
 
-TemperatureLaw::TemperatureLaw(std::string_view argument, std::string_view text) : name_(text) {
-  if (const auto found = named(argument, text)) {
-    beta_ = *found;
+std::vector<TemperatureLaw> default_temperature_laws() {
+  std::vector<TemperatureLaw> laws;
+  for (const NamedBeta& one : kNames) laws.emplace_back("law", one.name);
+  return laws;
+}
+
+TemperatureLaw::TemperatureLaw(std::string_view argument, std::string_view text) : name_(trimmed(text)) {
+  const std::string_view whole = name_;
+  const auto control = [](char c) { return (c >= 0 && c < ' ') || c == 0x7f; };
+  if (std::any_of(whole.begin(), whole.end(), control))
+    fail(kFunction, fmt::format("{} has control characters", argument));
+  // 0.43*log: what follows the sign is a name.
+  const std::size_t sign = whole.find('*');
+  const std::string_view name = sign == std::string_view::npos ? whole : trimmed(whole.substr(sign + 1));
+  if (const auto found = named(argument, name)) {
+    const double factor =
+        sign == std::string_view::npos ? 1 : io::parse_number(argument, trimmed(whole.substr(0, sign)));
+    beta_ = [beta = *found, factor](double L) { return factor * beta(L); };
+    if (is_table(name)) file_ = name;
     return;
   }
-  // 0.43*log: what follows the sign is a name.
-  if (const std::size_t sign = text.find('*'); sign != std::string_view::npos) {
-    if (const auto found = named(argument, text.substr(sign + 1))) {
-      const double factor = io::parse_number(argument, text.substr(0, sign));
-      beta_ = [beta = *found, factor](double L) { return factor * beta(L); };
-      return;
-    }
-  }
-  if (text.find('L') == std::string_view::npos && text.find_first_of("0123456789") == std::string_view::npos)
-    fail("temperature", argument, fmt::format("'{}'", text), std::string(temperature_names()));
-  beta_ = io::Formula(argument, text, "L");
+  // What could not be a formula is a name with a typing error.
+  if (whole.find('L') == std::string_view::npos &&
+      whole.find_first_of("0123456789") == std::string_view::npos)
+    fail(kFunction, argument, fmt::format("'{}'", whole), std::string(temperature_names()));
+  beta_ = io::Formula(argument, whole, "L");
 }
+
+TemperatureLaw::TemperatureLaw(std::string name, std::function<double(double)> beta)
+    : name_(std::move(name)), beta_(std::move(beta)) {}
 
 double TemperatureLaw::operator()(double L) const {
   const double beta = beta_(L);
   if (!(beta >= 0 && std::isfinite(beta))) {
-    fail("temperature", fmt::format("'{}' at L = {:g}", name_, L), beta, "finite and not negative");
+    fail(kFunction, fmt::format("beta of '{}' at L = {:g}", name_, L), beta, "finite and not negative");
   }
   return beta;
 }
