@@ -72,9 +72,9 @@ std::string UnitInputs::text(std::string_view name) const {
 }
 
 std::span<const Quantity* const> all_quantities() {
-  static const std::array<const Quantity*, 5> all = {&moments_quantity(), &concentration_quantity(),
-                                                     &icl_risk_quantity(), &icl_flow_quantity(),
-                                                     &icl_threshold_quantity()};
+  static const std::array<const Quantity*, 7> all = {
+      &moments_quantity(),  &concentration_quantity(), &class_moments_quantity(), &temperature_quantity(),
+      &icl_risk_quantity(), &icl_flow_quantity(),      &icl_threshold_quantity()};
   return all;
 }
 

@@ -116,6 +116,8 @@ const Quantity* find_quantity(std::string_view name);  ///< null if there is non
 
 /// Defined in quantities/.
 const Quantity& moments_quantity();
+const Quantity& class_moments_quantity();
+const Quantity& temperature_quantity();
 const Quantity& concentration_quantity();
 const Quantity& icl_risk_quantity();
 const Quantity& icl_flow_quantity();
