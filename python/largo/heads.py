@@ -179,18 +179,23 @@ def audit(q: Any, k: Any = None, v: Any = None, *, causal: Optional[bool] = None
         progress if progress is None else as_progress(progress, "heads")))
 
 
-def capture(model: Any, inputs: Mapping[str, Any], path: Union[None, str, "os.PathLike[str]"] = None) -> Captured:
+def capture(model: Any, inputs: Any, path: Union[None, str, "os.PathLike[str]"] = None) -> Captured:
     """Records the queries, keys and values of every attention layer of a Hugging Face transformer, in one forward pass.
 
     `model` is a model of transformers (4.48 or later) that takes its attention function from the library, as BERT, Llama,
-    Mistral, Qwen and GPT-2 do; rotary positions are applied, and shared key heads stay shared. `inputs` are those of
-    model(**inputs), prompts of one length without padding. With `path`, the capture is saved there, too. Needs PyTorch.
+    Mistral, Qwen and GPT-2 do; rotary positions are applied, and shared key heads stay shared. `inputs` are token ids, or
+    those of model(**inputs), prompts of one length without padding. With `path`, the capture is saved there, too. The model
+    stays as it was. Needs PyTorch.
 
     >>> heads.capture(model, tokenizer(text, return_tensors="pt"), "capture.safetensors")        # doctest: +SKIP
     """
     import torch
     from transformers import AttentionInterface  # type: ignore[import]
 
+    if not hasattr(model, "set_attn_implementation"):
+        raise TypeError(f"heads.capture: {type(model).__name__} is no transformer of Hugging Face: give audit() its q, k, v")
+    if not hasattr(inputs, "keys"):
+        inputs = {"input_ids": torch.as_tensor(inputs)}
     mask = inputs.get("attention_mask")
     if mask is not None and not bool(torch.as_tensor(mask).all()):
         raise ValueError("heads.capture: inputs have padding (zeros in attention_mask): give prompts of one length")
@@ -200,6 +205,12 @@ def capture(model: Any, inputs: Mapping[str, Any], path: Union[None, str, "os.Pa
 
     def record(module: Any, query: Any, key: Any, value: Any, attention_mask: Any, scaling: Any = None,
                dropout: float = 0.0, **others: Any) -> Tuple[Any, Any]:
+        if query.shape[-2] != key.shape[-2]:
+            raise ValueError("heads.capture: a layer attends over other tokens than its own: it cannot be captured")
+        window = others.get("sliding_window")
+        if window is not None and window < key.shape[-2]:
+            raise ValueError(f"heads.capture: a layer sees {window} tokens at a time, fewer than the prompt has: "
+                             "give a shorter prompt")
         layers.append(tuple(x.detach().cpu().clone() for x in (query, key, value)))  # type: ignore[arg-type]
         scale = query.shape[-1] ** -0.5 if scaling is None else float(scaling)
         causal.append(bool(others.get("is_causal", getattr(module, "is_causal", False))))
