@@ -231,11 +231,11 @@ void FusedHead::attend(std::size_t n, std::uint64_t index, std::int64_t L, const
 // The weighted mean of β, and its covariance times each b_k.
 void FusedHead::take_sums(std::size_t n) {
   const double weight = sums_.weight();
-  const Eigen::Map<const Vector> mean = sums_.mean();
+  const auto mean = sums_.mean();
   double* const to = mean_.row(n);
   for (std::size_t i = 0; i < base_; ++i) to[i] = mean[static_cast<Eigen::Index>(i)] / weight;
   if (m_ == 1) {
-    const Eigen::Map<const Vector> gradient = sums_.gradient();
+    const auto gradient = sums_.gradient();
     const double value = sums_.value() / weight;
     for (std::size_t i = 0; i < base_; ++i)
       spread_.row(n)[i] = gradient[static_cast<Eigen::Index>(i)] / weight - value * to[i];

@@ -15,6 +15,14 @@
 
 namespace largo::prompts {}
 
+// Whether vectors have 512 bits at this level.
+#undef LARGO_HAS_512_BITS
+#if HWY_TARGET <= HWY_AVX3 && HWY_MAX_BYTES >= 64
+#define LARGO_HAS_512_BITS 1
+#else
+#define LARGO_HAS_512_BITS 0
+#endif
+
 HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 
@@ -26,6 +34,8 @@ using DU = hn::RebindToUnsigned<DF>;
 using DI = hn::RebindToSigned<DF>;
 using V = hn::Vec<DF>;
 constexpr std::size_t kFloats = hn::MaxLanes(DF());
+// For what tokens have to themselves, so that it need not be summed.
+using Wide = hn::CappedTag<float, 2 * random::kTokensAtOnce>;
 }  // namespace tokens
 
 }  // namespace largo::HWY_NAMESPACE

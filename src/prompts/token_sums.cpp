@@ -1,6 +1,7 @@
 #include "prompts/token_sums.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -23,18 +24,26 @@ namespace largo::prompts {
 template <typename T>
 inline constexpr std::size_t kPartial = 32 / sizeof(T);
 
-// One chunk on its way through the kernel. Sums are in the order of TokenSums, kPartial<T> numbers each.
+// Columns before those of the coordinates, by the number of sets.
+template <std::size_t kSets>
+inline constexpr std::size_t kColumnsBefore = kSets == 2 ? 1 : 2;
+
+// One chunk on its way through the kernel. A set is a row of weights: w, and also w v for gradients.
+// Sums are in the order of TokenSums.
 template <typename T>
 struct TokenChunk {
-  const T* tokens;
+  // What weights are multiplied by: ones, the weights (not for gradients), and then the coordinates.
+  const T* const* columns;
   std::size_t dimension;
   std::size_t count;
   const T* direction;
-  const T* values;  // null unless the gradient is wanted
-  bool covariance;
-  T* weights;
-  T* weighted;
-  T* sums;
+  const T* values;
+  SumOrder order;
+  T* scores;    // <direction, token>
+  T* weights;   // sets side by side: kPartial<T> numbers of each in turn
+  T* products;  // <values, token>, or w x_j for a coordinate
+  T* partial;   // kPartial<T> numbers for each sum
+  double* sums;
   T top;
 };
 
@@ -45,151 +54,239 @@ HWY_BEFORE_NAMESPACE();
 namespace largo::HWY_NAMESPACE {
 namespace {
 
+// Vectors of as many sums of each of kSets sets as a register holds; and of tokens, which need not wait for
+// one another.
+template <typename T, std::size_t kSets = 1>
+using Lanes = hn::CappedTag<T, kSets * kPartial<T>>;
 template <typename T>
-using Lanes = hn::CappedTag<T, kPartial<T>>;
-template <typename T>
-constexpr std::size_t kLanes = hn::MaxLanes(Lanes<T>());
+using Tokens = Lanes<T, 2>;
 
 // 2^x for x <= 0
-HWY_INLINE hn::Vec<Lanes<float>> Weight(Lanes<float> d, hn::Vec<Lanes<float>> x) {
-  return Exp2<Separate>(d, x);
-}
-HWY_INLINE hn::Vec<Lanes<double>> Weight(Lanes<double> d, hn::Vec<Lanes<double>> x) {
-  return Exp(d, hn::Mul(x, hn::Set(d, std::numbers::ln2)));
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Weight(D d, V x) {
+  if constexpr (sizeof(hn::TFromD<D>) == sizeof(float)) {
+    return Exp2<Separate>(d, x);
+  } else {
+    return Exp(d, hn::Mul(x, hn::Set(d, std::numbers::ln2)));
+  }
 }
 
 std::size_t RoundUp(std::size_t count, std::size_t multiple) {
   return (count + multiple - 1) / multiple * multiple;
 }
 
-// weights[i] = <direction, token i>, and with kBoth also weighted[i] = <values, token i>.
+// Scores, and with kBoth also values, of kVectors vectors of tokens from number i on.
+template <bool kBoth, std::size_t kVectors, typename T>
+HWY_INLINE void ProjectSome(const T* const* coordinates, const TokenChunk<T>& chunk, std::size_t i) {
+  const Tokens<T> d;
+  constexpr std::size_t kWidth = hn::MaxLanes(d);
+  hn::Vec<Tokens<T>> score[kVectors], value[kVectors];
+  for (std::size_t n = 0; n < kVectors; ++n) score[n] = value[n] = hn::Zero(d);
+  for (std::size_t j = 0; j < chunk.dimension; ++j) {
+    const auto a = hn::Set(d, chunk.direction[j]);
+    const auto b = hn::Set(d, kBoth ? chunk.values[j] : T{0});
+    for (std::size_t n = 0; n < kVectors; ++n) {
+      const auto x = hn::Load(d, coordinates[j] + i + n * kWidth);
+      score[n] = hn::Add(score[n], hn::Mul(a, x));
+      if (kBoth) value[n] = hn::Add(value[n], hn::Mul(b, x));
+    }
+  }
+  for (std::size_t n = 0; n < kVectors; ++n) {
+    hn::Store(score[n], d, chunk.scores + i + n * kWidth);
+    if (kBoth) hn::Store(value[n], d, chunk.products + i + n * kWidth);
+  }
+}
+
 template <bool kBoth, typename T>
-HWY_INLINE void Project(const TokenChunk<T>& chunk) {
-  const Lanes<T> d;
-  for (std::size_t i = 0; i < chunk.count; i += kLanes<T>) {
-    auto score = hn::Zero(d), value = hn::Zero(d);
-    for (std::size_t j = 0; j < chunk.dimension; ++j) {
-      const auto x = hn::Load(d, chunk.tokens + j * kChunkTokens + i);
-      score = hn::Add(score, hn::Mul(hn::Set(d, chunk.direction[j]), x));
-      if (kBoth) value = hn::Add(value, hn::Mul(hn::Set(d, chunk.values[j]), x));
-    }
-    hn::Store(score, d, chunk.weights + i);
-    if (kBoth) hn::Store(value, d, chunk.weighted + i);
-  }
+HWY_INLINE void Project(const T* const* coordinates, const TokenChunk<T>& chunk) {
+  constexpr std::size_t kWidth = hn::MaxLanes(Tokens<T>());
+  std::size_t i = 0;
+  for (; i + 2 * kWidth < chunk.count; i += 4 * kWidth) ProjectSome<kBoth, 4>(coordinates, chunk, i);
+  if (i < chunk.count) ProjectSome<kBoth, 2>(coordinates, chunk, i);
 }
 
-// Turns scores into weights, zero from `count` on, and multiplies the values by them.
-template <typename T>
-HWY_INLINE void Weigh(TokenChunk<T>& chunk) {
-  const Lanes<T> d;
-  chunk.top = std::ceil(Largest(d, chunk.weights, chunk.count));
-  const auto top = hn::Set(d, chunk.top);
-  const std::size_t end = RoundUp(chunk.count, kPartial<T>);
-  for (std::size_t lane = 0; lane < kPartial<T>; lane += kLanes<T>) {
-    auto w_sum = hn::Zero(d), ww_sum = hn::Zero(d), v_sum = hn::Zero(d);
-    for (std::size_t i = lane; i < end; i += kPartial<T>) {
-      auto w = Weight(d, hn::Sub(hn::Load(d, chunk.weights + i), top));
-      if (i + kLanes < T >> chunk.count) {
-        const T left = i < chunk.count ? static_cast<T>(chunk.count - i) : T{0};
-        w = hn::IfThenElseZero(hn::Lt(hn::Iota(d, T{0}), hn::Set(d, left)), w);
-      }
-      hn::Store(w, d, chunk.weights + i);
-      w_sum = hn::Add(w_sum, w);
-      ww_sum = hn::Add(ww_sum, hn::Mul(w, w));
-      if (chunk.values != nullptr) {
-        const auto wv = hn::Mul(w, hn::Load(d, chunk.weighted + i));
-        hn::Store(wv, d, chunk.weighted + i);
-        v_sum = hn::Add(v_sum, wv);
-      }
-    }
-    hn::Store(w_sum, d, chunk.sums + lane);
-    hn::Store(ww_sum, d, chunk.sums + kPartial<T> + lane);
-    if (chunk.values != nullptr) hn::Store(v_sum, d, chunk.sums + 2 * kPartial<T> + lane);
-  }
-}
-
-// Σ_i weights[i] x_j[i] for kRows coordinates from `rows` on, for kSets rows of weights.
-template <std::size_t kRows, std::size_t kSets, typename T>
-HWY_INLINE void Dots(const T* const (&weights)[kSets], const T* HWY_RESTRICT rows, std::size_t end,
-                     T* const (&sums)[kSets]) {
-  const Lanes<T> d;
-  for (std::size_t lane = 0; lane < kPartial<T>; lane += kLanes<T>) {
-    hn::Vec<Lanes<T>> sum[kSets][kRows];
-    for (auto& set : sum) {
-      for (auto& s : set) s = hn::Zero(d);
-    }
-    for (std::size_t i = lane; i < end; i += kPartial<T>) {
-      for (std::size_t r = 0; r < kRows; ++r) {
-        const auto x = hn::Load(d, rows + r * kChunkTokens + i);
-        for (std::size_t s = 0; s < kSets; ++s)
-          sum[s][r] = hn::Add(sum[s][r], hn::Mul(hn::Load(d, weights[s] + i), x));
-      }
-    }
-    for (std::size_t s = 0; s < kSets; ++s) {
-      for (std::size_t r = 0; r < kRows; ++r) hn::Store(sum[s][r], d, sums[s] + r * kPartial<T> + lane);
-    }
-  }
-}
-
-// Several coordinates are summed at once: a single sum would wait for its own additions.
-template <std::size_t kSets, typename T>
-HWY_INLINE void AllDots(const T* const (&weights)[kSets], const T* rows, std::size_t count, std::size_t end,
-                        T* const (&sums)[kSets]) {
-  constexpr std::size_t kTogether = 4;
-  for (std::size_t j = 0; j < count; j += kTogether) {
-    const T* const from = rows + j * kChunkTokens;
-    T* to[kSets];
-    for (std::size_t s = 0; s < kSets; ++s) to[s] = sums[s] + j * kPartial<T>;
-    switch (std::min(kTogether, count - j)) {
-      case 4:
-        Dots<4>(weights, from, end, to);
-        break;
-      case 3:
-        Dots<3>(weights, from, end, to);
-        break;
-      case 2:
-        Dots<2>(weights, from, end, to);
-        break;
-      default:
-        Dots<1>(weights, from, end, to);
-    }
-  }
-}
-
-template <typename T>
-HWY_INLINE void AddChunk(TokenChunk<T>& chunk) {
-  if (chunk.values != nullptr) {
-    Project<true>(chunk);
-  } else {
-    Project<false>(chunk);
-  }
-  Weigh(chunk);
-  const std::size_t end = RoundUp(chunk.count, kPartial<T>), dimension = chunk.dimension;
-  T* const sums = chunk.sums + (chunk.values != nullptr ? 3 : 2) * kPartial<T>;
-  if (chunk.values != nullptr) {
-    const T* const both[] = {chunk.weights, chunk.weighted};
-    T* const to[] = {sums, sums + dimension * kPartial<T>};
-    AllDots(both, chunk.tokens, dimension, end, to);
+// Stores one number of a set for each token of a vector, from token i on.
+template <std::size_t kSets, class V, typename T>
+HWY_INLINE void StoreSet(V v, T* sets, std::size_t i, std::size_t set) {
+  using D = hn::DFromV<V>;
+  T* const to = sets + i / kPartial<T> * kPartial<T> * kSets + set * kPartial<T> + i % kPartial<T>;
+#if LARGO_HAS_512_BITS
+  if constexpr (kSets > 1) {
+    const hn::Half<D> half;
+    hn::Store(hn::LowerHalf(half, v), half, to);
+    hn::Store(hn::UpperHalf(half, v), half, to + kSets * kPartial<T>);
     return;
   }
-  const T* const weights[] = {chunk.weights};
-  T* to[] = {sums};
-  AllDots(weights, chunk.tokens, dimension, end, to);
-  if (!chunk.covariance) return;
-  const Lanes<T> d;
-  to[0] += dimension * kPartial<T>;
-  for (std::size_t j = 0; j < dimension; to[0] += ++j * kPartial<T>) {
-    for (std::size_t i = 0; i < end; i += kLanes<T>) {
-      const auto x = hn::Load(d, chunk.tokens + j * kChunkTokens + i);
-      hn::Store(hn::Mul(hn::Load(d, chunk.weights + i), x), d, chunk.weighted + i);
+#endif
+  hn::Store(v, D(), to);
+}
+
+// Turns scores into weights, zero from `count` on, and with two sets also values into weighted values.
+template <std::size_t kSets, typename T>
+HWY_INLINE void Weigh(TokenChunk<T>& chunk) {
+  const Tokens<T> d;
+  constexpr std::size_t kWidth = hn::MaxLanes(d);
+  chunk.top = std::ceil(Largest(d, chunk.scores, chunk.count));
+  const auto top = hn::Set(d, chunk.top);
+  for (std::size_t i = 0; i < RoundUp(chunk.count, kPartial<T>); i += kWidth) {
+    auto w = Weight(d, hn::Sub(hn::Load(d, chunk.scores + i), top));
+    if (i + kWidth > chunk.count) {
+      const T left = i < chunk.count ? static_cast<T>(chunk.count - i) : T{0};
+      w = hn::IfThenElseZero(hn::Lt(hn::Iota(d, T{0}), hn::Set(d, left)), w);
     }
-    const T* const weighted[] = {chunk.weighted};
-    AllDots(weighted, chunk.tokens, j + 1, end, to);
+    StoreSet<kSets>(w, chunk.weights, i, 0);
+    if (kSets == 2) StoreSet<kSets>(hn::Mul(w, hn::Load(d, chunk.products + i)), chunk.weights, i, 1);
   }
 }
 
-void AddFloats(TokenChunk<float>& chunk) { AddChunk(chunk); }
-void AddDoubles(TokenChunk<double>& chunk) { AddChunk(chunk); }
+// A vector of numbers, the same for each of its sets.
+template <class D, typename T>
+HWY_INLINE hn::Vec<D> LoadColumn(D d, const T* from) {
+#if LARGO_HAS_512_BITS
+  // (With a mask, because GCC 12 warns of what the function without one leaves undefined.)
+  if constexpr (hn::MaxLanes(D()) > kPartial<T>) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return hn::Vec<D>{_mm512_maskz_broadcast_f32x8(0xffff, _mm256_load_ps(from))};
+    } else {
+      return hn::Vec<D>{_mm512_maskz_broadcast_f64x4(0xff, _mm256_load_pd(from))};
+    }
+  }
+#endif
+  return hn::Load(d, from);
+}
+
+// Σ_i w_i x_i for kColumns columns x and all sets of weights w. Sums of several columns at once: a single one
+// would wait for its own additions.
+template <std::size_t kColumns, std::size_t kSets, typename T>
+HWY_INLINE void SumColumns(const T* HWY_RESTRICT weights, const T* const* columns, std::size_t end, T* sums) {
+  const Lanes<T, kSets> d;
+  constexpr std::size_t kAll = kSets * kPartial<T>;
+  for (std::size_t lane = 0; lane < kAll; lane += hn::MaxLanes(d)) {
+    hn::Vec<Lanes<T, kSets>> sum[kColumns];
+    const T* x[kColumns];
+    for (std::size_t k = 0; k < kColumns; ++k) {
+      sum[k] = hn::Zero(d);
+      x[k] = columns[k] + lane % kPartial<T>;
+    }
+    for (std::size_t i = 0; i < end; i += kPartial<T>) {
+      const auto w = hn::Load(d, weights + i * kSets + lane);
+      for (std::size_t k = 0; k < kColumns; ++k)
+        sum[k] = hn::Add(sum[k], hn::Mul(w, LoadColumn(d, x[k] + i)));
+    }
+    for (std::size_t k = 0; k < kColumns; ++k) hn::Store(sum[k], d, sums + k * kAll + lane);
+  }
+}
+
+template <std::size_t kSets, typename T>
+HWY_INLINE void SumAll(const T* weights, const T* const* columns, std::size_t count, std::size_t end,
+                       T* sums) {
+  while (count > 0) {
+    const std::size_t now = std::min<std::size_t>(count, 8);
+    switch (now) {
+      case 8:
+        SumColumns<8, kSets>(weights, columns, end, sums);
+        break;
+      case 7:
+        SumColumns<7, kSets>(weights, columns, end, sums);
+        break;
+      case 6:
+        SumColumns<6, kSets>(weights, columns, end, sums);
+        break;
+      case 5:
+        SumColumns<5, kSets>(weights, columns, end, sums);
+        break;
+      case 4:
+        SumColumns<4, kSets>(weights, columns, end, sums);
+        break;
+      case 3:
+        SumColumns<3, kSets>(weights, columns, end, sums);
+        break;
+      case 2:
+        SumColumns<2, kSets>(weights, columns, end, sums);
+        break;
+      default:
+        SumColumns<1, kSets>(weights, columns, end, sums);
+    }
+    count -= now;
+    columns += now;
+    sums += now * kSets * kPartial<T>;
+  }
+}
+
+// Σ w x_j x_k for k <= j
+template <typename T>
+HWY_INLINE void SumProducts(const TokenChunk<T>& chunk, std::size_t end) {
+  const Tokens<T> d;
+  constexpr std::size_t kBefore = kColumnsBefore<1>;
+  const T* const* const coordinates = chunk.columns + kBefore;
+  T* to = chunk.partial + (kBefore + chunk.dimension) * kPartial<T>;
+  for (std::size_t j = 0; j < chunk.dimension; to += ++j * kPartial<T>) {
+    for (std::size_t i = 0; i < end; i += hn::MaxLanes(d)) {
+      const auto x = hn::Load(d, coordinates[j] + i);
+      hn::Store(hn::Mul(hn::Load(d, chunk.weights + i), x), d, chunk.products + i);
+    }
+    SumAll<1>(chunk.products, coordinates, j + 1, end, to);
+  }
+}
+
+// Adds the partial sums of each of `count` sums in their order; two sums at once.
+template <typename T>
+HWY_INLINE void AddPartial(const T* partial, std::size_t count, double* sums) {
+  std::size_t k = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const hn::CappedTag<double, 2> d;
+  const hn::Rebind<T, decltype(d)> from;
+  const auto pair_at = [&](const T* p) {
+    if constexpr (sizeof(T) == sizeof(float)) {
+      return hn::PromoteTo(d, hn::Load(from, p));
+    } else {
+      return hn::Load(d, p);
+    }
+  };
+  for (; k + 2 <= count; k += 2) {
+    const T* const p = partial + k * kPartial<T>;
+    auto sum = hn::Zero(d);
+    for (std::size_t lane = 0; lane < kPartial<T>; lane += 2) {
+      const auto first = pair_at(p + lane), second = pair_at(p + kPartial<T> + lane);
+      sum = hn::Add(sum, hn::InterleaveLower(d, first, second));
+      sum = hn::Add(sum, hn::InterleaveUpper(d, first, second));
+    }
+    hn::StoreU(sum, d, sums + k);
+  }
+#endif
+  for (; k < count; ++k) {
+    double sum = 0;
+    for (std::size_t lane = 0; lane < kPartial<T>; ++lane) sum += double{partial[k * kPartial<T> + lane]};
+    sums[k] = sum;
+  }
+}
+
+template <std::size_t kSets, typename T>
+HWY_INLINE void AddChunk(TokenChunk<T>& chunk) {
+  constexpr std::size_t kBefore = kColumnsBefore<kSets>;
+  const std::size_t end = RoundUp(chunk.count, kPartial<T>), columns = kBefore + chunk.dimension;
+  Project<kSets == 2>(chunk.columns + kBefore, chunk);
+  Weigh<kSets>(chunk);
+  SumAll<kSets>(chunk.weights, chunk.columns, columns, end, chunk.partial);
+  std::size_t count = kSets * columns;
+  if (chunk.order == SumOrder::covariance) {
+    SumProducts(chunk, end);
+    count += chunk.dimension * (chunk.dimension + 1) / 2;
+  }
+  AddPartial(chunk.partial, count, chunk.sums);
+}
+
+template <typename T>
+HWY_INLINE void AddSets(TokenChunk<T>& chunk) {
+  if (chunk.order == SumOrder::gradient) {
+    AddChunk<2>(chunk);
+  } else {
+    AddChunk<1>(chunk);
+  }
+}
+
+void AddFloats(TokenChunk<float>& chunk) { AddSets(chunk); }
+void AddDoubles(TokenChunk<double>& chunk) { AddSets(chunk); }
 
 }  // namespace
 }  // namespace largo::HWY_NAMESPACE
@@ -212,6 +309,13 @@ void check_top(double top) {
   }
 }
 
+template <typename T>
+alignas(64) constexpr std::array<T, kChunkTokens> kOnes = [] {
+  std::array<T, kChunkTokens> ones{};
+  ones.fill(1);
+  return ones;
+}();
+
 }  // namespace
 
 template <typename T>
@@ -220,9 +324,12 @@ TokenSums<T>::TokenSums(std::size_t dimension, SumOrder order)
       order_(order),
       direction_(dimension),
       values_(dimension),
-      weights_(kChunkTokens),
-      weighted_(kChunkTokens),
+      scores_(kChunkTokens),
+      weights_((order == SumOrder::gradient ? 2 : 1) * kChunkTokens),
+      products_(kChunkTokens),
+      columns_(dimension + (order == SumOrder::gradient ? kColumnsBefore<2> : kColumnsBefore<1>)),
       partial_(sum_count(dimension, order) * kPartial<T>),
+      totals_(sum_count(dimension, order)),
       sums_(sum_count(dimension, order)) {
   ensure_simd_level();
 }
@@ -239,16 +346,13 @@ void TokenSums<T>::begin(const ConstVectorRef& direction, const ConstVectorRef& 
 
 template <typename T>
 void TokenSums<T>::add(const T* tokens, std::size_t count) {
-  TokenChunk<T> chunk{tokens,
-                      dimension_,
-                      count,
-                      direction_.data(),
-                      order_ == SumOrder::gradient ? values_.data() : nullptr,
-                      order_ == SumOrder::covariance,
-                      weights_.data(),
-                      weighted_.data(),
-                      partial_.data(),
-                      0};
+  columns_[0] = kOnes<T>.data();
+  if (order_ != SumOrder::gradient) columns_[1] = weights_.data();
+  for (std::size_t j = 0; j < dimension_; ++j)
+    columns_[columns_.size() - dimension_ + j] = tokens + j * kChunkTokens;
+  TokenChunk<T> chunk{columns_.data(),  dimension_,      count,          direction_.data(),
+                      values_.data(),   order_,          scores_.data(), weights_.data(),
+                      products_.data(), partial_.data(), totals_.data(), 0};
   add_chunk(chunk);
   check_top(double{chunk.top});
   const auto chunk_top = static_cast<std::int64_t>(chunk.top);
@@ -257,12 +361,11 @@ void TokenSums<T>::add(const T* tokens, std::size_t count) {
   empty_ = false;
   const double old_scale = numerics::power_of_two(old_top - top_);
   const double new_scale = numerics::power_of_two(chunk_top - top_);
-  for (std::size_t k = 0; k < sums_.size(); ++k) {
-    double sum = 0;
-    for (std::size_t lane = 0; lane < kPartial<T>; ++lane) sum += double{partial_[k * kPartial<T> + lane]};
-    const bool squared = k == 1;
-    sums_[k] = sums_[k] * old_scale * (squared ? old_scale : 1) + sum * new_scale * (squared ? new_scale : 1);
+  if (order_ != SumOrder::gradient) {  // Σ w²
+    sums_[1] *= old_scale;
+    totals_[1] *= new_scale;
   }
+  for (std::size_t k = 0; k < sums_.size(); ++k) sums_[k] = sums_[k] * old_scale + totals_[k] * new_scale;
 }
 
 template <typename T>

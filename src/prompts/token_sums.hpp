@@ -18,13 +18,13 @@ namespace largo::prompts {
 
 enum class SumOrder : std::uint8_t {
   mean,        ///< Σ w, Σ w², Σ w x
-  gradient,    ///< those of mean, and Σ w v, Σ w v x with values v = <b, x>
+  gradient,    ///< Σ w, Σ w v, then Σ w x_j, Σ w v x_j for each coordinate; values v = <b, x>
   covariance,  ///< those of mean, and Σ w x xᵀ
 };
 
 /// Number of these sums for tokens of this dimension.
 constexpr std::size_t sum_count(std::size_t dimension, SumOrder order) {
-  if (order == SumOrder::gradient) return 3 + 2 * dimension;
+  if (order == SumOrder::gradient) return 2 + 2 * dimension;
   return 2 + dimension + (order == SumOrder::covariance ? dimension * (dimension + 1) / 2 : 0);
 }
 
@@ -36,9 +36,10 @@ class TokenSums {
   /// Starts a prompt. `values` is read for SumOrder::gradient only.
   void begin(const ConstVectorRef& direction, const ConstVectorRef& values);
   /// Adds `count` tokens, at most kChunkTokens. Coordinate j of token i is tokens[kChunkTokens j + i]; the
-  /// array is aligned to 64 bytes and has finite numbers up to the next multiple of eight. InputError for
-  /// scores beyond 1e12 ln 2. Error: a rounding of T in t_i and in each product. The same bits at every SIMD
-  /// level. Cost for a vector of tokens: an exponential and 4 operations per coordinate (mean).
+  /// array is aligned to 64 bytes, has room for whole chunks and finite numbers up to the next multiple of
+  /// eight. InputError for scores beyond 1e12 ln 2. Error: a rounding of T in t_i and in each product. The
+  /// same bits at every SIMD level. Cost for a vector of tokens: an exponential and 4 operations per
+  /// coordinate (mean).
   void add(const T* tokens, std::size_t count);
   /// Takes over the sums of a whole prompt that were computed elsewhere, in the order in which they are kept
   /// here, followed by their top.
@@ -46,26 +47,28 @@ class TokenSums {
 
   /// The sums over all tokens since begin(), or zero if there were none.
   double weight() const { return sums_[0]; }          ///< Σ w 2^-top
-  double squared_weight() const { return sums_[1]; }  ///< Σ w² 2^-2top
+  double squared_weight() const { return sums_[1]; }  ///< Σ w² 2^-2top, not for SumOrder::gradient
   std::int64_t top() const { return top_; }
-  double value() const { return sums_[2]; }  ///< Σ w v 2^-top
-  Eigen::Map<const Vector> mean() const { return part(value_sums() + 2); }
-  Eigen::Map<const Vector> gradient() const { return part(value_sums() + 2 + dimension_); }
+  double value() const { return sums_[1]; }  ///< Σ w v 2^-top
+  using Part = Eigen::Map<const Vector, Eigen::Unaligned, Eigen::InnerStride<>>;
+  Part mean() const { return part(2); }
+  Part gradient() const { return part(3); }
   /// Σ w x xᵀ 2^-top
   Matrix second_moment() const;
 
  private:
-  std::size_t value_sums() const { return order_ == SumOrder::gradient ? 1 : 0; }
-  Eigen::Map<const Vector> part(std::size_t first) const {
-    return {sums_.data() + first, static_cast<Eigen::Index>(dimension_)};
+  Part part(std::size_t first) const {
+    return {sums_.data() + first, static_cast<Eigen::Index>(dimension_),
+            Eigen::InnerStride<>(order_ == SumOrder::gradient ? 2 : 1)};
   }
 
   std::size_t dimension_;
   SumOrder order_;
   std::vector<T> direction_, values_;
-  runtime::AlignedVector<T> weights_, weighted_;  // of one chunk
+  runtime::AlignedVector<T> scores_, weights_, products_;  // of one chunk
+  std::vector<const T*> columns_;                          // of one chunk
   runtime::AlignedVector<T> partial_;
-  std::vector<double> sums_;
+  std::vector<double> totals_, sums_;  // of one chunk, and of all
   std::int64_t top_ = 0;
   bool empty_ = true;
 };
