@@ -27,11 +27,8 @@ void draw_normals(std::uint64_t seed, std::uint64_t prompt, std::uint64_t lane, 
   static_assert(kChunkTokens % (kTwoBlocks * random::kTokensAtOnce) == 0);
   std::size_t groups = groups_of(count);
   if (groups % kTwoBlocks > random::kGroupsInBlock) groups = (groups / kTwoBlocks + 1) * kTwoBlocks;
-  for (std::size_t pair = 0; pair < pairs; ++pair) {
-    float* rows = tokens + 2 * pair * kChunkTokens;
-    random::token_normals(lane_address(seed, prompt, lane + pair, first_token), groups, rows,
-                          rows + kChunkTokens);
-  }
+  random::token_normals(lane_address(seed, prompt, lane, first_token), groups,
+                        {tokens, kChunkTokens, pairs, kLaneCounters});
 }
 
 class NormalSource final : public TokenSource<float> {

@@ -21,15 +21,23 @@ namespace {
 
 using namespace tokens;
 
+// Calls use(d, i) for vectors d of tokens from number i on: as wide as there are, and for the last eight one
+// of eight at most.
+template <class Use>
+HWY_INLINE void ForTokens(std::size_t count, const Use& use) {
+  std::size_t i = 0;
+  for (; i + hn::MaxLanes(Wide()) <= count; i += hn::MaxLanes(Wide())) use(Wide(), i);
+  for (; i < count; i += kFloats) use(DF(), i);
+}
+
 void Coins(const std::uint32_t* HWY_RESTRICT words, std::size_t count, int bit, float low, float high,
            float* HWY_RESTRICT tokens) {
-  const DF df;
-  const DU du;
-  const auto mask = hn::Set(du, std::uint32_t{1} << bit);
-  for (std::size_t i = 0; i < count; i += kFloats) {
-    const auto heads = hn::RebindMask(df, hn::TestBit(hn::Load(du, words + i), mask));
-    hn::Store(hn::IfThenElse(heads, hn::Set(df, high), hn::Set(df, low)), df, tokens + i);
-  }
+  ForTokens(count, [&](auto d, std::size_t i) {
+    const hn::RebindToUnsigned<decltype(d)> du;
+    const auto mask = hn::Set(du, std::uint32_t{1} << bit);
+    const auto heads = hn::RebindMask(d, hn::TestBit(hn::Load(du, words + i), mask));
+    hn::Store(hn::IfThenElse(heads, hn::Set(d, high), hn::Set(d, low)), d, tokens + i);
+  });
 }
 
 void PickAtoms(const std::uint32_t* HWY_RESTRICT words, std::size_t count, const Atoms& law,
@@ -64,20 +72,18 @@ void Interval(const std::uint32_t* HWY_RESTRICT words, std::size_t count, float 
 
 void Normalise(float* HWY_RESTRICT tokens, std::size_t stride, std::size_t count, std::size_t all,
                std::size_t kept) {
-  const DF df;
-  for (std::size_t i = 0; i < count; i += kFloats) {
-    auto square = hn::Zero(df);
+  ForTokens(count, [&](auto d, std::size_t i) {
+    auto square = hn::Zero(d);
     for (std::size_t j = 0; j < all; ++j) {
-      const auto x = hn::Load(df, tokens + j * stride + i);
+      const auto x = hn::Load(d, tokens + j * stride + i);
       square = hn::Add(square, hn::Mul(x, x));
     }
-    const auto small = hn::Lt(square, hn::Set(df, 0x1p-100F));
-    const auto factor =
-        hn::Div(hn::Set(df, 1.0F), hn::Sqrt(hn::IfThenElse(small, hn::Set(df, 1.0F), square)));
+    const auto small = hn::Lt(square, hn::Set(d, 0x1p-100F));
+    const auto factor = hn::Div(hn::Set(d, 1.0F), hn::Sqrt(hn::IfThenElse(small, hn::Set(d, 1.0F), square)));
     for (std::size_t j = 0; j < kept; ++j) {
-      hn::Store(hn::Mul(hn::Load(df, tokens + j * stride + i), factor), df, tokens + j * stride + i);
+      hn::Store(hn::Mul(hn::Load(d, tokens + j * stride + i), factor), d, tokens + j * stride + i);
     }
-  }
+  });
 }
 
 }  // namespace

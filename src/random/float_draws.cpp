@@ -28,13 +28,13 @@ using D32 = hn::Repartition<std::uint32_t, D64>;
 using DF = hn::RebindToFloat<D32>;
 using V64 = hn::Vec<D64>;
 using V32 = hn::Vec<D32>;
-using Row = PhiloxRow<D64>;
-constexpr std::size_t kTokens = 2 * Row::kLanes;           // per vector of counters
+constexpr std::size_t kTokens = 2 * hn::MaxLanes(D64());   // per vector of counters
 constexpr std::size_t kVectors = kTokensAtOnce / kTokens;  // of counters per group
 
 // With vectors of 512 bits, the counters of two blocks lie side by side in one vector.
 using DPair = hn::CappedTag<std::uint64_t, 2 * kCountersAtOnce>;
 constexpr bool kHasPairs = hn::MaxLanes(DPair()) == 2 * kCountersAtOnce;
+using Row = PhiloxRow<DPair>;
 using Wide = hn::CappedTag<float, 2 * kTokensAtOnce>;
 
 // The part of a word that a token takes: all of it, or an angle of 16 bits. An angle goes to the upper half,
@@ -78,25 +78,39 @@ class Words {
 };
 
 template <class D, std::size_t kCount, std::size_t... kRound>
-HWY_INLINE void AllRounds(const PhiloxRow<D>& row, PhiloxCounters<D, kCount>& counters,
+HWY_INLINE void AllRounds(const Row& row, PhiloxCounters<D, kCount>& counters,
                           std::index_sequence<kRound...>) {
   (counters.template Round<kRound>(row), ...);
 }
 
-// Fills in the words of kCount vectors of counters at a time, from vector `done` on, while kCount are left.
-// Returns the number of vectors done.
-template <std::size_t kCount>
-HWY_INLINE std::size_t FillWords(const Row& row, std::uint64_t counter, std::size_t done, std::size_t vectors,
-                                 std::uint32_t* HWY_RESTRICT first, std::uint32_t* HWY_RESTRICT second) {
-  const D64 d;
-  V64 lanes = hn::Iota(d, counter + done * Row::kLanes);
-  for (; done + kCount <= vectors; done += kCount) {
-    PhiloxCounters<D64, kCount> counters(lanes, Row::kLanes);
-    lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * Row::kLanes}));
-    AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
+// Stores the words of a vector of counters, two tokens for each counter.
+HWY_INLINE void StoreWords(D64, V64 lower, V64 upper, std::uint32_t* HWY_RESTRICT to) {
+  Words(lower, upper).Store<Part::whole>(to);
+}
+#if HWY_TARGET <= HWY_AVX3 && HWY_MAX_BYTES >= 64
+HWY_INLINE void StoreWords(DPair, hn::Vec<DPair> lower, hn::Vec<DPair> upper,
+                           std::uint32_t* HWY_RESTRICT to) {
+  const hn::Repartition<std::uint32_t, DPair> words;
+  hn::StoreU(hn::OddEven(hn::BitCast(words, upper), hn::BitCast(words, lower)), words, to);
+}
+#endif
+
+// Fills in the words of kCount vectors of counters at a time, from counter number `done` on, while there are
+// `counters` in all. Returns the number of counters done.
+template <std::size_t kCount, class D>
+HWY_INLINE std::size_t FillWords(D d, const Row& row, std::uint64_t counter, std::size_t done,
+                                 std::size_t counters, std::uint32_t* HWY_RESTRICT first,
+                                 std::uint32_t* HWY_RESTRICT second) {
+  constexpr std::size_t kLanes = hn::MaxLanes(d);
+  hn::Vec<D> lanes = hn::Iota(d, counter + done);
+  for (; done + kCount * kLanes <= counters; done += kCount * kLanes) {
+    PhiloxCounters<D, kCount> drawn(lanes, kLanes);
+    lanes = hn::Add(lanes, hn::Set(d, std::uint64_t{kCount * kLanes}));
+    AllRounds(row, drawn, std::make_index_sequence<kPhiloxRounds>());
     for (std::size_t i = 0; i < kCount; ++i) {
-      Words(counters.x0[i], counters.x2[i]).Store<Part::whole>(first + (done + i) * kTokens);
-      Words(counters.x1[i], counters.x3[i]).Store<Part::whole>(second + (done + i) * kTokens);
+      const std::size_t to = 2 * (done + i * kLanes);
+      StoreWords(d, drawn.x0[i], drawn.x2[i], first + to);
+      StoreWords(d, drawn.x1[i], drawn.x3[i], second + to);
     }
   }
   return done;
@@ -134,11 +148,11 @@ using PairOfWords = Words;  // never used
 // Fills in the words for the normals of a block (or two), of which only the first `groups` groups are stored.
 // It works on three vectors of counters at a time, two for radii and one for angles.
 template <class WordsOf, class D = typename WordsOf::Counters>
-HWY_INLINE void FillBlock(const PhiloxRow<D>& row, std::uint64_t counter, std::size_t groups,
+HWY_INLINE void FillBlock(const Row& row, std::uint64_t counter, std::size_t groups,
                           float* HWY_RESTRICT radius, float* HWY_RESTRICT angle) {
   constexpr std::size_t kParts = hn::MaxLanes(D()) < kCountersAtOnce ? kVectors : 1;
   for (std::size_t part = 0; part < kParts; ++part) {
-    PhiloxCounters<D, 3> counters(WordsOf::First(counter + part * PhiloxRow<D>::kLanes), kCountersAtOnce);
+    PhiloxCounters<D, 3> counters(WordsOf::First(counter + part * hn::MaxLanes(D())), kCountersAtOnce);
     AllRounds(row, counters, std::make_index_sequence<kPhiloxRounds>());
     const auto& [x0, x1, x2, x3] = counters;
     const std::size_t to = part * kTokens;
@@ -185,36 +199,46 @@ HWY_INLINE std::size_t FillNormals(std::size_t done, std::size_t tokens, float* 
 void TokenWords(const DrawAddress& address, std::size_t groups, std::uint32_t* HWY_RESTRICT first,
                 std::uint32_t* HWY_RESTRICT second) {
   const Row row(address.seed, address.stream, address.first >> 32);
-  const std::size_t vectors = groups * kVectors;
-  std::size_t done = FillWords<3>(row, address.first, 0, vectors, first, second);
-  done = FillWords<2>(row, address.first, done, vectors, first, second);
-  FillWords<1>(row, address.first, done, vectors, first, second);
+  const std::size_t counters = groups * kCountersAtOnce;
+  std::size_t done = 0;
+  if constexpr (kHasPairs) {
+    done = FillWords<3>(DPair(), row, address.first, done, counters, first, second);
+    done = FillWords<1>(DPair(), row, address.first, done, counters, first, second);
+  } else {
+    done = FillWords<3>(D64(), row, address.first, done, counters, first, second);
+    done = FillWords<2>(D64(), row, address.first, done, counters, first, second);
+  }
+  FillWords<1>(D64(), row, address.first, done, counters, first, second);
 }
 
 // First all words, then all normals: each of the two keeps a core busy by itself, and there are too few
 // registers for both at once.
-void TokenNormals(const DrawAddress& address, std::size_t groups, float* HWY_RESTRICT first,
-                  float* HWY_RESTRICT second) {
-  std::size_t filled = 0;
-  if (kHasPairs && groups >= 2 * kGroupsInBlock) {
-    const PhiloxRow<PairOfWords::Counters> row(address.seed, address.stream, address.first >> 32);
-    for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
-      FillBlock<PairOfWords>(row, address.first + filled * kCountersAtOnce, kGroupsInBlock,
-                             first + filled * kTokensAtOnce, second + filled * kTokensAtOnce);
+void TokenNormals(const DrawAddress& address, std::size_t groups, NormalRows rows) {
+  for (std::size_t pair = 0; pair < rows.pairs; ++pair) {
+    const std::uint64_t at = address.first + pair * rows.apart;
+    const Row row(address.seed, address.stream, at >> 32);
+    float* const first = rows.first + 2 * pair * rows.stride;
+    float* const second = first + rows.stride;
+    std::size_t filled = 0;
+    if constexpr (kHasPairs) {
+      for (; filled + 2 * kGroupsInBlock <= groups; filled += 2 * kGroupsInBlock) {
+        FillBlock<PairOfWords>(row, at + filled * kCountersAtOnce, kGroupsInBlock,
+                               first + filled * kTokensAtOnce, second + filled * kTokensAtOnce);
+      }
     }
-  }
-  if (filled < groups) {
-    const Row row(address.seed, address.stream, address.first >> 32);
     for (; filled < groups; filled += kGroupsInBlock) {
-      FillBlock<Words>(row, address.first + filled * kCountersAtOnce,
-                       std::min(kGroupsInBlock, groups - filled), first + filled * kTokensAtOnce,
-                       second + filled * kTokensAtOnce);
+      FillBlock<Words>(row, at + filled * kCountersAtOnce, std::min(kGroupsInBlock, groups - filled),
+                       first + filled * kTokensAtOnce, second + filled * kTokensAtOnce);
     }
   }
   const std::size_t tokens = groups * kTokensAtOnce;
-  std::size_t done = FillNormals<Wide, 3>(0, tokens, first, second);
-  done = FillNormals<Wide, 1>(done, tokens, first, second);
-  FillNormals<DF, 1>(done, tokens, first, second);
+  for (std::size_t pair = 0; pair < rows.pairs; ++pair) {
+    float* const first = rows.first + 2 * pair * rows.stride;
+    float* const second = first + rows.stride;
+    std::size_t done = FillNormals<Wide, 3>(0, tokens, first, second);
+    done = FillNormals<Wide, 1>(done, tokens, first, second);
+    FillNormals<DF, 1>(done, tokens, first, second);
+  }
 }
 
 }  // namespace
@@ -247,9 +271,13 @@ void for_rows(DrawAddress address, std::size_t groups, const Use& use) {
 }  // namespace
 
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second) {
+  token_normals(address, groups, {first, second - first, 1, 0});
+}
+
+void token_normals(const DrawAddress& address, std::size_t groups, const NormalRows& rows) {
   assert(address.first % kBlockCounters == 0);
   for_rows(address, groups, [&](const DrawAddress& at, std::size_t count, std::size_t token) {
-    HWY_DYNAMIC_DISPATCH(TokenNormals)(at, count, first + token, second + token);
+    HWY_DYNAMIC_DISPATCH(TokenNormals)(at, count, {rows.first + token, rows.stride, rows.pairs, rows.apart});
   });
 }
 

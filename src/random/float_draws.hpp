@@ -36,6 +36,16 @@ struct DrawAddress {
 /// 1.5 ns per token with AVX2.
 void token_normals(const DrawAddress& address, std::size_t groups, float* first, float* second);
 
+/// Rows for `pairs` pairs of normals, one pair below the other.
+struct NormalRows {
+  float* first;
+  std::ptrdiff_t stride;  ///< from one row to the next
+  std::size_t pairs;
+  std::uint64_t apart;  ///< counters from one pair to the next: a multiple of 2^32
+};
+/// The same for several pairs together, which takes less time than one after the other if tokens are few.
+void token_normals(const DrawAddress& address, std::size_t groups, const NormalRows& rows);
+
 /// Writes the two words of each token.
 void token_words(const DrawAddress& address, std::size_t groups, std::uint32_t* first, std::uint32_t* second);
 

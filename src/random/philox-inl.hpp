@@ -69,7 +69,8 @@ HWY_INLINE void Philox(D d, V counter, std::uint64_t counter_high, std::uint64_t
 }
 
 /// The terms that the rounds add for all counters that agree in their upper three words: the keys and, in the
-/// first rounds, what follows from the fixed words. Replicated to the lanes once, and read by every counter.
+/// first rounds, what follows from the fixed words. Replicated to the lanes once, and read by every counter,
+/// also by those of vectors with fewer lanes than D.
 template <class D>
 struct PhiloxRow {
   static constexpr std::size_t kLanes = hn::MaxLanes(D());
@@ -102,8 +103,10 @@ struct PhiloxRow {
     hn::Store(hn::Set(D(), value), D(), terms[round][which]);
   }
 
-  HWY_INLINE hn::Vec<D> term(std::size_t round, std::size_t which) const {
-    return hn::Load(D(), terms[round][which]);
+  template <class Narrow>
+  HWY_INLINE hn::Vec<Narrow> term(Narrow d, std::size_t round, std::size_t which) const {
+    static_assert(hn::MaxLanes(d) <= kLanes);
+    return hn::Load(d, terms[round][which]);
   }
 
   alignas(64) std::uint64_t terms[kPhiloxRounds][2][kLanes];
@@ -121,13 +124,13 @@ struct PhiloxCounters {
       x0[i] = hn::Add(first, hn::Set(D(), std::uint64_t{i * distance}));
   }
 
-  template <std::size_t kRound>
-  HWY_INLINE void Round(const PhiloxRow<D>& row) {
+  template <std::size_t kRound, class Wide>
+  HWY_INLINE void Round(const PhiloxRow<Wide>& row) {
     const D d;
     const V multiplier0 = hn::Set(d, 0xD2511F53);
     const V multiplier1 = hn::Set(d, 0xCD9E8D57);
-    const V term0 = row.term(kRound, 0);
-    const V term1 = row.term(kRound, 1);
+    const V term0 = row.term(d, kRound, 0);
+    const V term1 = row.term(d, kRound, 1);
     for (std::size_t i = 0; i < kCount; ++i) {
       if constexpr (kRound == 0) {
         x3[i] = MulLowerHalves(d, x0[i], multiplier0);

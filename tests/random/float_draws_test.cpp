@@ -118,6 +118,26 @@ TEST_P(FloatDraws, SameBitsAsTheBestLevel) {
   }
 }
 
+TEST_P(FloatDraws, PairsTogetherAreThoseAlone) {
+  constexpr std::size_t kPairs = 3;
+  constexpr std::uint64_t kApart = std::uint64_t{5} << 32;
+  alignas(64) float together[2 * kPairs][kMost], alone[2][kMost];
+  for (const random::DrawAddress& address : kAddresses) {
+    for (std::size_t groups = 1; groups <= kGroups; ++groups) {
+      random::token_normals(address, groups, {together[0], kMost, kPairs, kApart});
+      for (std::size_t pair = 0; pair < kPairs; ++pair) {
+        random::DrawAddress one = address;
+        one.first += pair * kApart;
+        random::token_normals(one, groups, alone[0], alone[1]);
+        for (std::size_t t = 0; t < groups * random::kTokensAtOnce; ++t) {
+          ASSERT_EQ(together[2 * pair][t], alone[0][t]) << pair << ' ' << groups << ' ' << t;
+          ASSERT_EQ(together[2 * pair + 1][t], alone[1][t]) << pair << ' ' << groups << ' ' << t;
+        }
+      }
+    }
+  }
+}
+
 // The directions are those of a regular polygon, and all are equally likely: the angle 0x8000 j + i with
 // either sign gives 2^17 of them.
 TEST(FloatDirections, AreEquallySpaced) {
