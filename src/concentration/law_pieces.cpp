@@ -20,12 +20,11 @@ void fold_constant_radius(LawPiece& piece) {
   const RadialLaw& radius = *piece.radius;
   if (radius.cumulative().empty()) return;  // uniform on an interval
   std::optional<double> only;
-  for (std::size_t i = 0; i < radius.cumulative().size(); ++i) {
-    const double before = i > 0 ? radius.cumulative()[i - 1] : 0;
-    if (!(radius.cumulative()[i] > before)) continue;
-    const double value = radius.values()[static_cast<Eigen::Index>(i)];
-    if (only && *only != value) return;
-    only = value;
+  const RadialLaw::Nodes nodes = radius.nodes(1);  // cumulative sums do not see tiny weights
+  for (Eigen::Index i = 0; i < nodes.values.size(); ++i) {
+    if (!(nodes.weights[i] > 0)) continue;
+    if (only && *only != nodes.values[i]) return;
+    only = nodes.values[i];
   }
   piece.root *= std::sqrt(only.value_or(0));
   piece.radius.reset();

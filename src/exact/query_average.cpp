@@ -24,6 +24,9 @@ constexpr const char* kAveragedAttentionError = "averaged_attention_error";
 
 // The step of the rule is halved until the remaining relative error is estimated to be below kEnough.
 constexpr double kEnough = 1e-11;
+// Bounds have kinks, so that every halving gains a factor of four only, and the change is above the error.
+// What remains is added to the bound, and need not be smaller than a bound is sharp.
+constexpr double kEnoughOfBounds = 1e-4;
 constexpr double kSafety = 10;
 constexpr double kRounding = 1e-14;
 constexpr int kHalvings = 7;
@@ -67,6 +70,8 @@ struct SoftmaxLinear {
 // The errors of one layer at a node.
 class ErrorsAt {
  public:
+  static constexpr bool kIsSmooth = true;  // in s
+
   /// With a table if there are many nodes.
   ErrorsAt(const exact::AttentionForms& forms, double L, double scale, bool few)
       : forms_(forms),
@@ -125,6 +130,8 @@ class ErrorsAt {
 // Bounds on the errors of one layer at a node, in the order of the errors.
 class BoundsAt {
  public:
+  static constexpr bool kIsSmooth = false;  // in s
+
   BoundsAt(const exact::AttentionForms& forms, double L, double scale)
       : forms_(forms), L_(L), square_(scale * scale), fourth_(square_ * square_) {}
 
@@ -218,14 +225,16 @@ Averaged average(const exact::GaussianNodes& nodes, const At& errors, double L, 
       const double size = std::abs(finer.value[i]);
       const double change = size > 0 ? std::abs(finer.value[i] - sums.value[i]) / size : 0;
       // The next change, if the changes fell geometrically; usually they fall much faster.
-      const double ratio = halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
+      const double ratio =
+          At::kIsSmooth && halving > 1 ? std::min(1.0, kSafety * change / last_change[i]) : 1;
       const double remaining = change * ratio;
       last_change[i] = std::max(change, std::numeric_limits<double>::epsilon());
       // Interpolation in the table has small jumps between panels: no step resolves those.
       if (size * remaining > finer.uncertainty[i]) worst = std::max(worst, remaining);
       error[i] = finer.uncertainty[i] + size * (remaining + kRounding + check);
     }
-    if (worst < kEnough || halving == kHalvings) return {finer.value, error};
+    if (worst < (At::kIsSmooth ? kEnough : kEnoughOfBounds) || halving == kHalvings)
+      return {finer.value, error};
     sums = finer;
   }
 }

@@ -142,7 +142,7 @@ TEST(FactoredBounds, AreAboveTheErrors) {
   for (const MeasurePtr& law : laws) {
     for (const std::ptrdiff_t keys : {1, 2, 4}) {
       for (const bool is_one : {true, false}) {
-        if (!is_one && law != laws.front()) continue;
+        if (!is_one && (law != laws.front() || keys != 2)) continue;
         const FactoredWeights weights(0.4 * normals(keys, 3, id), 0.4 * normals(keys, 2, id + 1),
                                       normals(2, 3, id + 2));
         const Queries queries = is_one ? Queries(Vector(normals(2, 1, id + 3))) : Queries(gaussian(2));
