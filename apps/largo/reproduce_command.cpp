@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,7 @@ std::string introduction(const ReproduceOptions& options, const std::vector<repo
       "Regime: a Measure-based Perspective (arXiv 2512.11784), or of the lecture notes on it: {}. Results "
       "of ours: {}.{} Each section names its source, says what was computed, in which scope, and how the "
       "verdict came about. A verdict is about what was computed, and proves nothing beyond that. The "
-      "negative control of a claim says what makes it fail.",
+      "negative controls of a claim say what makes it fail.",
       held, claims.size(), claims.size() == 1 ? "claim holds" : "claims hold", claims.size() - ours, ours,
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
       : options.full ? " This was a full run."
@@ -118,39 +119,98 @@ bool wanted(const ReproduceOptions& options, const std::string& id) {
          std::find(options.only.begin(), options.only.end(), id) != options.only.end();
 }
 
+std::vector<claims::NamedClaim> wanted_claims(const ReproduceOptions& options) {
+  std::vector<claims::NamedClaim> all;
+  for (const claims::NamedClaim& claim : claims::all_claims())
+    if (wanted(options, claim.id)) all.push_back(claim);
+  return all;
+}
+
 // The sections of the claims that were asked for.
 std::vector<report::ReportSection> checked_claims(const ReproduceOptions& options,
                                                   const claims::ClaimOptions& settings) {
-  ProgressLine line(settings.control ? "controls" : "claims");
-  const auto count =
-      std::count_if(claims::all_claims().begin(), claims::all_claims().end(),
-                    [&](const claims::NamedClaim& claim) { return wanted(options, claim.id); });
-  std::vector<report::ReportSection> claims;
-  for (const claims::NamedClaim& claim : claims::all_claims()) {
-    if (!wanted(options, claim.id)) continue;
-    claims.push_back(claim.check(settings));
-    claims.back().command = command_line(options, {claim.id});
-    line.show(static_cast<double>(claims.size()) / static_cast<double>(count));
+  ProgressLine line("claims");
+  const std::vector<claims::NamedClaim> asked = wanted_claims(options);
+  std::vector<report::ReportSection> checked;
+  for (const claims::NamedClaim& claim : asked) {
+    checked.push_back(claim.check(settings));
+    checked.back().command = command_line(options, {claim.id});
+    line.show(static_cast<double>(checked.size()) / static_cast<double>(asked.size()));
   }
-  return claims;
+  return checked;
+}
+
+// A claim with one thing made wrong on purpose.
+struct CheckedControl {
+  std::string text;
+  report::ReportSection section;
+
+  bool fails() const { return section.verdict == report::Verdict::fails; }
+};
+
+std::vector<CheckedControl> checked_controls(const claims::NamedClaim& claim, claims::ClaimOptions settings) {
+  std::vector<CheckedControl> controls;
+  for (int k = 1; k <= claim.control.count; ++k) {
+    settings.control = k;
+    controls.push_back({claim.control.text(k), claim.check(settings)});
+  }
+  return controls;
+}
+
+// The conditions of a claim that hold in all of its controls.
+std::vector<std::string> never_violated(const std::vector<CheckedControl>& controls) {
+  std::vector<std::string> kept;
+  std::set<std::string> violated;
+  for (const CheckedControl& control : controls)
+    for (const report::ReportCondition& one : control.section.conditions)
+      if (!one.holds) violated.insert(one.what);
+  for (const CheckedControl& control : controls) {
+    for (const report::ReportCondition& one : control.section.conditions) {
+      const bool is_new = std::find(kept.begin(), kept.end(), one.what) == kept.end();
+      if (is_new && !violated.contains(one.what)) kept.push_back(one.what);
+    }
+  }
+  return kept;
+}
+
+io::Json to_json(const std::string& id, const CheckedControl& control) {
+  io::Json json{{"id", id},
+                {"control", control.text},
+                {"verdict", name_of(*control.section.verdict)},
+                {"reason", control.section.reason},
+                {"violates", io::Json::array()}};
+  for (const report::ReportCondition& one : control.section.conditions)
+    if (!one.holds) json["violates"].push_back(one.what);
+  return json;
 }
 
 // Each claim with something made wrong on purpose: its verdict has to notice.
-void run_controls(const ReproduceOptions& options, claims::ClaimOptions settings) {
-  settings.control = true;
-  io::Json json{{"controls", io::Json::array()}};
+void run_controls(const ReproduceOptions& options, const claims::ClaimOptions& settings) {
+  io::Json json{{"controls", io::Json::array()}, {"never_violated", io::Json::array()}};
   std::size_t noticed = 0, count = 0;
-  for (const report::ReportSection& claim : checked_claims(options, settings)) {
-    ++count;
-    const bool fails = claim.verdict == report::Verdict::fails;
-    noticed += fails ? 1 : 0;
-    json["controls"].push_back({{"id", claim.id},
-                                {"control", claim.control},
-                                {"verdict", name_of(*claim.verdict)},
-                                {"reason", claim.reason}});
-    if (options.json) continue;
-    fmt::print("{}: {}\n  {} ({})\n", claim.id, claim.control, fails ? "fails, as expected" : "DOES NOT FAIL",
-               claim.reason);
+  const std::vector<claims::NamedClaim> asked = wanted_claims(options);
+  std::vector<std::vector<CheckedControl>> checked;
+  {
+    ProgressLine line("controls");
+    for (const claims::NamedClaim& claim : asked) {
+      checked.push_back(checked_controls(claim, settings));
+      line.show(static_cast<double>(checked.size()) / static_cast<double>(asked.size()));
+    }
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const claims::NamedClaim& claim = asked[i];
+    for (const CheckedControl& control : checked[i]) {
+      ++count;
+      noticed += control.fails() ? 1 : 0;
+      json["controls"].push_back(to_json(claim.id, control));
+      if (options.json) continue;
+      fmt::print("{}: {}\n  {} ({})\n", claim.id, control.text,
+                 control.fails() ? "fails, as expected" : "DOES NOT FAIL", control.section.reason);
+    }
+    for (const std::string& what : never_violated(checked[i])) {
+      json["never_violated"].push_back({{"id", claim.id}, {"condition", what}});
+      if (!options.json) fmt::print("{}: no control violates: {}\n", claim.id, what);
+    }
   }
   if (options.json) {
     print_json(json);

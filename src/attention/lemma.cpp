@@ -94,9 +94,10 @@ struct CaseErrors {
 
 // Given the score, a Gaussian token has mean m + Γa g/s, with g = (score − <m,a>)/s standard normal, and the
 // covariance Γ − Γa(Γa)ᵀ/s². That leaves integrals over g alone.
-CaseErrors case_errors(const Case& c, bool exchanged) {
-  const GaussianMeasure law(c.mean, c.covariance);
-  const Vector a = c.tilt(exchanged), shifted = c.covariance * a;
+CaseErrors case_errors(const Case& c, const LemmaSettings& settings) {
+  const Matrix closed_covariance = settings.doubled ? Matrix(2 * c.covariance) : c.covariance;
+  const GaussianMeasure law(c.mean, closed_covariance);
+  const Vector a = c.tilt(settings.exchanged), shifted = c.covariance * a;
   const double s = spread_along(c, a);
   Vector mean = c.mean;
   Matrix covariance = c.covariance;
@@ -115,7 +116,7 @@ CaseErrors case_errors(const Case& c, bool exchanged) {
     errors.covariance = (tilt.covariance - covariance).norm() / size;
   }
   // Λ_ν of the law that the Lemma names
-  const GaussianMeasure tilted(c.mean + c.covariance * c.tilt(false), c.covariance);
+  const GaussianMeasure tilted(c.mean + closed_covariance * c.tilt(false), closed_covariance);
   const double at_a = log_partition_by_definition(c, a);
   for (Eigen::Index k = 0; k < c.directions.cols(); ++k) {
     const Vector b = c.directions.col(k);
@@ -126,10 +127,11 @@ CaseErrors case_errors(const Case& c, bool exchanged) {
   return errors;
 }
 
-LemmaReport::AtLength distance_at(const Case& c, const Stream& stream, std::int64_t length, int prompts,
-                                  const Execution& execution) {
-  const GaussianMeasure law(c.mean, c.covariance);
-  const RowMatrix limit = attend(AttentionKind::softmax, law, c.weights, c.query);
+LemmaReport::AtLength distance_at(const Case& c, const Stream& stream, std::int64_t length,
+                                  const LemmaSettings& settings, const Execution& execution) {
+  const GaussianMeasure law(c.mean, c.covariance), known(c.mean, (settings.doubled ? 2 : 1) * c.covariance);
+  const RowMatrix limit = attend(AttentionKind::softmax, known, c.weights, c.query);
+  const int prompts = settings.prompts;
   Vector squares(prompts);
   runtime::parallel_for(prompts, execution, [&](std::ptrdiff_t k) {
     const Execution alone{.threads = 1, .stop = execution.stop};
@@ -183,7 +185,7 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
     runtime::check_stop(execution);
     const Stream stream = cases.substream(static_cast<std::uint64_t>(k));
     errors[static_cast<std::size_t>(k)] =
-        case_errors(draw_case(stream, dimension_of(k), rank_of(k), keys_of(k)), settings.exchanged);
+        case_errors(draw_case(stream, dimension_of(k), rank_of(k), keys_of(k)), settings);
   });
   for (std::ptrdiff_t k = 0; k < settings.cases; ++k) {
     report.singular_cases += rank_of(k) < dimension_of(k);
@@ -206,7 +208,7 @@ LemmaReport check_lemma(const LemmaSettings& settings, const Execution& executio
       std::min(0.5, kLargestSpread / spread_along(convergence, convergence.tilt(false)));
   for (std::size_t k = 0; k < settings.lengths.size(); ++k) {
     report.distances.push_back(
-        distance_at(convergence, prompts.substream(1 + k), settings.lengths[k], settings.prompts, execution));
+        distance_at(convergence, prompts.substream(1 + k), settings.lengths[k], settings, execution));
   }
   if (report.distances.size() >= 2) fit_slope(report);
   return report;

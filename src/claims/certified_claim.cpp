@@ -137,7 +137,7 @@ report::ReportSection certified_claim(const ClaimOptions& options) {
                     median(check.ratios), kMedianLimit}};
   claim.tables = {table};
   claim.figures = {{"certified", figure}};
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 }  // namespace largo::claims

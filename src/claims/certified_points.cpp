@@ -15,7 +15,8 @@
 namespace largo::claims {
 namespace {
 
-constexpr double kCertifiedNorm = 0.7;  // of U
+constexpr double kCertifiedNorm = 0.7;              // of U
+constexpr double kTooSmall = 1e-6, kTooLarge = 10;  // factors of the bounds in negative controls
 // Under Gaussian queries a bound for bounded tokens takes a second: each of these laws in one dimension, and
 // none in a quick run.
 struct SlowSetting {
@@ -47,7 +48,7 @@ std::vector<double> lengths_of(const CertifiedSetting& setting, bool quick) {
 
 constexpr std::size_t kPointNumbers = 1 + 3 * 3;
 
-// The bound without its δ and without rare prompts, which is none: the negative control
+// The bound without its δ and without rare prompts, which is none: a negative control
 double first_term(const AttentionLayer& layer, double L) {
   const Vector a = layer.U * std::get<Vector>(layer.queries);
   const Tilt once = layer.tokens->tilt(a), twice = layer.tokens->tilt(2 * a);
@@ -89,7 +90,8 @@ std::vector<CertifiedPoint> errors_of(const CertifiedSetting& setting, const Att
 std::vector<CertifiedPoint> points_of(const CertifiedSetting& setting, const ClaimOptions& options,
                                       const Execution& alone) {
   AttentionLayer layer = setting.layer(), counted = layer;
-  if (setting.queries == QueryKind::signs && setting.d <= kMostSigns) counted.queries = all_signs(setting.d);
+  if (setting.queries == QueryKind::signs && setting.d <= kMostSigns)
+    counted.queries = sign_queries(kTokenLaws[setting.law], setting.d);
   if (missing_bound(layer)) layer = counted;
   if (missing_bound(layer)) return {};
   const CertifiedBounds bounds(layer);
@@ -97,7 +99,11 @@ std::vector<CertifiedPoint> points_of(const CertifiedSetting& setting, const Cla
   for (CertifiedPoint& point : points) {
     const CertifiedErrors bound = bounds(point.L, 1, alone);
     point.bound = {bound.output, bound.gradient_V, bound.gradient_U};
-    if (options.control) point.bound[0] = first_term(layer, point.L);
+    if (options.control == 1) point.bound[0] = first_term(layer, point.L);
+    for (double& one : point.bound) {
+      if (options.control == 2) one *= kTooSmall;
+      if (options.control == 3) one *= kTooLarge;
+    }
   }
   return points;
 }
@@ -122,7 +128,9 @@ std::vector<CertifiedSetting> certified_settings(const ClaimOptions& options) {
     for (std::size_t law = 0; law < kTokenLaws.size(); ++law, ++draw) {
       for (const QueryKind kind : kQueryKinds) {
         const CertifiedSetting setting{law, d, kind, draw};
-        if (is_left_out(setting, options.quick) || (options.control && kind != QueryKind::one)) continue;
+        if (is_left_out(setting, options.quick)) continue;
+        const bool is_quick_sample = law == 1 && kind == QueryKind::sphere && d == kCertifiedShown;
+        if (options.control && kind != QueryKind::one && !(options.control == 2 && is_quick_sample)) continue;
         settings.push_back(setting);
       }
     }

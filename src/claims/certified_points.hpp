@@ -27,7 +27,7 @@ struct CertifiedSetting {
 };
 
 /// All settings, but for Gaussian queries with bounded tokens: such a bound takes a second, so each law has
-/// its turn in one dimension. For the negative control, those at a query.
+/// its turn in one dimension. For negative controls those at a query, and for the second one more.
 std::vector<CertifiedSetting> certified_settings(const ClaimOptions& options);
 
 /// In place of an error, which is never negative.

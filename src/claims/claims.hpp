@@ -15,23 +15,33 @@
 namespace largo::claims {
 
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
-/// The largest distance allowed between a sampled number and an exact one, in standard errors.
-inline constexpr double kLargestZScore = 4;
 
 struct ClaimOptions {
   std::uint64_t seed = 1;
   bool quick = false, full = false;
   Execution execution;
   const Device* device = nullptr;  ///< for the descents of the published experiment
-  /// The negative control: the claim makes wrong on purpose what NamedClaim::control says, and must then
-  /// fail.
-  bool control = false;
+  /// The negative control, counted from one: the claim makes wrong on purpose what this one of
+  /// NamedClaim::controls says, and must then fail. Zero: nothing is wrong.
+  int control = 0;
+};
+
+/// What the negative controls of a claim make wrong, a sentence for each. Together they are to violate every
+/// condition of the verdict that can be violated cheaply.
+struct Controls {
+  template <typename... More>
+  constexpr Controls(const char* first, More... more)
+      : texts{first, more...}, count(1 + static_cast<int>(sizeof...(more))) {}
+  std::string text(int number) const { return texts[static_cast<std::size_t>(number) - 1]; }
+
+  std::array<const char*, 4> texts;
+  int count;
 };
 
 /// What is claimed, and how it is checked.
 struct NamedClaim {
   const char *id, *title, *source, *statement, *formula;
-  const char* control = "";  ///< what the negative control makes wrong, as a sentence
+  Controls control;
   report::ReportSection (*compute)(const ClaimOptions& options);  ///< the section without these
 
   report::ReportSection check(const ClaimOptions& options) const {
@@ -41,7 +51,7 @@ struct NamedClaim {
     section.source = source;
     section.statement = statement;
     section.formula = formula;
-    section.control = control;
+    for (int k = 1; k <= control.count; ++k) section.control += (k > 1 ? " " : "") + control.text(k);
     return section;
   }
 };
@@ -54,9 +64,15 @@ inline constexpr const char* kPublishedClaim = "published";
 /// The larger of two numbers, and NaN if one of them is not a number: a verdict on it then fails.
 inline double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
 
-/// The claim with its verdict: it holds if `condition` does and all its numbers are within their limits. The
-/// reason names these, and `what` the condition is.
-report::ReportSection decided(report::ReportSection claim, bool condition, const std::string& what = {});
+/// A condition of a verdict that is not the limit of a number, and how the reason puts it.
+struct Condition {
+  bool holds = false;
+  const char *when_it_holds, *when_it_fails;
+};
+
+/// The claim with its verdict: it holds if the conditions do and all its numbers are within their limits. The
+/// reason names these.
+report::ReportSection decided(report::ReportSection claim, const std::vector<Condition>& conditions = {});
 
 /// `count` numbers from first to last, equally spaced in their logarithm.
 std::vector<double> log_spaced(double first, double last, int count);

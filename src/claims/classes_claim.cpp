@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "claims/chance.hpp"
 #include "claims/claims.hpp"
 #include "claims/plain_mean.hpp"
 #include "largo/exact/token_classes.hpp"
@@ -104,7 +105,7 @@ report::ReportSection classes_claim(const ClaimOptions& options) {
   double worst = 0;
   std::uint64_t seed = options.seed;
   for (const ClassPrompt& prompt : prompts) {
-    const auto exact = exact_numbers(prompt.classes, options.control);
+    const auto exact = exact_numbers(prompt.classes, options.control != 0);
     std::vector<std::array<double, kNumbers.size()>> samples(static_cast<std::size_t>(drawn));
     for (std::size_t k = 0; k < samples.size(); ++k)
       samples[k] = drawn_numbers(prompt.classes, Stream(seed, k));
@@ -119,16 +120,16 @@ report::ReportSection classes_claim(const ClaimOptions& options) {
       .computed = fmt::format(
           "{} prompts with sinks, needles, windows and crowds of 200 to 500 tokens: five numbers of "
           "each, exactly and as averages over {} simulated prompts. The figure is exact: a needle of "
-          "given score in a crowd of spread 1.5.",
-          prompts.size() == 2 ? "Two" : "Four", drawn)};
-  claim.numbers = {
-      {"largest distance of simulated and exact number, in standard errors", worst, kLargestZScore}};
+          "given score in a crowd of spread 1.5.{}",
+          prompts.size() == 2 ? "Two" : "Four", drawn, chance_text(table.rows.size()))};
+  claim.numbers = {{"largest distance of simulated and exact number, in standard errors", worst,
+                    z_limit(table.rows.size())}};
   claim.tables = {table};
   claim.figures = {{"classes",
                     {needle_panels(),
                      "A needle in a growing crowd, exactly: where it no longer holds the weight, the "
                      "crowd's tokens share it, and attention disperses."}}};
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 }  // namespace largo::claims

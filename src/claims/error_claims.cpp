@@ -6,6 +6,7 @@
 
 #include <fmt/core.h>
 
+#include "claims/chance.hpp"
 #include "claims/claims.hpp"
 #include "estimation/simulated_errors.hpp"
 #include "largo/concentration/concentration_grid.hpp"
@@ -124,7 +125,7 @@ report::ReportFigure averaged_figure(const ClaimOptions& options) {
 report::ReportSection exact_error_claim(const ClaimOptions& options) {
   estimation::ErrorSimulation settings;
   settings.seed = options.seed;
-  settings.transposed = options.control;
+  settings.transposed = options.control != 0;
   if (options.full) settings.prompts = 200000;
   const std::vector<estimation::SimulatedErrors> rows =
       estimation::simulate_gaussian_errors(settings, options.execution);
@@ -161,13 +162,13 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed =
           fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
-                      "average over {} simulated prompts.",
-                      settings.dimension, settings.prompts)};
+                      "average over {} simulated prompts.{}",
+                      settings.dimension, settings.prompts, chance_text(3 * rows.size()))};
   claim.numbers = {
-      {"largest distance of simulated and exact error, in standard errors", worst, kLargestZScore}};
+      {"largest distance of simulated and exact error, in standard errors", worst, z_limit(3 * rows.size())}};
   claim.tables = {table};
   claim.figures = {{"exact-error", figure}, error_figure(options.quick)};
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
@@ -214,7 +215,7 @@ report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
   claim.figures = {
       {"averaged-exponent", {{curves, exponents}, "The averaged error over 300 decades, and its exponent."}}};
   if (!options.control) claim.figures.push_back(averaged_figure(options));
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 }  // namespace largo::claims

@@ -60,14 +60,6 @@ bool is_round(const Matrix& matrix) {
   return matrix.isApprox(matrix(0, 0) * Matrix::Identity(matrix.rows(), matrix.cols()), 1e-12);
 }
 
-MergedWeights weights_of(const InvariantPoint& head) {
-  const Eigen::Index d = head.A.rows();
-  MergedWeights weights{Matrix::Zero(d + 1, d + 1), Matrix::Zero(1, d + 1)};
-  weights.U.topLeftCorner(d, d) = head.A;
-  weights.V(0, d) = head.b;
-  return weights;
-}
-
 QueryAverage average_given_task(const RegressionProblem& problem, const InvariantPoint& head,
                                 const Vector& w) {
   const Eigen::Index d = problem.dimension();
@@ -81,31 +73,38 @@ QueryAverage average_given_task(const RegressionProblem& problem, const Invarian
 
 }  // namespace
 
+MergedWeights weights_of(const InvariantPoint& head) {
+  const Eigen::Index d = head.A.rows();
+  MergedWeights weights{Matrix::Zero(d + 1, d + 1), Matrix::Zero(1, d + 1)};
+  weights.U.topLeftCorner(d, d) = head.A;
+  weights.V(0, d) = head.b;
+  return weights;
+}
+
 double score_spread(const RegressionProblem& problem, const InvariantPoint& head) {
   const auto root = [](const Matrix& S) { return Matrix(S.diagonal().cwiseSqrt().asDiagonal()); };
   return numerics::operator_norm(root(problem.covariance) * head.A * root(problem.query_covariance));
 }
 
-std::vector<PointOnPath> points_along(const RegressionProblem& problem, const RegressionFlow& flow,
-                                      int count) {
-  const std::vector<TrajectoryPoint>& steps = flow.flow.trajectory.points();
+std::vector<PointOnPath> points_along(const Trajectory& path,
+                                      const std::function<InvariantPoint(const Vector&)>& head,
+                                      const std::function<double(const InvariantPoint&)>& spread, int count) {
+  const std::vector<TrajectoryPoint>& steps = path.points();
   std::vector<double> lengths{0};
   for (std::size_t i = 1; i < steps.size(); ++i) {
     lengths.push_back(lengths.back() + (steps[i].parameters - steps[i - 1].parameters).norm());
   }
-  const Eigen::Index d = problem.dimension();
   const auto point_at = [&](double time, double length) {
-    const Vector at = flow.map->map(flow.flow.trajectory.at(time));
-    return PointOnPath{{at.head(d * d).reshaped(d, d), at[d * d]}, time, length / lengths.back()};
+    return PointOnPath{head(path.at(time)), time, length / lengths.back()};
   };
   std::vector<PointOnPath> points;
   PointOnPath widest;
-  double spread = -1;
+  double most = -1;
   double next = 0;  // the next point is due after this share of the path
   for (std::size_t i = 0; i < steps.size(); ++i) {
     PointOnPath point = point_at(steps[i].time, lengths[i]);
-    if (const double here = score_spread(problem, point.head); here > spread) {
-      spread = here;
+    if (const double here = spread(point.head); here > most) {
+      most = here;
       widest = point;
     }
     if (i + 1 < steps.size() && (point.share < next || next > 1 - 0.5 / count)) continue;
@@ -117,6 +116,17 @@ std::vector<PointOnPath> points_along(const RegressionProblem& problem, const Re
                        [](const PointOnPath& point, double time) { return point.time < time; });
   if (place == points.end() || place->time != widest.time) points.insert(place, std::move(widest));
   return points;
+}
+
+std::vector<PointOnPath> points_along(const RegressionProblem& problem, const RegressionFlow& flow,
+                                      int count) {
+  const Eigen::Index d = problem.dimension();
+  const auto head = [&](const Vector& parameters) {
+    const Vector at = flow.map->map(parameters);
+    return InvariantPoint{at.head(d * d).reshaped(d, d), at[d * d]};
+  };
+  return points_along(
+      flow.flow.trajectory, head, [&](const InvariantPoint& at) { return score_spread(problem, at); }, count);
 }
 
 std::vector<std::vector<ErrorsAt>> errors_along(const RegressionProblem& problem,
@@ -173,10 +183,8 @@ const PointOnPath& ErrorsOnPath::farthest(std::size_t length) const {
   return path_[found];
 }
 
-SampledErrors sampled_errors(const RegressionProblem& problem, const InvariantPoint& head, double L,
-                             std::int64_t prompts, std::uint64_t seed, const Execution& execution) {
-  const InContextProblem drawn = with_laws(problem, {});
-  PromptSetting finite{.task = drawn.task, .loss = drawn.loss, .length = L, .seed = seed};
+SampledErrors sampled_errors(const PromptSetting& finite, const InvariantPoint& head, std::int64_t prompts,
+                             const Execution& execution) {
   PromptSetting infinite = finite;
   infinite.length = std::numeric_limits<double>::infinity();
   const MergedWeights weights = weights_of(head);

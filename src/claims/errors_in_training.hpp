@@ -5,8 +5,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
+#include "claims/claims.hpp"
+#include "largo/attention/weights.hpp"
+#include "largo/icl/prompt_setting.hpp"
 #include "largo/icl/regression_flow.hpp"
 
 namespace largo::claims {
@@ -27,10 +32,18 @@ struct PointOnPath {
 /// ‖Σ^{1/2} A Σ_q^{1/2}‖, the largest standard deviation of the scores over unit queries.
 double score_spread(const RegressionProblem& problem, const InvariantPoint& head);
 
-/// Some `count` points of a flow at about equal distances along its path, both ends included, and the point
-/// at which the scores have their largest spread. All are ends of steps of the integrator.
+/// Some `count` points of a path at about equal distances along it, both ends included, and the point with
+/// the largest `spread`. All are ends of steps of the integrator; `head` makes heads of its parameters.
+std::vector<PointOnPath> points_along(const Trajectory& path,
+                                      const std::function<InvariantPoint(const Vector&)>& head,
+                                      const std::function<double(const InvariantPoint&)>& spread, int count);
+
+/// The same for a flow, with score_spread().
 std::vector<PointOnPath> points_along(const RegressionProblem& problem, const RegressionFlow& flow,
                                       int count);
+
+/// U = [[A, 0], [0, 0]] and V = (0, b)
+MergedWeights weights_of(const InvariantPoint& head);
 
 /// The errors at each point (first index) and length (second). Given the task w, tokens are N(0, Γ_w) and the
 /// query is (x_q, 0): QueryAverage has the average over x_q. The errors are polynomials of degree four in w,
@@ -51,6 +64,9 @@ class ErrorsOnPath {
  public:
   ErrorsOnPath(const RegressionProblem& problem, std::vector<PointOnPath> path, std::vector<double> lengths,
                const Execution& execution);
+  ErrorsOnPath(std::vector<PointOnPath> path, std::vector<double> lengths, double spread,
+               std::vector<std::vector<ErrorsAt>> errors)
+      : path_(std::move(path)), lengths_(std::move(lengths)), spread_(spread), errors_(std::move(errors)) {}
 
   const ErrorsAt& at(std::size_t point, std::size_t length) const { return errors_[point][length]; }
   double largest(std::size_t length, TrainingError error) const;
@@ -67,11 +83,11 @@ class ErrorsOnPath {
   std::vector<std::vector<ErrorsAt>> errors_;
 };
 
-/// The errors at one point by sampling tasks, queries and prompts of L tokens.
+/// The errors at one point by sampling tasks, queries and prompts of the setting's length.
 struct SampledErrors {
   ErrorsAt mean{}, standard_error{};
 };
-SampledErrors sampled_errors(const RegressionProblem& problem, const InvariantPoint& head, double L,
-                             std::int64_t prompts, std::uint64_t seed, const Execution& execution);
+SampledErrors sampled_errors(const PromptSetting& setting, const InvariantPoint& head, std::int64_t prompts,
+                             const Execution& execution);
 
 }  // namespace largo::claims

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "claims/chance.hpp"
 #include "claims/claims.hpp"
 #include "claims/plain_mean.hpp"
 #include "claims/random_layers.hpp"
@@ -116,15 +117,17 @@ report::ReportSection exact_risk_claim(const ClaimOptions& options) {
           "Random covariances of tokens, queries and tasks, noise of variance 0.3, and random U and v with "
           "all their blocks, so off the invariant set, in d = {}: the risk and its slope in a random "
           "direction by quadrature, and averages over {} prompts whose tokens were drawn. U has the norm {}: "
-          "where scores are larger, rare draws carry the averages, and a sample is no check.",
-          fmt::join(dimensions, ", "), report::shown(static_cast<double>(prompts * kBatches)), kScoreNorm)};
+          "where scores are larger, rare draws carry the averages, and a sample is no check.{}",
+          fmt::join(dimensions, ", "), report::shown(static_cast<double>(prompts * kBatches)), kScoreNorm,
+          chance_text(table.rows.size()))};
   claim.numbers = {
-      {"largest distance of simulated and exact number, in standard errors", worst, kLargestZScore},
+      {"largest distance of simulated and exact number, in standard errors", worst,
+       z_limit(table.rows.size())},
       {"largest error that the quadrature reports, relative to the risk", numerical, kMostNumericalError}};
   claim.tables = {table};
   claim.figures = {
       {"exact-risk", {panels, "Simulated less exact numbers; bars are two standard errors to either side."}}};
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 }  // namespace largo::claims

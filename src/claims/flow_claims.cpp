@@ -20,7 +20,7 @@ namespace largo::claims {
 report::ReportSection threshold_claim(const ClaimOptions& options) {
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
-  const double constant = options.control ? trained_linear_constant(problem) : trained_constant(problem);
+  const double constant = options.control == 1 ? trained_linear_constant(problem) : trained_constant(problem);
   report::ReportTable table{
       "L(ε), the risk after training at that length, and what is left to ε there and with a token less: "
       "positive where the prompt is long enough, negative where it is not.",
@@ -37,9 +37,9 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
         return threshold(problem, epsilon, start, {}, execution);
       });
   for (std::size_t i = 0; i < tolerances.size(); ++i) {
-    const double epsilon = tolerances[i];
+    const double epsilon = tolerances[i], asked = options.control == 2 ? 0.99 * epsilon : epsilon;
     const Threshold& at = thresholds[i];
-    holds = holds && at.risk <= at.limit + epsilon && (at.L == 1 || at.before.risk > at.limit + epsilon);
+    holds = holds && at.risk <= at.limit + asked && (at.L == 1 || at.before.risk > at.limit + asked);
     // Differences are shown, since the risks themselves agree in all digits that a table has.
     const double most = at.limit + epsilon;
     std::vector<report::ReportCell>& row = table.rows.emplace_back();
@@ -60,9 +60,8 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
   claim.figures = {{"threshold",
                     {{{.x_label = "ε", .y_label = "prompt length L(ε)", .curves = {found, asymptote}}},
                      "The prompt length that training needs to come within ε of the infinite prompt."}}};
-  return decided(
-      std::move(claim), holds,
-      holds ? "every L(ε) is enough, and a token less is not" : "some L(ε) is not enough, or too long");
+  return decided(std::move(claim), {{holds, "every L(ε) is enough, and a token less is not",
+                                     "some L(ε) is not enough, or too long"}});
 }
 
 report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
@@ -82,10 +81,10 @@ report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
   });
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const double L = lengths[i], of_softmax = risks[i];
-    const double linear_L = options.control ? 2 * L : L;
+    const double linear_L = options.control == 1 ? 2 * L : L;
     const Vector best = parameters_of(best_linear(problem, linear_L));
     const double of_linear = invariant_risk(problem, AttentionKind::linear, linear_L)->at(best).value;
-    last = of_softmax / of_linear;
+    last = options.control == 2 ? of_linear / of_softmax : of_softmax / of_linear;
     larger = larger && last > 1;
     table.rows.push_back({L, of_softmax, of_linear, last});
     for (Curve* curve : {&softmax, &linear, &ratio, &asymptote}) curve->x.push_back(L);
@@ -111,12 +110,12 @@ report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
                        .log_y = false,
                        .curves = {ratio, asymptote}}},
                      "Trained softmax and linear attention at the same prompt length."}}};
-  return decided(std::move(claim), larger,
-                 larger ? "the ratio is above 1 at every length" : "the ratio is not above 1 at some length");
+  return decided(std::move(claim), {{larger, "the ratio is above 1 at every length",
+                                     "the ratio is not above 1 at some length"}});
 }
 
 report::ReportSection random_lengths_claim(const ClaimOptions& options) {
-  const LengthLaw law = LengthLaw::uniform(1, 64);
+  const LengthLaw law = options.control == 2 ? LengthLaw::uniform(32, 32) : LengthLaw::uniform(1, 64);
   const RegressionProblem problem = round_problem();
   const InvariantPoint start = usual_start(problem);
   const auto end_of = [&](const LengthLaw& L, const Execution& execution) {
@@ -145,7 +144,7 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
   const std::vector<Vector> own_ends = side_by_side(evaluated, options.execution, end_of);
   for (std::size_t at = 0; at < evaluated.size(); ++at) {
     const LengthLaw& L = evaluated[at];
-    const double best = risk_at(L, own_ends[at]);
+    const double best = risk_at(L, options.control == 2 ? ends[0] : own_ends[at]);
     std::vector<report::ReportCell> row{L.is_one_length() ? report::ReportCell(L.longest())
                                                           : "uniform, 1 to 64"};
     for (std::size_t i = 0; i < trained.size(); ++i) {
@@ -164,7 +163,7 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
   }
   curves.push_back(own);
   const double of_mean = risk_at(law.mean(), ends[2]);
-  const double risk = options.control ? of_mean : risk_at(law, ends[2]);
+  const double risk = options.control == 1 ? of_mean : risk_at(law, ends[2]);
   report::ReportSection claim{
       .computed =
           "d = 5, Σ = I, no noise: gradient flows from the paper's start to their ends at L = 8, at L = 64, "
@@ -180,9 +179,9 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
                     {{{.x_label = "prompt length L", .y_label = "risk at L", .curves = curves}},
                      "Heads trained at one length, or on all lengths up to 64, at other lengths."}}};
   const bool differs = std::abs(of_mean / average - 1) > 0.01;
-  return decided(std::move(claim), differs,
-                 differs ? "the risk of the law differs from that of its mean length by more than 1 %"
-                         : "the risk of the law is within 1 % of that of its mean length");
+  return decided(std::move(claim),
+                 {{differs, "the risk of the law differs from that of its mean length by more than 1 %",
+                   "the risk of the law is within 1 % of that of its mean length"}});
 }
 
 }  // namespace largo::claims

@@ -96,11 +96,14 @@ Curve risks_along(std::string label, int color, const std::vector<PopulationRun>
   return curve;
 }
 
-PlainMean exponent_of(const PopulationRow& first, const PopulationRow& last) {
-  if (!(first.excess.value > 0 && last.excess.value > 0)) return {0, kInfinity};
-  const double range = std::log(last.L / first.L);
-  return {std::log(first.excess.value / last.excess.value) / range,
-          std::hypot(first.excess.error / first.excess.value, last.excess.error / last.excess.value) / range};
+// From the excesses of each seed, which share their tests over all lengths.
+PlainMean exponent_of(const std::vector<double>& first, const std::vector<double>& last, double ratio) {
+  std::vector<double> exponents;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    if (!(first[k] > 0 && last[k] > 0)) return {0, kInfinity};
+    exponents.push_back(std::log(first[k] / last[k]) / std::log(ratio));
+  }
+  return over_seeds_of(exponents);
 }
 
 }  // namespace
@@ -120,6 +123,7 @@ PopulationResult train_on_population(const PopulationProblem& problem, const Pop
       });
   const std::size_t limit = plan.lengths.size() * seeds;
   PopulationResult result;
+  std::vector<std::vector<double>> excesses_at;
   for (std::size_t i = 0; i < plan.lengths.size(); ++i) {
     const std::size_t first = (plan.lengths.size() - 1 - i) * seeds;
     std::vector<double> excesses, distances;
@@ -133,6 +137,7 @@ PopulationResult train_on_population(const PopulationProblem& problem, const Pop
       distances.push_back(distance);
     }
     result.rows.push_back({plan.lengths[i], over_seeds_of(excesses), over_seeds_of(distances)});
+    excesses_at.push_back(std::move(excesses));
     if (along == RisksAlong::no) continue;
     result.along.push_back(risks_along(fmt::format("L = {}", report::shown(plan.lengths[i])),
                                        static_cast<int>(i), runs, first, seeds));
@@ -144,13 +149,14 @@ PopulationResult train_on_population(const PopulationProblem& problem, const Pop
   for (std::size_t k = 0; k < seeds; ++k) {
     result.limit_risk += runs[limit + k].risks.back() / static_cast<double>(seeds);
   }
-  result.exponent = exponent_of(result.rows.front(), result.rows.back());
+  result.exponent =
+      exponent_of(excesses_at.front(), excesses_at.back(), plan.lengths.back() / plan.lengths.front());
   return result;
 }
 
 double largest_share_left(const PlainMean& first, const PlainMean& last) {
-  const double least = first.value - 2 * first.error;
-  return least > 0 ? (last.value + 2 * last.error) / least : kInfinity;
+  const double least = first.value - kSeedErrors * first.error;
+  return least > 0 ? (last.value + kSeedErrors * last.error) / least : kInfinity;
 }
 
 }  // namespace largo::claims

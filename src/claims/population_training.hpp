@@ -19,9 +19,14 @@ struct PopulationProblem {
   InContextProblem of_limit;  ///< what the infinite prompt trains on: the same, but in negative controls
 };
 
+/// Standard errors to either side of a mean over four seeds that cover the truth in 95 % of cases: Student's
+/// t with three degrees of freedom, for normal numbers.
+inline constexpr double kSeedErrors = 3.182;
+inline constexpr std::int64_t kSeeds = 4;
+
 struct PopulationPlan {
   std::vector<double> lengths = {};  ///< ascending
-  std::int64_t seeds = 4;
+  std::int64_t seeds = kSeeds;
   std::int64_t steps = 300, batch = 256;
   double step_size = 0.02;
   std::int64_t tests = 4096;  ///< fresh prompts for the risk, other ones for each seed
@@ -36,8 +41,8 @@ struct PopulationRow {
 struct PopulationResult {
   std::vector<PopulationRow> rows;  ///< in the order of the lengths
   double limit_risk = 0;            ///< R_∞ after training on the infinite prompt
-  /// The exponent of the excess risk between the shortest and the longest length; an error of ∞ if an excess
-  /// is not positive.
+  /// The exponent of the excess risk between the shortest and the longest length, over the seeds; an error of
+  /// ∞ if an excess is not positive.
   PlainMean exponent;
   /// Risks at the records, for each length and then the infinite prompt, if `along` was asked for.
   std::vector<Curve> along;
@@ -50,8 +55,8 @@ enum class RisksAlong : std::uint8_t { no, yes };
 PopulationResult train_on_population(const PopulationProblem& problem, const PopulationPlan& plan,
                                      RisksAlong along, const ClaimOptions& options);
 
-/// The share of the first row that is left in the last, at most: with two standard errors of each on the side
-/// that makes it larger. Infinite if the first may be zero.
+/// The share of the first row that is left in the last, at most: with kSeedErrors standard errors of each on
+/// the side that makes it larger. Infinite if the first may be zero.
 double largest_share_left(const PlainMean& first, const PlainMean& last);
 
 }  // namespace largo::claims

@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "claims/chance.hpp"
 #include "claims/claims.hpp"
 #include "claims/plain_mean.hpp"
 #include "claims/proof_prompts.hpp"
@@ -24,6 +25,8 @@ constexpr std::int64_t kTailLength = 1000;
 constexpr double kTameSpread = 0.5;  // the variance of heavier weights cannot be sampled
 constexpr double kFewest = 30;       // prompts in a regime, for a standard error to mean something
 constexpr double kShareLimit = 0.01, kShareSpread = 2, kShareLength = 1e20;
+constexpr double kTooSteep = 10;         // a power of the bound: the second negative control
+constexpr double kTailErrors = 4;        // standard errors that a sampled tail may be above its bound
 constexpr double kSmallestTail = 1e-6;   // of the bounds that are shown
 constexpr double kSmallestShown = 1e-9;  // below that, the exact share is rounding
 
@@ -58,8 +61,7 @@ class ProofCheck {
   void add_prompts(std::size_t spread, std::int64_t length, const Prompts& prompts) {
     const double s = kProofSpreads[spread];
     const auto L = static_cast<double>(length), M = largest_allowed(L);
-    // The control is wrong about M.
-    const Regimes exact = exact_regimes(s, L, control_ ? 2 * M : M);
+    const Regimes exact = exact_regimes(s, L, control_ == 1 ? 2 * M : M);
     const PlainMean beyond = mean_of(prompts, [](const PromptRow& p) { return 1 - p[kFirstRegime]; });
     const auto error_where = [&](double regime) {
       return mean_of(prompts,
@@ -90,7 +92,7 @@ class ProofCheck {
         share.x.push_back(L);
         probability.y.push_back(exact.beyond > kSmallestShown ? exact.beyond : 0);
         share.y.push_back(exact.share > kSmallestShown ? exact.share : 0);
-        if (L == kShareLength && kProofSpreads[i] <= kShareSpread)
+        if (L == kShareLength && (kProofSpreads[i] <= kShareSpread || control_ == 2))
           last_share_ = larger(last_share_, exact.share);
       }
       probability_.curves.insert(probability_.curves.end(), {probability, counted_[i]});
@@ -98,11 +100,10 @@ class ProofCheck {
     }
   }
 
-  report::ReportSection section(std::string computed) {
-    report::ReportSection claim{.computed = std::move(computed)};
+  report::ReportSection section(const std::string& computed) {
+    report::ReportSection claim{.computed = computed + chance_text(compared_)};
     claim.numbers = {
-        {fmt::format("largest distance of {} sampled and exact numbers, in standard errors", compared_),
-         worst_, kLargestZScore},
+        {"largest distance of sampled and exact numbers, in standard errors", worst_, z_limit(compared_)},
         {"largest sampled tail over Bernstein's bound, less four standard errors", above_bernstein_, 1},
         {"prompts whose output is larger than their largest value, none by convexity", outside_},
         {fmt::format("share of the prompts beyond M in the error, s ≤ {:g}, L = {}", kShareSpread,
@@ -116,7 +117,7 @@ class ProofCheck {
           "Left and middle: how likely a weight beyond M = √L is in a prompt, and the share of such prompts "
           "in the squared error; lines through exact values, filled marks sampled, bars two standard errors. "
           "Right: the tail of the truncated denominator, sampled, and Bernstein's bound (dashed)."}}};
-    return decided(std::move(claim), true);
+    return decided(std::move(claim));
   }
 
  private:
@@ -144,25 +145,26 @@ class ProofCheck {
 
   void add_tail(std::size_t spread, double L, double M, const Prompts& prompts) {
     const exact::TruncatedWeight weight = exact::truncated_weight(kProofSpreads[spread], M);
-    Curve seen = points_for(spread), known = line_for(spread);
-    known.style = Curve::Style::dashed;
-    known.label.clear();
+    Curve seen = points_for(spread), line = line_for(spread);
+    line.style = Curve::Style::dashed;
+    line.label.clear();
     for (int i = 1; i <= 20; ++i) {
       const double u = i / 50.0, distance = u * weight.mean;
-      const double bound = bernstein(L, weight.variance, M, distance);
+      const double known = bernstein(L, weight.variance, M, distance);
+      const double bound = control_ == 2 ? std::pow(known, kTooSteep) : known;
       const PlainMean frequency = mean_of(prompts, [&](const PromptRow& p) {
         return std::abs(p[kTruncated] - weight.mean) > distance ? 1.0 : 0.0;
       });
-      known.x.push_back(u);
-      known.y.push_back(bound > kSmallestTail ? bound : 0);
+      line.x.push_back(u);
+      line.y.push_back(bound > kSmallestTail ? bound : 0);
       above_bernstein_ =
-          std::max(above_bernstein_, (frequency.value - kLargestZScore * frequency.error) / bound);
+          std::max(above_bernstein_, (frequency.value - kTailErrors * frequency.error) / bound);
       if (frequency.value * static_cast<double>(prompts.size()) >= kFewest) add_point(seen, u, frequency);
     }
-    tail_.curves.insert(tail_.curves.end(), {seen, known});
+    tail_.curves.insert(tail_.curves.end(), {seen, line});
   }
 
-  bool control_;
+  int control_;
   double worst_ = 0, outside_ = 0, last_share_ = 0, above_bernstein_ = 0, lightest_ = 1;
   std::size_t compared_ = 0;
   std::array<Curve, kProofSpreads.size()> counted_ = {points_for(0), points_for(1), points_for(2),

@@ -63,6 +63,14 @@ RowMatrix sign_vectors(std::ptrdiff_t d) {
 
 MeasurePtr all_signs(std::ptrdiff_t d) { return std::make_shared<EmpiricalMeasure>(sign_vectors(d)); }
 
+MeasurePtr sign_queries(std::string_view law, std::ptrdiff_t d) {
+  if (law.starts_with("bernoulli")) return all_signs(d);  // the only law here that is not symmetric
+  const RowMatrix all = sign_vectors(d);
+  RowMatrix half(all.rows() / 2, d);
+  for (Eigen::Index i = 0; i < half.rows(); ++i) half.row(i) = all.row(2 * i + 1);  // odd rows begin with 1
+  return std::make_shared<EmpiricalMeasure>(half);
+}
+
 AttentionLayer random_layer(const char* law, std::ptrdiff_t d, QueryKind queries, int draw, double U_norm) {
   return {named_law(law, d), with_norm(drawn_matrix(3 * draw + 1, d, d), U_norm),
           drawn_matrix(3 * draw + 2, 2, d), queries_of(queries, d, draw)};

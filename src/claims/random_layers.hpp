@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "largo/concentration/attention_layer.hpp"
 
@@ -37,6 +38,9 @@ Queries queries_of(QueryKind kind, std::ptrdiff_t d, int draw);
 /// it is finite, so that errors are known exactly where they are at a query.
 RowMatrix sign_vectors(std::ptrdiff_t d);
 MeasurePtr all_signs(std::ptrdiff_t d);
+/// The same as queries to tokens of this law. If z' and −z' have the same law, z and −z have the same errors,
+/// and those with a positive first coordinate are enough.
+MeasurePtr sign_queries(std::string_view law, std::ptrdiff_t d);
 inline constexpr std::ptrdiff_t kMostSigns = 4;  ///< the largest d for which this is cheap
 
 /// Tokens of the law in d dimensions, random U of this operator norm, random V with two rows, and queries.

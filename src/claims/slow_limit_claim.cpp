@@ -40,12 +40,13 @@ Head head_of(Eigen::Index d) {
 report::ReportSection slow_limit_claim(const ClaimOptions& options) {
   std::vector<double> lengths = {1e2, 1e4, 1e8, 1e16, 1e32};
   if (!options.quick && !options.control) lengths = {1e2, 1e3, 1e4, 1e6, 1e8, 1e12, 1e16, 1e24, 1e32};
+  if (options.control == 2) std::reverse(lengths.begin(), lengths.end());
   report::ReportTable table{"Risk of L tokens less its limit, by quadrature and by plain rules.",
                             {"d", "L", "quadrature", "its error", "plain rules", "exponent"}};
   Panel panel{.x_label = "prompt length L", .y_label = "limit − risk of L tokens"};
   double worst = 0, worst_error = 0;
   bool falls = true;
-  const double beta = options.control ? 1.01 * kBeta : kBeta;
+  const double beta = options.control == 1 ? 1.01 * kBeta : kBeta;
   const auto plain = side_by_side(lengths, options.execution,
                                   [&](double L, const Execution&) { return plain_excess(kAlpha, beta, L); });
   for (const Eigen::Index d : {1, 2}) {
@@ -98,9 +99,8 @@ report::ReportSection slow_limit_claim(const ClaimOptions& options) {
        {{panel},
         "How far the risk of L tokens is below its limit; a power of L would be a straight line. Lines are "
         "quadrature, filled marks plain rules."}}};
-  return decided(std::move(claim), falls,
-                 fmt::format("exponents {} from L = {} on", falls ? "fall" : "do not fall at every step",
-                             report::shown(kFirstFalling)));
+  return decided(std::move(claim), {{falls, "exponents are positive and fall from L = 10⁴ on",
+                                     "exponents do not fall at every step from L = 10⁴ on"}});
 }
 
 }  // namespace largo::claims

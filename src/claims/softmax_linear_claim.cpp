@@ -32,14 +32,15 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
   // To first order in 1/L, the two differ by an average of L independent terms. With g the score of a token
   // and w = exp(g − 1/2), a term is w (g − 1) − (g² − 1) along z, with second moment 2e − 2, and w − g times
   // a standard normal in each of the d − 1 directions orthogonal to z, with second moment e − 1.
-  // The negative control drops the first.
-  const double constant = (options.control ? d - 1 : d + 1) * (std::numbers::e - 1);
+  // The first negative control drops the first.
+  const double constant = (options.control == 1 ? d - 1 : d + 1) * (std::numbers::e - 1);
   double last = std::numeric_limits<double>::infinity();
   Curve one{.label = "at |z| = 1"}, mean{.label = "averaged over queries", .color = 1},
       asymptote{
           .label = fmt::format("{}/ε", report::shown(constant)), .style = Curve::Style::dashed, .color = 7};
   bool found = true;
-  const std::vector<double> tolerances = options.quick || options.control
+  const std::vector<double> tolerances = options.control == 2 ? std::vector{1e-305}
+                                         : options.quick || options.control
                                              ? std::vector{0.1, 0.01, 0.001}
                                              : std::vector{0.3, 0.1, 0.03, 0.01, 0.003, 0.001};
   for (const double tolerance : tolerances) {
@@ -69,9 +70,8 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
   }
   claim.numbers = {
       {"|ε L / ((d + 1)(e − 1)) − 1| at the smallest ε", std::abs(last / constant - 1), kConstantBound}};
-  return decided(
-      std::move(claim), found,
-      found ? "there is a length for every tolerance" : "no length up to 10³⁰⁰ for some tolerance");
+  return decided(std::move(claim), {{found, "there is a length for every tolerance",
+                                     "no length up to 10³⁰⁰ for some tolerance"}});
 }
 
 }  // namespace largo::claims

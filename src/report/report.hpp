@@ -35,6 +35,12 @@ struct ReportNumber {
   std::optional<double> limit = {};  ///< the largest value allowed
 };
 
+/// What a verdict asks for: that a number is within its limit, or something else.
+struct ReportCondition {
+  std::string what;
+  bool holds = false;
+};
+
 struct ReportTable {
   std::string title;
   std::vector<std::string> columns;
@@ -85,6 +91,7 @@ struct ReportSection {
   std::optional<Verdict> verdict = {};
   std::string reason = {};  ///< reason for the verdict: numbers against thresholds, on one line
   std::vector<ReportNumber> numbers = {};
+  std::vector<ReportCondition> conditions = {};  ///< all that the verdict asks for; not in the JSON
   std::vector<ReportTable> tables = {};
   std::vector<ReportFigure> figures = {};
   std::vector<ReportGrid> grids = {};

@@ -23,6 +23,8 @@ struct LemmaSettings {
   int prompts = 64;  ///< per length
   /// A negative control: the definitions have Q and K exchanged, so they must not agree with closed forms.
   bool exchanged = false;
+  /// Another one: the closed forms are those of tokens of covariance 2Γ.
+  bool doubled = false;
 };
 
 struct LemmaReport {
