@@ -189,8 +189,11 @@ def capture(model: Any, inputs: Any, path: Union[None, str, "os.PathLike[str]"] 
 
     >>> heads.capture(model, tokenizer(text, return_tensors="pt"), "capture.safetensors")        # doctest: +SKIP
     """
-    import torch
-    from transformers import AttentionInterface  # type: ignore[import]
+    try:
+        import torch  # type: ignore[import]
+        from transformers import AttentionInterface  # type: ignore[import]
+    except ImportError as error:
+        raise ImportError(f"heads.capture needs PyTorch and transformers 4.48 or later ({error})") from None
 
     if not hasattr(model, "set_attn_implementation"):
         raise TypeError(f"heads.capture: {type(model).__name__} is no transformer of Hugging Face: give audit() its q, k, v")
