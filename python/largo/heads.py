@@ -8,7 +8,7 @@ verdict in one word. docs/heads.md has the definitions, and what they do not sho
 >>> from largo import heads
 >>> random = np.random.default_rng(0)
 >>> q, k, v = random.standard_normal((3, 2, 500, 8)).astype(np.float32)      # 2 heads, 500 tokens, head_dim 8
->>> report = heads.audit(0.3 * q, k, v, causal=True)
+>>> report = heads.audit(0.5 * q, k, v, causal=True)
 >>> report.kind
 ['affine', 'affine']
 >>> report["error_affine"].max() < 0.1
@@ -93,7 +93,7 @@ class HeadReport(Mapping[str, Any]):
     def __repr__(self) -> str:
         kinds = self._columns["kind"]
         counts = ", ".join(f"{kinds.count(kind)} {kind}" for kind in dict.fromkeys(kinds))
-        return f"<largo.heads.HeadReport of {len(kinds)} heads: {counts}>"
+        return f"<largo.heads.HeadReport of {len(kinds)} head{'s' if len(kinds) > 1 else ''}: {counts}>"
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def audit(q: Any, k: Any = None, v: Any = None, *, causal: Optional[bool] = None
     >>> report["score_std"].round(1), report["queries"]
     (array([1.]), array([128.]))
     >>> report
-    <largo.heads.HeadReport of 1 heads: affine>
+    <largo.heads.HeadReport of 1 head: 1 affine>
     """
     source: Any
     if isinstance(q, Captured):

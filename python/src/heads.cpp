@@ -32,33 +32,38 @@ StoredTensor tensor_of(const StoredArray& given) {
   return tensor;
 }
 
+// With explicit strides: see arrays.cpp.
+template <typename Number>
+py::array_t<Number> new_column(std::size_t size) {
+  return py::array_t<Number>({static_cast<py::ssize_t>(size)}, {sizeof(Number)});
+}
+
 py::array_t<double> column(const std::vector<HeadAudit>& audits, double (*value)(const HeadAudit&)) {
-  py::array_t<double> result(std::ssize(audits));
+  auto result = new_column<double>(audits.size());
   for (std::size_t i = 0; i < audits.size(); ++i) result.mutable_data()[i] = value(audits[i]);
   return result;
 }
 
 py::array_t<std::int64_t> numbers(const std::vector<HeadAudit>& audits, std::int64_t HeadAudit::*field) {
-  py::array_t<std::int64_t> result(std::ssize(audits));
+  auto result = new_column<std::int64_t>(audits.size());
   for (std::size_t i = 0; i < audits.size(); ++i) result.mutable_data()[i] = audits[i].*field;
   return result;
 }
 
 py::array_t<double> held_out(const std::vector<HeadAudit>& audits, double ReplacementErrors::*field) {
-  py::array_t<double> result(std::ssize(audits));
+  auto result = new_column<double>(audits.size());
   for (std::size_t i = 0; i < audits.size(); ++i)
     result.mutable_data()[i] = audits[i].held_out_errors ? (*audits[i].held_out_errors).*field : std::nan("");
   return result;
 }
 
-py::array_t<double> curve(const std::vector<HeadAudit>& audits, double SampledLength::*field) {
-  const auto lengths = static_cast<py::ssize_t>(audits.front().lengths.size());
-  py::array_t<double> result({std::ssize(audits), lengths});
-  double* to = result.mutable_data();
-  for (const HeadAudit& audit : audits) {
-    for (const SampledLength& one : audit.lengths) *to++ = one.*field;
+py::array curve(const std::vector<HeadAudit>& audits, double SampledLength::*field) {
+  RowMatrix rows(std::ssize(audits), std::ssize(audits.front().lengths));
+  for (std::ptrdiff_t i = 0; i < rows.rows(); ++i) {
+    for (std::ptrdiff_t j = 0; j < rows.cols(); ++j)
+      rows(i, j) = audits[static_cast<std::size_t>(i)].lengths[static_cast<std::size_t>(j)].*field;
   }
-  return result;
+  return to_numpy(std::move(rows));
 }
 
 py::dict to_columns(const std::vector<HeadAudit>& audits) {
