@@ -22,19 +22,21 @@ ScoreBins::ScoreBins(std::ptrdiff_t columns)
     : columns_(columns), slot_(static_cast<std::size_t>(kBinsPerUnit * kLargestGap) + 1, -1) {}
 
 void ScoreBins::add(double gap, double weight, std::span<const double> value, double square) {
-  const double interval = std::min(std::floor(gap * kBinsPerUnit), kBinsPerUnit * kLargestGap);
-  std::int32_t& slot = slot_[static_cast<std::size_t>(interval)];
+  constexpr double kLast = kBinsPerUnit * kLargestGap;
+  const auto interval = static_cast<std::size_t>(std::min(gap * kBinsPerUnit, kLast));
+  std::int32_t& slot = slot_[interval];
   if (slot < 0) {
     slot = static_cast<std::int32_t>(bins_.size());
-    bins_.push_back({.most = std::exp(-interval / kBinsPerUnit)});
+    bins_.push_back({.most = std::exp(-static_cast<double>(interval) / kBinsPerUnit)});
     values_.resize(values_.size() + static_cast<std::size_t>(columns_), 0.0);
   }
   Bin& bin = bins_[static_cast<std::size_t>(slot)];
   bin.count += 1;
-  bin.weight += interval < kBinsPerUnit * kLargestGap ? weight : std::exp(-kLargestGap);
+  bin.weight += gap * kBinsPerUnit < kLast ? weight : std::exp(-kLargestGap);
   bin.square += square;
-  double* const sum = values_.data() + slot * columns_;
-  for (std::ptrdiff_t c = 0; c < columns_; ++c) sum[c] += value[static_cast<std::size_t>(c)];
+  double* const __restrict sum = values_.data() + slot * columns_;
+  const double* const __restrict from = value.data();
+  for (std::ptrdiff_t c = 0; c < columns_; ++c) sum[c] += from[c];
 }
 
 std::array<double, kLengths> sampled_errors(const ScoreBins& given) {
