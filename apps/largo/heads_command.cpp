@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <fmt/core.h>
@@ -17,6 +18,8 @@
 #include "output.hpp"
 #include "output_files.hpp"
 #include "progress.hpp"
+#include "report/heads_page.hpp"
+#include "run_facts.hpp"
 
 namespace largo {
 namespace {
@@ -25,7 +28,7 @@ constexpr const char* kHeadsCommand = "heads";
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 53;
 
 struct HeadsOptions : CommonOptions {
-  std::string file, scale = "auto", sinks = "auto", queries, layers, heads, csv;
+  std::string file, scale = "auto", sinks = "auto", queries, layers, heads, csv, out;
   std::int64_t recent = 0;
   double tolerance = kDefaultTolerance;
   bool causal = false, curves = false, dry_run = false;
@@ -95,13 +98,39 @@ void describe(const Capture& capture, const AuditOptions& options, bool json) {
       capture.heads().size(), first.keys.rows, first.keys.columns, queries, pairs, products);
 }
 
-void run_heads(const HeadsOptions& options) {
-  AuditOptions audit_options = read_options(options);
+// The command that makes the same page again.
+std::string command_line(const HeadsOptions& options) {
+  std::string line = fmt::format("largo heads {}", options.file);
+  if (options.causal) line += " --causal";
+  for (const auto& [name, value, usual] : {std::tuple("--scale", options.scale, "auto"),
+                                           {"--sinks", options.sinks, "auto"},
+                                           {"--queries", options.queries, ""},
+                                           {"--layers", options.layers, ""},
+                                           {"--heads", options.heads, ""}}) {
+    if (value != usual) line += fmt::format(" {} {}", name, value);
+  }
+  if (options.recent != 0) line += fmt::format(" --recent {}", options.recent);
+  if (options.tolerance != kDefaultTolerance) line += fmt::format(" --tolerance {}", options.tolerance);
+  return line + fmt::format(" --out {}", options.out);
+}
+
+void check_outputs(const HeadsOptions& options) {
   if (!options.csv.empty() && same_file(options.csv, options.file))
     fail(kHeadsCommand, "--csv", options.csv, "another file than the capture");
+  if (!options.out.empty() && !options.out.ends_with(".html"))
+    fail(kHeadsCommand, "--out", fmt::format("'{}'", options.out), "a .html file");
+  if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out))
+    fail(kHeadsCommand, "--csv and --out name the same file");
   check_output_files(kHeadsCommand, options.csv, "");
+  check_output_files(kHeadsCommand, options.out, "");
+}
+
+void run_heads(const HeadsOptions& options) {
+  AuditOptions audit_options = read_options(options);
+  check_outputs(options);
   const Capture capture = read_capture(options);
   if (options.dry_run) return describe(capture, audit_options, options.json);
+  const io::Json run = options.out.empty() ? io::Json(nullptr) : run_facts(options);
   std::vector<HeadAudit> audits;
   {
     ProgressLine line("heads");
@@ -111,9 +140,14 @@ void run_heads(const HeadsOptions& options) {
   const io::Json json = to_json(audits, options.curves ? Curves::with : Curves::without);
   io::check_numbers(json);
   if (first_process() && !options.csv.empty()) write_text(kHeadsCommand, options.csv, to_csv(audits));
+  if (first_process() && !options.out.empty()) {
+    const report::Report page = report::heads_page(audits, options.tolerance, command_line(options));
+    write_text(kHeadsCommand, options.out, report::report_page(page, run));
+  }
   if (options.json) return print_json(json);
   print_table(audits);
   if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
+  if (!options.out.empty()) fmt::print("page written to {}\n", options.out);
 }
 
 }  // namespace
@@ -157,6 +191,8 @@ void add_heads_command(CLI::App& app) {
   command->add_flag("--curves", options->curves, "With --json, the errors at every length, too");
   command->add_option("--csv", options->csv, "Write all numbers to this CSV file, one row per head")
       ->check(check_given, "");
+  command->add_option("--out", options->out, "Write a page with all heads to this .html file")
+      ->check(check_given, "");
   command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(fmt::format(
@@ -170,7 +206,7 @@ void add_heads_command(CLI::App& app) {
       "retrieval (largest weight at least {}), mixed. docs/heads.md has the definitions.\n\n"
       "Examples:\n"
       "  largo heads capture.safetensors --causal\n"
-      "  largo heads capture.safetensors --sinks 0,-1 --csv heads.csv",
+      "  largo heads capture.safetensors --sinks 0,-1 --csv heads.csv --out heads.html",
       kSinkMass, kSinkShare, kLocalWindow, kLocalMass, kRetrievalWeight));
   command->callback([options] { run_heads(*options); });
 }

@@ -184,6 +184,27 @@ class Heads(CliTest):
         self.write("text.safetensors", "q, k, v")
         self.refuse("heads", "text.safetensors")
 
+    def test_page(self):
+        shutil.copy(EXAMPLE, self.path("h.safetensors"))
+        out = self.succeed("heads", "h.safetensors", "--causal", "--sinks", "0", "--csv", "h.csv", "--out", "h.html")
+        self.assertIn("page written to h.html", out)
+        with open(self.path("h.html"), encoding="utf-8") as file:
+            page = json.loads(file.read().split('id="largo-data">', 1)[1].split("</script>", 1)[0])
+        self.assertEqual((page["kind"], page["command"]),
+                         ("heads", "largo heads h.safetensors --causal --sinks 0 --out h.html"))
+        grid = page["sections"][0]["grids"][0]
+        with open(self.path("h.csv"), encoding="utf-8") as file:
+            rows = list(csv_module.DictReader(file))
+        self.assertEqual(len(rows), sum(len(row) for row in grid["details"]))
+        values = {quantity["label"]: quantity["values"] for quantity in grid["quantities"]}
+        for row in rows:
+            i, j = grid["rows"].index(row["layer"]), grid["columns"].index(row["head"])
+            self.assertEqual(values["kind"][i][j], row["kind"])
+            self.assertAlmostEqual(values["error of the affine limit"][i][j] / float(row["error_affine"]), 1, places=4)
+            curve = grid["details"][i][j][0]["panels"][0]["curves"][0]
+            self.assertEqual(curve["x"][:3], [1, 4, 16])
+        self.refuse("heads", "h.safetensors", "--out", "h.txt", fragment="a .html file")
+
     def test_a_signal_stops_it(self):
         big = {"layers.0." + part: normal_heads(random.Random(1), 1, 4000, 8) for part in "qkv"}
         self.write("big.safetensors", capture(big, "F16"))
