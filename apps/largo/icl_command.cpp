@@ -11,11 +11,12 @@ void add_icl_command(CLI::App& app) {
   command->footer(
       "Example: largo icl threshold --d 5 --epsilon 0.01\n"
       "For help on a subcommand: largo icl risk --help, largo icl train --help, largo icl threshold --help,\n"
-      "largo icl assumptions --help");
+      "largo icl assumptions --help, largo icl single-location --help");
   add_icl_risk_command(*command);
   add_icl_train_command(*command);
   add_icl_threshold_command(*command);
   add_icl_assumptions_command(*command);
+  add_icl_single_location_command(*command);
 }
 
 }  // namespace largo

@@ -44,6 +44,7 @@ io::Json length_json(const LengthLaw& L);
 void add_icl_assumptions_command(CLI::App& icl);
 void add_icl_risk_command(CLI::App& icl);
 void add_icl_train_command(CLI::App& icl);
+void add_icl_single_location_command(CLI::App& icl);
 void add_icl_threshold_command(CLI::App& icl);
 
 /// The number of draws for problems whose risks are averages over draws.

@@ -22,6 +22,12 @@ ANY TASK, ANY LOSS  risks are averages over drawn tasks, and over drawn prompts 
 
     A loss is "squared", "huber:DELTA", "absolute", "logistic", or a function (outputs, targets) -> (values, slopes).
 
+SINGLE LOCATION  one token of the prompt holds the answer; exact for every L
+
+    single_location_risk, single_location_best               at any L and any signal
+    single_location_flow                                     training
+    single_location_length, single_location_signal           how long a prompt or how weak a signal may be
+
 FILES  save, load: runs of training
 
 >>> import math, largo
@@ -48,10 +54,14 @@ from ._assumptions import Assumption, assumptions_of
 from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
 from ._runs import PathInput, Run, load, run_of, save
+from ._single_location import (SingleLocationBest, SingleLocationFlow, SingleLocationRisk, single_location_best, single_location_flow,
+                               single_location_length, single_location_risk, single_location_signal)
 
 __all__ = ["Problem", "Point", "Estimate", "Gradient", "PromptRisk", "BayesRisk", "Threshold", "TaskThreshold", "TrainedExcess", "Run", "Task",
            "Classification", "Regression", "Loss", "TaskFile", "risk", "sampled_risk", "floor", "gradient", "start", "limit", "best_linear",
-           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "bayes_risk", "assumptions", "read_task", "save", "load"]
+           "largest_alpha", "train", "threshold", "prompt_risk", "learner_risk", "bayes_risk", "assumptions", "read_task", "save", "load",
+           "SingleLocationBest", "SingleLocationFlow", "SingleLocationRisk", "single_location_best", "single_location_flow",
+           "single_location_length", "single_location_risk", "single_location_signal"]
 
 #: (A, b), with A as an array or by its name.
 PointInput = Union[Point, Tuple[MatrixInput, float]]

@@ -23,6 +23,7 @@ PYBIND11_MODULE(_largo, module) {
   largo::python::bind_parts(module);
   largo::python::bind_tasks(module);
   largo::python::bind_any_training(module);
+  largo::python::bind_single_location(module);
   largo::python::bind_studies(module);
   largo::python::count_calls(module);
 }

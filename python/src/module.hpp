@@ -16,6 +16,7 @@ void bind_training(pybind11::module_& module);
 void bind_parts(pybind11::module_& module);
 void bind_tasks(pybind11::module_& module);
 void bind_any_training(pybind11::module_& module);
+void bind_single_location(pybind11::module_& module);
 void bind_studies(pybind11::module_& module);
 
 }  // namespace largo::python
