@@ -273,6 +273,19 @@ std::span<const NamedClaim> all_claims() {
            R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}}\;\text{(heuristic)})",
        .control = {"The plain rules have a head whose U₂₁ is 1 % larger.", "Lengths are taken downwards."},
        .compute = slow_limit_claim},
+      {.id = "single-location",
+       .title = "A needle is found above √(2 ln L)",
+       .source = "ours; the task is that of Marion et al. (2024)",
+       .statement =
+           "One token of L, the needle, is N(m k*, γ² I), the others are N(0, I), and the target is the "
+           "needle's coordinate along v*. The risk of every softmax head is known exactly. For γ = 1 the "
+           "head "
+           "u = m k*, v = v* is the Bayes predictor, and gradient flow from a small start finds it at every "
+           "length. As L grows, needles of a signal m below √(2 ln L) are lost, and those above are found.",
+       .formula =
+           R"(R_L(a k^*, b v^*) = \tfrac12\Big[\gamma^2\,\mathbb E(1-bq)^2 + b^2\,\mathbb E\sum_{i\ne\text{needle}}p_i^2 + \tau^2\Big],\qquad m_c = \sqrt{2\ln L})",
+       .control = "The critical signal is √(ln L).",
+       .compute = single_location_claim},
       {.id = kPublishedClaim,
        .title = "The published experiment",
        .source = "Section 5 of the paper, its experiment; the comparison with the flow is ours",
