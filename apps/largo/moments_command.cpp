@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "io/csv.hpp"
 #include "io/files.hpp"
 #include "io/parse_numbers.hpp"
+#include "largo/exact/heaviest_tokens.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/token_classes.hpp"
 #include "largo/runtime/check.hpp"
@@ -32,6 +34,7 @@ struct MomentsOptions : CommonOptions {
   std::string L;
   std::string csv;
   std::vector<std::string> classes;
+  std::optional<int> heaviest;
 };
 
 // What moments() does not have, from the formulas for classes of tokens.
@@ -238,6 +241,11 @@ void run_classes(const MomentsOptions& options) {
   double error = std::max({error_estimate(weights), relative_error(found.P2), relative_error(found.P3),
                            relative_error(found.P2P2), relative_error(found.mean_score)});
   for (const Estimate& weight : found.weights) error = std::max(error, relative_error(weight));
+  Estimate heaviest;
+  if (options.heaviest) {
+    heaviest = heaviest_mass(classes, *options.heaviest);
+    error = std::max(error, relative_error(heaviest));
+  }
   if (options.json) {
     io::Json json, errors;
     json["classes"] = io::Json::array();
@@ -255,6 +263,10 @@ void run_classes(const MomentsOptions& options) {
     add("P2", found.P2);
     json["effective_tokens"] = 1 / found.P2.value;
     for (const WeightField& field : kWeightFields) add(field.name, weights.*field.estimate);
+    if (options.heaviest) {
+      json["heaviest"] = *options.heaviest;
+      add("heaviest_mass", heaviest);
+    }
     json["error_estimate"] = error;
     add("P3", found.P3);
     add("P2P2", found.P2P2);
@@ -279,9 +291,12 @@ void run_classes(const MomentsOptions& options) {
   print_number("mean_score", found.mean_score, "E[sum of p_i times the score of i]");
   for (const WeightField& field : kWeightFields)
     print_number(field.name, weights.*field.estimate, field.meaning);
+  if (options.heaviest)
+    print_number("heaviest_mass", heaviest, fmt::format("E[sum of the {} largest p_i]", *options.heaviest));
 }
 
 void run_moments(const MomentsOptions& options) {
+  if (options.heaviest && options.classes.empty()) fail("moments", "--heaviest goes with --class");
   if (!options.classes.empty()) return run_classes(options);
   if (options.s.empty() || options.L.empty())
     fail("moments", options.s.empty() ? "--s is missing (or --class)" : "--L is missing");
@@ -316,6 +331,11 @@ void add_moments_command(CLI::App& app) {
           "COUNT:SHIFT:SPREAD, tokens whose scores are normal with this mean and standard deviation; "
           "give it once for each class, in place of --s and --L")
       ->take_all();
+  command
+      ->add_option("--heaviest", options->heaviest,
+                   fmt::format("With --class: mean mass of so many tokens of the largest weights, 1 to {}",
+                               kMostHeaviest))
+      ->transform(whole_number(1, kMostHeaviest));
   command
       ->add_option("--csv", options->csv,
                    "Write all numbers to this CSV file, one row per point; L varies fastest")

@@ -18,7 +18,7 @@ ATTENTION  on a law or on a matrix of tokens
     check_lemma                                             checks that attention over Gaussian prompts is affine
 
 STATISTICS  of softmax over L Gaussian scores of spread s; exact, for any real L up to 1e300 and for ∞
-    moments(s, L), class_moments(classes), SoftmaxTable(L)(s), power_sum_moment
+    moments(s, L), class_moments(classes), heaviest_mass(classes, k), SoftmaxTable(L)(s), power_sum_moment
     condensation_line, concentration_exponent, averaged_exponent
     largo.parts                                             an algebra of the identities behind them
 
@@ -69,7 +69,7 @@ from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, 
 from ._laws import bernoulli, laplace, law, matrix, rademacher, three_point, uniform
 from ._lemma import LemmaReport, check_lemma
 from ._moments import (ClassMoments, averaged_exponent, class_moments, concentration_exponent, condensation_line,
-                       moments, power_sum_moment)
+                       heaviest_mass, moments, power_sum_moment)
 from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 
@@ -79,7 +79,7 @@ __all__ = [
     "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
     "StudyStatus", "StudyTable", "Supremum", "Tilt", "ToleratedLength", "__version__", "assumptions", "attention",
     "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_law", "check_lemma", "class_moments", "concentration",
-    "concentration_exponent", "condensation_line", "errors_along_path", "heads", "icl", "laplace", "law",
+    "concentration_exponent", "condensation_line", "errors_along_path", "heads", "heaviest_mass", "icl", "laplace", "law",
     "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
     "study_status", "three_point", "training", "uniform",
 ]

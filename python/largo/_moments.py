@@ -95,6 +95,26 @@ class ClassMoments:
         return 1 / self.P2
 
 
+def _class_table(function: str, classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]]) -> Tuple[Any, int, Tuple[int, ...]]:
+    """Rows (count, shift, spread), one set of classes after the other; the number of classes; the shape of the points."""
+    rows = as_list("classes", classes)
+    if not rows:
+        raise ValueError(f"{function}: classes is empty: there is no token")
+    for row in rows:
+        if np.isscalar(row) or len(row) != 3:
+            raise ValueError(f"{function}: each class must be (count, shift, spread), not {row!r}")
+    try:
+        given = [np.asarray(value, dtype=np.float64) for row in rows for value in row]
+    except (TypeError, ValueError):
+        raise TypeError(f"{function}: counts, shifts and spreads must be numbers or arrays of numbers") from None
+    try:
+        points = np.broadcast_arrays(*given)
+    except ValueError:
+        shapes = ", ".join(str(one.shape) for one in given if one.shape)
+        raise ValueError(f"{function}: the shapes {shapes} cannot be broadcast against each other") from None
+    return np.stack([one.ravel() for one in points], axis=1).reshape(-1, 3), len(rows), points[0].shape
+
+
 def class_moments(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], *, threads: int = 0,
                   progress: Progress = None) -> ClassMoments:
     """Exact statistics of softmax weights over tokens of several classes: crowds, sinks, needles, windows.
@@ -112,30 +132,30 @@ def class_moments(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], 
     >>> m.effective_tokens.round()
     array([10395.,  5411.,   220.])
     """
-    rows = as_list("classes", classes)
-    if not rows:
-        raise ValueError("class_moments: classes is empty: there is no token")
-    for row in rows:
-        if np.isscalar(row) or len(row) != 3:
-            raise ValueError(f"class_moments: each class must be (count, shift, spread), not {row!r}")
-    try:
-        given = [np.asarray(value, dtype=np.float64) for row in rows for value in row]
-    except (TypeError, ValueError):
-        raise TypeError("class_moments: counts, shifts and spreads must be numbers or arrays of numbers") from None
-    try:
-        points = np.broadcast_arrays(*given)
-    except ValueError:
-        shapes = ", ".join(str(one.shape) for one in given if one.shape)
-        raise ValueError(f"class_moments: the shapes {shapes} cannot be broadcast against each other") from None
-    shape = points[0].shape
-    table = np.stack([one.ravel() for one in points], axis=1).reshape(-1, 3)
-    values, errors = _largo.class_moments(table, len(rows), threads,
+    table, each, shape = _class_table("class_moments", classes)
+    values, errors = _largo.class_moments(table, each, threads,
                                           progress if progress is None else as_progress(progress, "class_moments"))
     names = ("P2", "P3", "P2P2", "entropy", "mean_score", "log_partition", "max_weight")
 
     def fields(numbers: Any) -> Dict[str, Any]:
         found = {name: numbers[:, k].reshape(shape)[()] for k, name in enumerate(names)}
-        found["weights"] = numbers[:, len(names):].reshape((*shape, len(rows)))
+        found["weights"] = numbers[:, len(names):].reshape((*shape, each))
         return found
 
     return ClassMoments(**fields(values), errors=fields(errors))
+
+
+def heaviest_mass(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], count: int, *, threads: int = 0,
+                  progress: Progress = None) -> Estimate:
+    """The mean of the sum of the `count` largest weights, count from 1 to 64, with its error; classes as in class_moments.
+
+    Nothing is sampled.
+
+    >>> import largo
+    >>> [round(float(largo.heaviest_mass([(1e5, 0, 1.5), (1, 8, 0)], k).value), 5) for k in (1, 10, 50)]
+    [0.0096, 0.02166, 0.04536]
+    """
+    table, each, shape = _class_table("heaviest_mass", classes)
+    values, errors = _largo.heaviest_mass(table, each, as_whole("count", count), threads,
+                                          progress if progress is None else as_progress(progress, "heaviest_mass"))
+    return Estimate(values.reshape(shape)[()], errors.reshape(shape)[()])

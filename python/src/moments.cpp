@@ -20,6 +20,7 @@
 
 #include "calls.hpp"
 #include "docs.hpp"
+#include "largo/exact/heaviest_tokens.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
@@ -154,6 +155,29 @@ py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given,
     });
   });
   return py::make_tuple(found_values, found_errors);
+}
+
+// The same classes; values and errors of the mass of the `count` heaviest tokens, one for each set.
+py::tuple heaviest_mass_at(const py::array_t<double, py::array::c_style>& given, std::ptrdiff_t each,
+                           Whole<"count"> count, Threads threads, const py::object& progress) {
+  const Eigen::Map<const RowMatrix> classes(given.data(), given.shape(0), 3);
+  constexpr std::int64_t kMost = 1000;  // beyond what is known, but within an int
+  const auto tokens = static_cast<int>(std::clamp(count.value, -kMost, kMost));
+  Vector values(classes.rows() / each), errors(values.size());
+  watch(progress, threads.value, [&](Call& call) {
+    for_every_point(static_cast<std::size_t>(values.size()), call, [&](std::size_t at) {
+      const auto i = static_cast<std::ptrdiff_t>(at);
+      std::vector<TokenClass> prompt;
+      for (std::ptrdiff_t c = 0; c < each; ++c) {
+        const auto row = classes.row(i * each + c);
+        prompt.push_back({row[0], row[1], row[2]});
+      }
+      const Estimate found = heaviest_mass(prompt, tokens);
+      values[i] = found.value;
+      errors[i] = found.error;
+    });
+  });
+  return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
 }
 
 Statistics look_up(const SoftmaxTable& table, const py::object& s) {
@@ -314,6 +338,7 @@ void bind_moments(py::module_& module) {
       });
   module.def("power_sum_moment", &power_sums);
   module.def("class_moments", &class_moments_at);
+  module.def("heaviest_mass", &heaviest_mass_at);
   // From C++ alone, for benchmarks/compare_python.py: the time of `repeats` calls, in seconds.
   module.def("_time_moments", [](double s, double L, int repeats) {
     double sum = 0;

@@ -7,6 +7,9 @@
 // The braces are one up to the largest given score, and up to where some class surely has a token above r.
 // From there on they are integrated over ln r by Gauss's rule on panels, which are fine where a class needs
 // it. G is integrated over the same panels, from each of their nodes, with the matrix of the rule.
+//
+// For the k heaviest tokens the braces become E min(k, N(r)), where N(r) is the number of tokens above r:
+// under the integral a sum of binomial variables, of n_c tokens with probability G_c/φ_c each.
 #include <algorithm>
 #include <array>
 #include <boost/math/quadrature/gauss.hpp>
@@ -19,7 +22,9 @@
 
 #include "exact/class_node.hpp"
 #include "exact/line_rule.hpp"
+#include "largo/exact/heaviest_tokens.hpp"
 #include "largo/exact/token_classes.hpp"
+#include "largo/runtime/check.hpp"
 #include "numerics/wright_omega.hpp"
 
 namespace largo {
@@ -35,6 +40,11 @@ constexpr double kDepth = 42, kFarBelow = 60;
 constexpr double kNothingBeyond = 7;  // n e^{-e^x} is zero beyond, for all n
 // There is surely a token above a level if so many are expected there.
 constexpr double kSurely = 60;
+// For k tokens, kSurely and this for each.
+constexpr double kSurelyEach = 4;
+// Below this expectation of N, min(k, N) is summed over the few values that N may have.
+constexpr double kFew = 1;
+constexpr std::size_t kFewTerms = 32;
 
 // Gauss's rule on [-1, 1], and the integrals from each node to 1 of a function known at the nodes.
 struct Panel {
@@ -72,7 +82,7 @@ struct Panel {
 // The scores of one class under e^-u: f(g) = exp(-g²/2 - e^x), x = y + b + s g, relative to its maximum.
 class TiltedScores {
  public:
-  TiltedScores(const exact::ClassIntegrals& one, double y)
+  TiltedScores(const exact::ClassIntegrals& one, double y, double heaviest)
       : count_(one.count()), start_(y + one.shift()), s_(one.spread()) {
     const double w = numerics::wright_omega(start_ + 2 * std::log(s_));
     mode_ = -w / s_;
@@ -83,13 +93,21 @@ class TiltedScores {
     // nG is about n f over its logarithmic slope.
     const auto expected = [&](double g) {
       const double slope = g + s_ * std::exp(start_ + s_ * g);
-      return log_f(g) - log_top_ + std::log(count_ * scale_ * s_ / kSurely / std::max(1.0, slope));
+      const double surely = heaviest > 1 ? kSurely + kSurelyEach * heaviest : kSurely;
+      return log_f(g) - log_top_ + std::log(count_ * scale_ * s_ / surely / std::max(1.0, slope));
     };
+    // For several tokens: all of the class are above.
+    const auto all_above = [&](double g) { return log_f(g) - log_top_ + kDepth + log_count; };
     const auto none = [&](double g) { return log_f(g) - log_top_ + kDepth / count_; };
     const auto negligible = [&](double g) {
       return log_f(g) - log_top_ + s_ * (g - mode_) + kDepth + log_count;
     };
-    first = start_ + s_ * (expected(mode_) > 0 ? crossing(expected, 1).within : crossing(none, -1).beyond);
+    enough = expected(mode_) > 0 || count_ >= heaviest;
+    if (expected(mode_) > 0) {
+      first = start_ + s_ * crossing(expected, 1).within;
+    } else {
+      first = start_ + s_ * (heaviest > 1 ? crossing(all_above, -1) : crossing(none, -1)).beyond;
+    }
     last = std::min(kNothingBeyond, start_ + s_ * crossing(negligible, 1).beyond);
     // f e^x is largest where g = s (1 - e^x).
     const double steepest =
@@ -106,6 +124,7 @@ class TiltedScores {
   double count() const { return count_; }
 
   double first = 0, last = 0;
+  bool enough = true;    ///< up to `first` there are surely as many tokens of the class as are asked for
   double log_share = 0;  ///< a logarithm of what the class adds to the integral over r, from below
 
  private:
@@ -129,9 +148,36 @@ class TiltedScores {
   double count_, start_, s_, mode_ = 0, log_top_ = 0, scale_ = 0;
 };
 
+// P(N = j) for j < size, where N is binomial.
+std::vector<double> binomial(double n, double p, std::size_t size) {
+  std::vector<double> found(size, 0);
+  constexpr double kCounted = 2 * kMostHeaviest;
+  if (p >= 0.5 && n <= kCounted) {  // by those that are not among them, of which there are few
+    double term = std::pow(p, n);
+    const double odds = (1 - p) / p;
+    for (double missing = 0; missing <= n; ++missing) {
+      const auto j = static_cast<std::size_t>(n - missing);
+      if (j < size) found[j] = term;
+      term *= odds * (n - missing) / (missing + 1);
+    }
+    return found;
+  }
+  if (!(p < 1)) return found;
+  double term = std::exp(n * std::log1p(-p));
+  const double odds = p / (1 - p);
+  for (std::size_t j = 0; j < size; ++j) {
+    found[j] = term;
+    const auto k = static_cast<double>(j);
+    term *= odds * std::max(0.0, n - k) / (k + 1);
+  }
+  return found;
+}
+
 class LargestIntegrand {
  public:
-  explicit LargestIntegrand(std::span<const TokenClass> classes) : node_(classes) {}
+  /// The `heaviest` largest weights.
+  LargestIntegrand(std::span<const TokenClass> classes, double heaviest)
+      : node_(classes), heaviest_(heaviest) {}
 
   void at(double v, double depth, exact::LineValues& to) {
     to.value[0] = node_.at(v, depth, to) ? node_.weight * mean_largest(1) : 0;
@@ -147,25 +193,40 @@ class LargestIntegrand {
   }
 
  private:
-  // ∫_0^∞ {1 - ∏ (1 - G/φ)^n} dr at the node, with each panel cut into `parts`.
+  // ∫_0^∞ E min(k, N(r)) dr at the node, with each panel cut into `parts`.
   double mean_largest(int parts) {
     double sure = -std::numeric_limits<double>::infinity(), last = sure, share = sure;  // logarithms of r
     scores_.clear();
+    given_.clear();
+    double all = std::numeric_limits<double>::infinity(), tokens = 0;  // all tokens are above this level
     for (const exact::ClassIntegrals& one : node_.classes) {
+      tokens += one.count();
+      double first = node_.y + one.shift();
+      bool enough = one.count() >= heaviest_;
       if (one.spread() == 0) {
-        sure = std::max(sure, node_.y + one.shift());
+        given_.push_back({first, one.count()});
+        if (heaviest_ > 1) last = std::max(last, first);
       } else {
-        scores_.emplace_back(one, node_.y);
-        sure = std::max(sure, scores_.back().first);
+        scores_.emplace_back(one, node_.y, heaviest_);
+        first = scores_.back().first;
+        enough = scores_.back().enough;
         last = std::max(last, scores_.back().last);
         share = std::max(share, scores_.back().log_share);
       }
+      if (enough) sure = std::max(sure, first);
+      all = std::min(all, first);
     }
+    sure = std::max(sure, all);
     // Levels far below what all have in common add nothing.
     sure = std::max(sure, share - kFarBelow);
-    double sum = std::exp(sure);
+    double sum = std::min(heaviest_, tokens) * std::exp(sure);
     if (!(last > sure)) return sum;
     ends_ = {sure, last};
+    if (heaviest_ > 1) {
+      for (const Given& one : given_) {
+        if (one.level > sure && one.level < last) ends_.push_back(one.level);
+      }
+    }
     for (const TiltedScores& one : scores_) {
       for (const double part : kEnds) {
         const double x = one.first + part * (one.last - one.first);
@@ -192,6 +253,7 @@ class LargestIntegrand {
     static const Panel kPanel;
     const double half = 0.5 * (end - begin), middle = 0.5 * (begin + end);
     std::array<double, kNodes> log_none{};
+    chances_.assign(heaviest_ > 1 ? scores_.size() : 0, {});
     for (std::size_t c = 0; c < scores_.size(); ++c) {
       const TiltedScores& one = scores_[c];
       if (begin >= one.last) continue;
@@ -202,6 +264,7 @@ class LargestIntegrand {
         double rest = 0;
         for (std::size_t j = 0; j < kNodes; ++j) rest += kPanel.to_end[i][j] * f[j];
         const double G = one.scale() * (tails_[c] + half * rest);
+        if (heaviest_ > 1) chances_[c][i] = std::min(1.0, G);
         log_none[i] += one.count() * (G < 1 ? std::log1p(-G) : -std::numeric_limits<double>::infinity());
         all += kPanel.weight[i] * f[i];
       }
@@ -209,28 +272,75 @@ class LargestIntegrand {
     }
     double sum = 0;
     for (std::size_t i = 0; i < kNodes; ++i) {
-      sum -= kPanel.weight[i] * std::exp(middle + half * kPanel.at[i]) * std::expm1(log_none[i]);
+      const double x = middle + half * kPanel.at[i];
+      sum +=
+          kPanel.weight[i] * std::exp(x) * (heaviest_ > 1 ? mean_above(i, middle) : -std::expm1(log_none[i]));
     }
     return half * sum;
   }
 
+  // E min(k, N) at node i of a panel, by the chances of the classes.
+  double mean_above(std::size_t i, double level) const {
+    double given = 0, expected = 0;
+    for (const Given& one : given_) given += one.level > level ? one.count : 0;
+    if (given >= heaviest_) return heaviest_;
+    const double room = heaviest_ - given;
+    for (std::size_t c = 0; c < scores_.size(); ++c) expected += scores_[c].count() * chances_[c][i];
+    const bool few = expected < kFew;
+    const std::size_t size = few ? kFewTerms : static_cast<std::size_t>(std::ceil(room));
+    std::vector<double> law(size, 0);
+    law[0] = 1;
+    for (std::size_t c = 0; c < scores_.size(); ++c) {
+      const std::vector<double> one = binomial(scores_[c].count(), chances_[c][i], size);
+      for (std::size_t j = size; j-- > 0;) {
+        double all = 0;
+        for (std::size_t k = 0; k <= j; ++k) all += law[j - k] * one[k];
+        law[j] = all;
+      }
+    }
+    // Few: the terms as they are, so that a small chance keeps its digits; otherwise those that are missing.
+    double mean = few ? 0 : room;
+    for (std::size_t j = 0; j < size; ++j) {
+      const auto N = static_cast<double>(j);
+      mean += few ? std::min(room, N) * law[j] : -std::max(0.0, room - N) * law[j];
+    }
+    return given + mean;
+  }
+
+  struct Given {
+    double level, count;  // a logarithm of r
+  };
+
   exact::ClassNode node_;
+  double heaviest_;
   std::vector<TiltedScores> scores_;
+  std::vector<Given> given_;
+  std::vector<std::array<double, kNodes>> chances_;  // G/φ of the classes at the nodes of a panel
   std::vector<double> ends_, tails_;
 };
 
 }  // namespace
 
-Estimate mean_largest_weight(std::span<const TokenClass> given) {
-  exact::check_classes("mean_largest_weight", given);
+Estimate heaviest_mass(std::span<const TokenClass> given, int count) {
+  constexpr auto kFunction = "heaviest_mass";
+  exact::check_classes(kFunction, given);
+  if (count < 1 || count > kMostHeaviest)
+    fail(kFunction, "number of the heaviest tokens", count, "between 1 and 64");
+  constexpr double kWhole = 1000;
+  for (const TokenClass& one : given) {
+    if (count > 1 && one.count < kWhole && one.count != std::floor(one.count))
+      fail(kFunction, "count", one.count, "a whole number below 1000");
+  }
   const double shift = exact::ClassVariable(given).middle();
   std::vector<TokenClass> classes(given.begin(), given.end());
   for (TokenClass& one : classes) one.shift += shift;
-  Estimate found =
-      exact::LineRule(LargestIntegrand(classes), 1, exact::kClassStep).integrals(exact::kClassHalvings)[0];
+  Estimate found = exact::LineRule(LargestIntegrand(classes, count), 1, exact::kClassStep)
+                       .integrals(exact::kClassHalvings)[0];
   constexpr double kInner = 1e-13;  // of Gauss's rule, where halving shows nothing
-  found.error += found.value * (kInner + 10 * LargestIntegrand(classes).inner_change());
+  found.error += found.value * (kInner + 10 * LargestIntegrand(classes, count).inner_change());
   return found;
 }
+
+Estimate mean_largest_weight(std::span<const TokenClass> classes) { return heaviest_mass(classes, 1); }
 
 }  // namespace largo

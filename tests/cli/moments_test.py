@@ -168,6 +168,22 @@ class Classes(CliTest):
         self.assertLess(relative(got["max_weight"], max(weights)), 1e-12)
         self.assertLess(relative(got["P2"], math.fsum(p * p for p in weights)), 1e-12)
 
+    def test_the_heaviest_tokens(self):
+        scores = [1.5, -2, 0.25, 0.5]
+        classes = [word for x in scores for word in ("--class", f"1:{x}:0")]
+        weights = sorted((math.exp(x) / math.fsum(map(math.exp, scores)) for x in scores), reverse=True)
+        for k in range(1, 5):
+            got = self.json("moments", *classes, "--heaviest", str(k))
+            self.assertEqual(got["heaviest"], k)
+            self.assertLess(relative(got["heaviest_mass"], math.fsum(weights[:k])), 1e-12)
+        crowd = ("--class", "1e4:0:2")
+        self.assertEqual(self.json("moments", *crowd, "--heaviest", "1")["heaviest_mass"], self.json("moments", *crowd)["max_weight"])
+        self.assertIn("\nheaviest_mass ", self.succeed("moments", *crowd, "--heaviest", "7"))
+        for bad in ("0", "65", "1.5", "x", ""):
+            self.refuse("moments", *crowd, "--heaviest", bad, fragment="--heaviest")
+        self.refuse("moments", "--s", "2", "--L", "3", "--heaviest", "2", fragment="--heaviest")
+        self.refuse("moments", "--class", "10.5:0:1", "--heaviest", "2", fragment="whole number")
+
     def test_one_class_is_the_crowd(self):
         crowd, point = self.json("moments", "--class", "1e4:0:2"), self.json("moments", "--s", "2", "--L", "1e4")
         for name in ("P2", "P3", "P2P2", "entropy", "log_partition", "max_weight"):
