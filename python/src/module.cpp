@@ -15,6 +15,7 @@ PYBIND11_MODULE(_largo, module) {
   largo::python::bind_laws(module);
   largo::python::bind_attention(module);
   largo::python::bind_moments(module);
+  largo::python::bind_temperature(module);
   largo::python::bind_concentration(module);
   largo::python::bind_assumptions(module);
   largo::python::bind_heads(module);

@@ -8,6 +8,7 @@ namespace largo::python {
 void bind_laws(pybind11::module_& module);
 void bind_attention(pybind11::module_& module);
 void bind_moments(pybind11::module_& module);
+void bind_temperature(pybind11::module_& module);
 void bind_assumptions(pybind11::module_& module);
 void bind_concentration(pybind11::module_& module);
 void bind_heads(pybind11::module_& module);
