@@ -74,6 +74,23 @@ std::span<const NamedClaim> all_claims() {
            R"(\begin{gathered}\mathbb E\sum_{i\in c}p_i=\int\Phi\,R_c(1)\,dy,\qquad \mathbb E[P_2]=\int\Phi\sum_cR_c(2)\,dy,\\ \Phi=\prod_c\varphi_c^{n_c},\quad \varphi_c=\mathbb E\,e^{-e^{x}},\quad R_c(k)=n_c\,\mathbb E\big[e^{kx-e^{x}}\big]/\varphi_c\end{gathered})",
        .control = "The exact numbers are those of one crowd with the mean and variance of all scores.",
        .compute = classes_claim},
+      {.id = "temperature",
+       .title = "Critical scales of the temperature",
+       .source = "ours, beside work on the temperature of attention (arXiv 2605.08505)",
+       .statement =
+           "If all scores are multiplied by β, attention over many tokens becomes attention to few of them "
+           "at "
+           "a critical scale of β. For L normal scores of spread s it is √(2 ln L)/s: with x = βs/√(2 ln L) "
+           "the mean of P₂, one over the effective number of tokens, falls like a power of L below x = 1, "
+           "and "
+           "stays at 1 − 1/x above. For n tokens on the sphere of Rᵈ it is n^(2/(d−1)): with β to the power "
+           "γ "
+           "of it the effective tokens grow like n^(1−γ) below, and one token is left above. The exponent "
+           "between x = 1/√3 and 1 comes from a heuristic.",
+       .formula =
+           R"(\begin{gathered}\mathbb E[P_2]=L^{-\kappa(x)+o(1)},\quad \kappa=1-2x^2\ (x\le\tfrac1{\sqrt3}),\quad \kappa=\tfrac14\big(\tfrac1x-x\big)^2\ (\tfrac1{\sqrt3}\le x\le1),\\ \mathbb E[P_2]\to1-\tfrac1x\ (x>1)\end{gathered})",
+       .control = "The exponents of normal scores are those of scores that are larger by 5 %.",
+       .compute = temperature_claim},
       {.id = "averaged-exponent",
        .title = "The exponent of the averaged error",
        .source = "ours, beside Proposition 3.1",

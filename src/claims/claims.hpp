@@ -86,6 +86,7 @@ report::ReportSection lemma_claim(const ClaimOptions& options);
 report::ReportSection exact_error_claim(const ClaimOptions& options);
 report::ReportSection other_laws_claim(const ClaimOptions& options);
 report::ReportSection classes_claim(const ClaimOptions& options);
+report::ReportSection temperature_claim(const ClaimOptions& options);
 report::ReportSection averaged_exponent_claim(const ClaimOptions& options);
 report::ReportSection audit_claim(const ClaimOptions& options);
 report::ReportSection bounds_claim(const ClaimOptions& options);

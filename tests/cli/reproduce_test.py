@@ -155,7 +155,7 @@ class Reproduce(CliTest):
         self.assertEqual([(law.split(":")[0], queries) for law, queries in unknown], [("elliptical", "gaussian"), ("elliptical", "sphere")])
         self.assertIn("there is no bound", certified["computed"])
         # What is ours is not called the paper's.
-        for name in ("exact-error", "other-laws", "classes", "averaged-exponent", "audit", "certified", "softmax-linear"):
+        for name in ("exact-error", "other-laws", "classes", "temperature", "averaged-exponent", "audit", "certified", "softmax-linear"):
             self.assertTrue(claims[name]["source"].startswith("ours"), name)
         self.assertIn("heuristic", exponents["statement"])
         # The numbers of a verdict are those of its tables.
