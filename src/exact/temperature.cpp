@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "largo/exact/softmax_moments.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
 #include "runtime/parallel.hpp"
@@ -53,6 +54,12 @@ std::vector<TemperatureRow> all_rows(std::size_t count, const Execution& executi
   return rows;
 }
 
+void check_lengths(const std::vector<double>& lengths) {
+  for (const double L : lengths) {
+    if (!(L >= 1 && L <= kLargestL)) fail("temperature", "L", L, "between 1 and 1e300");
+  }
+}
+
 std::optional<Estimate> output_error_of(const CrowdedPrompt& prompt, const ConstMatrixRef& value_map,
                                         double L, double beta) {
   if (prompt.needle || !prompt.planted.empty()) return std::nullopt;
@@ -78,6 +85,7 @@ std::vector<TemperatureRow> temperature_rows(const CrowdedPrompt& prompt, const 
                                              const std::vector<double>& lengths,
                                              const std::vector<TemperatureLaw>& laws,
                                              const Execution& execution) {
+  check_lengths(lengths);
   // All β first: a law that does not hold at some length is refused before the work.
   std::vector<double> betas;
   for (const TemperatureLaw& law : laws)
@@ -94,6 +102,7 @@ std::vector<TemperatureRow> temperature_rows(const CrowdedPrompt& prompt, const 
 std::vector<TemperatureRow> target_rows(const CrowdedPrompt& prompt, const ConstMatrixRef& value_map,
                                         const std::vector<double>& lengths, WeightStatistic statistic,
                                         const std::vector<double>& targets, const Execution& execution) {
+  check_lengths(lengths);
   check_size("target_rows", "targets", std::ssize(targets), std::ssize(lengths));
   return all_rows(lengths.size(), execution, [&](std::size_t i) {
     Temperature found = temperature_for(prompt, lengths[i], statistic, targets[i]);

@@ -107,6 +107,33 @@ class Temperature(largo_cli.CliTest):
         self.assertIn("read off, not proved", out)
         self.assertIn("output error", out)
 
+    def test_studies(self):
+        self.write("study.toml", 'quantity = "temperature"\n[settings]\ns = 1\nneedle = 8\n[grid]\nL = [100, 1e6]\n'
+                   'beta = ["sqrt-log", "yarn:4096"]\n')
+        self.succeed("run", "study.toml")
+        self.succeed("report", "study.sqlite", "--csv", "study.csv")
+        with open(self.path("study.csv"), newline="", encoding="utf-8") as file:
+            table = {(float(row["L"]), row["beta"]): row for row in csv.DictReader(file)}
+        for row in self.rows("--s", "1", "--needle", "8", "--L", "100,1e6", "--beta", "sqrt-log,yarn:4096"):
+            written = table[row["L"], row["law"]]
+            self.assertEqual(float(written["beta_value"]), row["beta"])
+            for name in ("effective_tokens", "entropy", "needle_weight", "crowd_weight", "log_partition"):
+                self.assertEqual(float(written[name]), row[name])
+        self.write("target.toml", 'quantity = "temperature"\n[settings]\nlaw = "sphere"\nd = 3\nquery = "1,0,0"\n'
+                   'statistic = "entropy"\ntarget = 4\n[grid]\nL = [100, 1000]\n')
+        self.assertIn("2 of 2 units done", self.succeed("run", "target.toml"))
+        self.write("classes.toml", 'quantity = "class-moments"\n[grid]\nclasses = ["200:0:1.5,1:6:0", "1:0:1"]\n')
+        self.succeed("run", "classes.toml")
+        self.succeed("report", "classes.sqlite", "--csv", "classes.csv")
+        with open(self.path("classes.csv"), newline="", encoding="utf-8") as file:
+            row = next(csv.DictReader(file))
+        known = self.json("moments", "--class", "200:0:1.5", "--class", "1:6:0")
+        for name in ("P2", "P3", "P2P2", "entropy", "mean_score", "log_partition", "max_weight"):
+            self.assertEqual(float(row[name]), known[name])
+        for setting, fragment in (("beta=foo", "'foo'"), ("beta=table.csv", "table.csv"), ("target=2", "go together")):
+            self.refuse("run", "study.toml", "--store", "other.sqlite", "--set", setting, fragment=fragment)
+        self.refuse("run", "classes.toml", "--store", "other.sqlite", "--set", "classes=1:2", fragment="COUNT:SHIFT:SPREAD")
+
     def test_bad_input(self):
         crowd = ["temperature", "--s", "1", "--L", "100"]
         sphere = ["temperature", "--law", "sphere", "--d", "3", "--L", "100"]

@@ -3,6 +3,8 @@
 
 #include <optional>
 
+#include <fmt/format.h>
+
 #include "exact/named_class.hpp"
 #include "largo/measures/named_law.hpp"
 #include "largo/measures/named_matrix.hpp"
@@ -43,6 +45,9 @@ TemperatureUnit unit_of(const UnitInputs& inputs) {
     unit.prompt.planted = exact::named_classes(kTemperature, "classes", classes);
   unit.L = inputs.number("L");
   unit.law = TemperatureLaw("beta", inputs.text("beta"));
+  // The identity of a unit covers the content of laws and matrices alone.
+  if (!unit.law.file().empty())
+    fail(kTemperature, "beta", fmt::format("'{}'", unit.law.name()), "a name or a formula, not a table");
   if (inputs.text("statistic").empty() != !inputs.given_number("target"))
     fail(kTemperature, "statistic and target go together");
   return unit;
