@@ -314,18 +314,22 @@ TEST(CrowdedPrompt, AtZeroTemperatureFactorAllTokensAreEqual) {
   }
 }
 
-// Scaling the scores and scaling by the factor is the same, for crowds and for what is planted.
+// Scaling the scores and scaling by the factor is the same, for crowds and for what is planted. Over a large
+// factor the rule over the radii of an elliptical law must change with the scores.
 TEST(CrowdedPrompt, FactorScalesAllScores) {
   for (const char* law : {"gaussian", "sphere:radius=3", "elliptical:low=0,high=2", "ball"}) {
-    CrowdedPrompt prompt = crowd_of(law, 3, vector_of({1, 0.2, 0}));
-    prompt.needle = TokenClass{1, 2, 0};
-    prompt.planted = {{3, -1, 0.5}};
-    CrowdedPrompt scaled = crowd_of(law, 3, vector_of({2.5, 0.5, 0}));
-    scaled.needle = TokenClass{1, 5, 0};
-    scaled.planted = {{3, -2.5, 1.25}};
-    const Numbers one = exact(prompt, 1e5, 2.5), other = exact(scaled, 1e5, 1);
-    for (const auto& [label, number] : kNumbers)
-      EXPECT_NEAR(one.*number / other.*number, 1, 1e-12) << law << ' ' << label;
+    for (const double beta : {2.5, 5e3}) {
+      const auto scaled = [&](double by) {
+        CrowdedPrompt prompt = crowd_of(law, 3, by * vector_of({2.5, 0.5, 0}));
+        prompt.needle = TokenClass{1, 5 * by, 0};
+        prompt.planted = {{3, -2.5 * by, 1.25 * by}};
+        return prompt;
+      };
+      const double size = beta > 100 ? 6 : 1, L = beta > 100 ? 1e100 : 1e5;  // large scores, long prompts
+      const Numbers one = exact(scaled(size / beta), L, beta), other = exact(scaled(size), L, 1);
+      for (const auto& [label, number] : kNumbers)
+        EXPECT_NEAR(one.*number / other.*number, 1, 1e-12) << law << ' ' << beta << ' ' << label;
+    }
   }
 }
 
