@@ -141,10 +141,11 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
   for (const double x : inside) {
     const double line = condensation_line(1e300);
     compare("normal", fmt::format("x = {:g}", x), normal_exponent(x),
-            concentration_exponent((options.control ? 1.05 : 1) * x * line, 1e300));
+            concentration_exponent((options.control == 1 ? 1.05 : 1) * x * line, 1e300));
   }
   for (const double x : little ? std::vector{1.5} : std::vector{1.25, 1.5, 2.0, 4.0})
-    distance = larger(distance, std::abs(normal_P2(std::log(1e300), x) - (1 - 1 / x)));
+    distance = larger(distance,
+                      std::abs(normal_P2(std::log(1e300), x) - (1 - 1 / (options.control == 2 ? x * x : x))));
   for (const double d : little ? std::vector{8.0} : std::vector{5.0, 8.0}) {
     const double low = std::log(1e28), high = std::log(1e30);
     for (const double gamma : {0.5, 0.8}) {
@@ -152,7 +153,7 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
           std::log(sphere_tokens(d, high, gamma, 1) / sphere_tokens(d, low, gamma, 1)) / (high - low);
       compare("sphere", fmt::format("d = {:g}, β = n^({:g} · 2/(d−1))", d, gamma), slope, 1 - gamma);
     }
-    left = larger(left, sphere_tokens(d, high, 1, kFarAbove));
+    left = larger(left, sphere_tokens(d, high, 1, options.control == 3 ? 1 / kFarAbove : kFarAbove));
   }
   report::ReportSection claim{
       .computed = fmt::format(
@@ -172,7 +173,7 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
        {temperature_panels(little),
         "Exact effective tokens and entropy over L normal scores scaled by β, and effective tokens "
         "over n tokens on a sphere. Dashed: the limit of long prompts."}}};
-  return decided(std::move(claim), true);
+  return decided(std::move(claim));
 }
 
 }  // namespace largo::claims
