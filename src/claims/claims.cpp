@@ -83,9 +83,9 @@ std::span<const NamedClaim> all_claims() {
            "a critical scale of β. For L normal scores of spread s it is √(2 ln L)/s: with x = βs/√(2 ln L) "
            "the mean of P₂, one over the effective number of tokens, falls like a power of L below x = 1, "
            "and "
-           "stays at 1 − 1/x above. For n tokens on the sphere of Rᵈ it is n^(2/(d−1)): with β to the power "
+           "stays at 1 − 1/x above. For n tokens on the sphere of Rᵈ it is n^{2/(d−1)}: with β to the power "
            "γ "
-           "of it the effective tokens grow like n^(1−γ) below, and one token is left above. The exponent "
+           "of it the effective tokens grow like n^{1−γ} below, and one token is left above. The exponent "
            "between x = 1/√3 and 1 comes from a heuristic.",
        .formula =
            R"(\begin{gathered}\mathbb E[P_2]=L^{-\kappa(x)+o(1)},\quad \kappa=1-2x^2\ (x\le\tfrac1{\sqrt3}),\quad \kappa=\tfrac14\big(\tfrac1x-x\big)^2\ (\tfrac1{\sqrt3}\le x\le1),\\ \mathbb E[P_2]\to1-\tfrac1x\ (x>1)\end{gathered})",

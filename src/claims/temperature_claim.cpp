@@ -89,7 +89,7 @@ std::vector<Panel> temperature_panels(bool little) {
                 .y_label = "E[H] / ln L",
                 .log_x = false,
                 .log_y = false},
-      spheres{.title = "sphere in d dimensions", .x_label = "β / n^(2/(d−1))", .y_label = "effective tokens"};
+      spheres{.title = "sphere in d dimensions", .x_label = "β / n^{2/(d−1)}", .y_label = "effective tokens"};
   const int count = little ? 9 : 31;
   int color = 0;
   for (const double L : {1e3, 1e6, 1e24, 1e300}) {
@@ -151,7 +151,7 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
     for (const double gamma : {0.5, 0.8}) {
       const double slope =
           std::log(sphere_tokens(d, high, gamma, 1) / sphere_tokens(d, low, gamma, 1)) / (high - low);
-      compare("sphere", fmt::format("d = {:g}, β = n^({:g} · 2/(d−1))", d, gamma), slope, 1 - gamma);
+      compare("sphere", fmt::format("d = {:g}, β = n^{{{:g} · 2/(d−1)}}", d, gamma), slope, 1 - gamma);
     }
     left = larger(left, sphere_tokens(d, high, 1, options.control == 3 ? 1 / kFarAbove : kFarAbove));
   }
@@ -160,7 +160,7 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
           "Normal scores: the exponent is the slope of −ln E[P₂] in ln L between 1e294 and 1e300 tokens; "
           "from "
           "x = 1/√3 to 1, where E[P₂] has a factor 1/√(ln L) beside the power, the slope of that factor is "
-          "taken off. Beyond x = 1, E[P₂] at 1e300 tokens. Spheres: the slope between 1e28 and 1e30 tokens, "
+          "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens. Spheres: the slope between 10²⁸ and 10³⁰ tokens, "
           "whose scores near the query are the nodes of a quadrature, and the effective tokens at {:g} times "
           "the critical scale.",
           kFarAbove)};
