@@ -157,7 +157,7 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
   }
   report::ReportSection claim{
       .computed = fmt::format(
-          "Normal scores: the exponent is the slope of −ln E[P₂] in ln L between 1e294 and 1e300 tokens; "
+          "Normal scores: the exponent is the slope of −ln E[P₂] in ln L between 10²⁹⁴ and 10³⁰⁰ tokens; "
           "from "
           "x = 1/√3 to 1, where E[P₂] has a factor 1/√(ln L) beside the power, the slope of that factor is "
           "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens. Spheres: the slope between 10²⁸ and 10³⁰ tokens, "
