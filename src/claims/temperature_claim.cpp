@@ -89,7 +89,8 @@ std::vector<Panel> temperature_panels(bool little) {
                 .y_label = "E[H] / ln L",
                 .log_x = false,
                 .log_y = false},
-      spheres{.title = "sphere in d dimensions", .x_label = "β / n^{2/(d−1)}", .y_label = "effective tokens"};
+      spheres{
+          .title = "sphere in d dimensions", .x_label = "β / critical scale", .y_label = "effective tokens"};
   const int count = little ? 9 : 31;
   int color = 0;
   for (const double L : {1e3, 1e6, 1e24, 1e300}) {
