@@ -128,9 +128,7 @@ py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given,
                            Threads threads, const py::object& progress) {
   const Eigen::Map<const RowMatrix> classes(given.data(), given.shape(0), 3);
   const std::ptrdiff_t count = classes.rows() / each, width = 7 + each;
-  py::array_t<double> found_values({count, width}), found_errors({count, width});
-  Eigen::Map<RowMatrix> values(found_values.mutable_data(), count, width),
-      errors(found_errors.mutable_data(), count, width);
+  RowMatrix values(count, width), errors(count, width);
   watch(progress, threads.value, [&](Call& call) {
     for_every_point(static_cast<std::size_t>(count), call, [&](std::size_t at) {
       const auto i = static_cast<std::ptrdiff_t>(at);
@@ -154,7 +152,7 @@ py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given,
       }
     });
   });
-  return py::make_tuple(found_values, found_errors);
+  return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
 }
 
 // The same classes; values and errors of the mass of the `count` heaviest tokens, one for each set.

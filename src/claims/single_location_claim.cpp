@@ -23,23 +23,24 @@ constexpr double kTrainedDistance = 1e-4;  // of a and b, relative to the signal
 constexpr double kLittleTolerance = 1e-3;  // of the path of a flow, whose end does not depend on it
 constexpr double kLostOrFound = 0.05;  // of the share of the target that is not explained, at 10³⁰⁰ tokens
 
-struct Head {
+struct ScoreAndValue {
   Vector u, v;
 };
 
-Head random_head(std::uint64_t seed, std::uint64_t k) {
+ScoreAndValue random_head(std::uint64_t seed, std::uint64_t k) {
   std::vector<double> drawn(6);
   Stream(seed + 77, k).normals(0, drawn);
   return {Eigen::Map<Vector>(drawn.data(), 3), Eigen::Map<Vector>(drawn.data() + 3, 3)};
 }
 
-double exact_risk(const SingleLocation& problem, const Head& head) {
+double exact_risk(const SingleLocation& problem, const ScoreAndValue& head) {
   Vector both(6);
   both << head.u, head.v;
   return single_location_risk(problem, 3)->at(both).value;
 }
 
-PlainMean drawn_risk(const SingleLocation& problem, const Head& head, std::uint64_t seed, int prompts) {
+PlainMean drawn_risk(const SingleLocation& problem, const ScoreAndValue& head, std::uint64_t seed,
+                     int prompts) {
   const auto L = static_cast<std::ptrdiff_t>(problem.L);
   std::vector<double> samples(static_cast<std::size_t>(prompts)), drawn(static_cast<std::size_t>(3 * L + 1));
   for (std::size_t k = 0; k < samples.size(); ++k) {
@@ -100,8 +101,9 @@ report::ReportSection single_location_claim(const ClaimOptions& options) {
       {8, 2, 0.7, 0.1}, {30, 4, 1, 0}, {12, 1, 1.5, 0.3}, {60, 3, 1, 0.1}};
   for (std::size_t k = 0; k < (little ? 2 : problems.size()); ++k) {
     const SingleLocation& problem = problems[k];
-    const Head head = random_head(options.seed, k);
-    const double exact = exact_risk(problem, options.control == 2 ? Head{head.u, 1.5 * head.v} : head);
+    const ScoreAndValue head = random_head(options.seed, k);
+    const double exact =
+        exact_risk(problem, options.control == 2 ? ScoreAndValue{head.u, 1.5 * head.v} : head);
     const PlainMean mean = drawn_risk(problem, head, options.seed + k, prompts);
     worst_z = larger(worst_z, mean.z_score(exact));
     drawn.rows.push_back({problem.L, problem.signal, problem.needle_spread, exact, mean.value, mean.error});

@@ -14,7 +14,7 @@ namespace largo {
 namespace {
 
 constexpr double kLargestScore = 1e6;  // as for classes of tokens
-constexpr double kRounding = 1e-15;
+constexpr double kSumRounding = 1e-15;
 
 void check_scores(const char* function, const SingleLocation& problem, double size, double shift) {
   const double spread = size * std::max(1.0, problem.needle_spread);
@@ -57,11 +57,11 @@ RiskParts parts_of(const SingleLocation& problem, const Products& at, const icl:
     parts.value = (problem.noise_variance + variance) / 2 - variance * g * point.needle.value;
     parts.error = variance * std::abs(g) * point.needle.error;
   }
-  parts.error += kRounding * std::abs(parts.value);
+  parts.error += kSumRounding * std::abs(parts.value);
   for (std::size_t i = 0; i < point.sums.size(); ++i) {
     const icl::SumValues& sum = point.sums[i];
     parts.value += factor[i] * sum.value.value;
-    parts.error += std::abs(factor[i]) * (sum.value.error + kRounding * std::abs(sum.value.value));
+    parts.error += std::abs(factor[i]) * (sum.value.error + kSumRounding * std::abs(sum.value.value));
     parts.by_shift += found[i] * sum.by_shift;
     parts.by_square += found[i] * sum.by_square;
   }

@@ -16,8 +16,8 @@ namespace {
 
 constexpr double kFirst = 0.02, kRatio = 1.1;  // of the values of a that are searched
 constexpr double kFarthest = 64;               // in units of max(1, m, √(2 ln L))
-constexpr double kRounding = 1e-14;
-constexpr int kDigits = 48;  // of a, in bits
+constexpr double kBestRounding = 1e-14;
+constexpr int kBestDigits = 48;  // of a, in bits
 
 void check_finite_length(const char* function, const SingleLocation& problem) {
   check(problem);
@@ -38,7 +38,7 @@ class Profile {
     std::uintmax_t steps = 60;
     const auto [from, to] = boost::math::tools::toms748_solve(
         [&](double a) { return slope(a); }, low, high, slope_low, slope_high,
-        boost::math::tools::eps_tolerance<double>(kDigits), steps);
+        boost::math::tools::eps_tolerance<double>(kBestDigits), steps);
     return 0.5 * (from + to);
   }
 
@@ -75,7 +75,7 @@ SingleLocationBest best_value_scale(const SingleLocation& problem, double a) {
     best.excess.error = variance * std::abs(b * rest) * crowd.error +
                         0.5 * b * b * (variance * crowd_squared.error + squares.error);
   }
-  best.excess.error += kRounding * best.excess.value;
+  best.excess.error += kBestRounding * best.excess.value;
   return best;
 }
 

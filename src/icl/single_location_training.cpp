@@ -14,7 +14,7 @@ namespace largo {
 namespace {
 
 constexpr double kLargestWhole = 9007199254740992;
-constexpr int kDigits = 50;
+constexpr int kRootDigits = 50;
 
 SingleLocationBest best_at(SingleLocation problem) {
   problem.noise_variance = 0;  // it only adds ½ τ²
@@ -28,7 +28,7 @@ double crossing(const Excess& excess, double low, double high, bool within_low, 
   const auto f = [&](double x) { return excess(x) - epsilon; };
   std::uintmax_t steps = 100;
   const auto [from, to] = boost::math::tools::toms748_solve(
-      f, low, high, boost::math::tools::eps_tolerance<double>(kDigits), steps);
+      f, low, high, boost::math::tools::eps_tolerance<double>(kRootDigits), steps);
   return within_low ? from : to;
 }
 
