@@ -15,8 +15,8 @@
 namespace largo::claims {
 namespace {
 
-constexpr double kCertifiedNorm = 0.7;              // of U
-constexpr double kTooSmall = 1e-6, kTooLarge = 10;  // factors of the bounds in negative controls
+constexpr double kCertifiedNorm = 0.7;                   // of U
+constexpr double kMuchSmaller = 1e-6, kMuchLarger = 10;  // factors of the bounds in negative controls
 // Under Gaussian queries a bound for bounded tokens takes a second: each of these laws in one dimension, and
 // none in a quick run.
 struct SlowSetting {
@@ -101,8 +101,8 @@ std::vector<CertifiedPoint> points_of(const CertifiedSetting& setting, const Cla
     point.bound = {bound.output, bound.gradient_V, bound.gradient_U};
     if (options.control == 1) point.bound[0] = first_term(layer, point.L);
     for (double& one : point.bound) {
-      if (options.control == 2) one *= kTooSmall;
-      if (options.control == 3) one *= kTooLarge;
+      if (options.control == 2) one *= kMuchSmaller;
+      if (options.control == 3) one *= kMuchLarger;
     }
   }
   return points;
