@@ -299,7 +299,7 @@ void run_moments(const MomentsOptions& options) {
   if (options.heaviest && options.classes.empty()) fail("moments", "--heaviest goes with --class");
   if (!options.classes.empty()) return run_classes(options);
   if (options.s.empty() || options.L.empty())
-    fail("moments", options.s.empty() ? "--s is missing (or --class)" : "--L is missing");
+    fail("moments", options.s.empty() ? "--s is required (or --class)" : "--L is required");
   const bool writes = !options.csv.empty() && first_process();
   if (writes) io::AtomicFile("moments", options.csv);  // checks before the work that it can be written
   const std::vector<Point> grid = compute(options);
