@@ -185,14 +185,16 @@ class Reproduce(CliTest):
 
     def assert_noticed(self, names):
         """Every control fails its claim, each claim has one, and together they violate each condition."""
-        found = self.json("reproduce", "--quick", "--controls", "--only", ",".join(names))
-        self.assertEqual(list(dict.fromkeys(control["id"] for control in found["controls"])), names)
-        for control in found["controls"]:
-            self.assertEqual(control["verdict"], "fails", control)
-            self.assertTrue(control["violates"], control)
-            self.assertRegex(control["control"], r"^[A-ZcΓ|‖].*\.$")  # a sentence that says what is wrong
-        kept = [(one["id"], one["condition"]) for one in found["never_violated"]]
-        self.assertEqual(kept, [one for one in self.OWN_ERRORS if one[0] in names])
+        for first in range(0, len(names), 4):  # a command has little time on a busy machine
+            some = names[first:first + 4]
+            found = self.json("reproduce", "--quick", "--controls", "--only", ",".join(some))
+            self.assertEqual(list(dict.fromkeys(control["id"] for control in found["controls"])), some)
+            for control in found["controls"]:
+                self.assertEqual(control["verdict"], "fails", control)
+                self.assertTrue(control["violates"], control)
+                self.assertRegex(control["control"], r"^[A-ZcΓ|‖].*\.$")  # a sentence that says what is wrong
+            kept = [(one["id"], one["condition"]) for one in found["never_violated"]]
+            self.assertEqual(kept, [one for one in self.OWN_ERRORS if one[0] in some])
 
     def test_claims_about_prompts_notice_what_is_wrong(self):
         self.assert_noticed(self.PROMPTS)
