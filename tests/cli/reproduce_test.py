@@ -26,7 +26,7 @@ class Reproduce(CliTest):
     def setUpClass(cls):
         """The claims, as the binary lists them; they have half of the controls each."""
         refused = subprocess.run([BINARY, "reproduce", "--only", "?"], capture_output=True, text=True, check=False).stderr
-        cls.CLAIMS = re.search(r"is not one of ([a-z0-9, -]+)", refused).group(1).split(", ")
+        cls.CLAIMS = re.search(r"is not one of ([a-z0-9, -]+)", refused).group(1).strip().split(", ")
         middle = cls.CLAIMS.index("stability")
         cls.PROMPTS, cls.TRAINING = cls.CLAIMS[:middle], cls.CLAIMS[middle:]
 
