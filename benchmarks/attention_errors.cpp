@@ -17,12 +17,9 @@ enum Law : std::int64_t { kGaussian, kRademacher, kSphere };
 
 largo::MeasurePtr law_of(std::int64_t law) {
   switch (law) {
-    case kRademacher:
-      return std::make_shared<largo::ProductMeasure>(kDimension, largo::rademacher());
-    case kSphere:
-      return std::make_shared<largo::SphereMeasure>(kDimension, 4);  // unit variances
-    default:
-      return std::make_shared<largo::GaussianMeasure>(largo::GaussianMeasure::standard(kDimension));
+    case kRademacher: return std::make_shared<largo::ProductMeasure>(kDimension, largo::rademacher());
+    case kSphere: return std::make_shared<largo::SphereMeasure>(kDimension, 4);  // unit variances
+    default: return std::make_shared<largo::GaussianMeasure>(largo::GaussianMeasure::standard(kDimension));
   }
 }
 

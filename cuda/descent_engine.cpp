@@ -213,9 +213,7 @@ class Descents {
           save(descent);
         }
         return true;
-      case Ending::refused:
-        refuse(descent);
-        return false;
+      case Ending::refused: refuse(descent); return false;
       case Ending::not_finite:
         descent.error = std::make_exception_ptr(Diverged(state.step, "the parameters are no longer finite"));
         return false;

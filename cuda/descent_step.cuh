@@ -31,9 +31,7 @@ __device__ inline void merge_parameters(const DescentSetting& setting, const Sha
         if (j < d && i < d) x = s.parameters[i + j * d];
         if (j == n && i == d) x = s.parameters[d * d];
         break;
-      case Parametrisation::merged:
-        x = s.parameters[e];
-        break;
+      case Parametrisation::merged: x = s.parameters[e]; break;
       case Parametrisation::factored:
         LARGO_UNROLL_SOME
         for (int k = 0; k < n; ++k) {
@@ -141,9 +139,7 @@ __device__ inline void move(const DescentSetting& setting, const Shared& s, int 
                             double momentum_power, double squares_power) {
   double &theta = s.parameters[e], &m = s.momentum[e], &q = s.squares[e];
   switch (setting.optimizer) {
-    case Optimizer::plain:
-      theta = theta - size * g;
-      return;
+    case Optimizer::plain: theta = theta - size * g; return;
     case Optimizer::momentum:
       m = setting.momentum * m + g;
       theta = theta - size * m;

@@ -29,14 +29,10 @@ __device__ inline void draw_normals(const Address& at, int block, int j, float* 
 
 __device__ inline float from_word(const Coordinate& c, std::uint32_t word) {
   switch (c.kind) {
-    case Coordinate::Kind::coin:
-      return coin(word, c.bit, c.low, c.high);
-    case Coordinate::Kind::interval:
-      return interval(word, c.low, c.high);
-    case Coordinate::Kind::atoms:
-      return atom(word, c.atoms);
-    case Coordinate::Kind::two_sided:
-      return two_sided(word, c.two_sided);
+    case Coordinate::Kind::coin: return coin(word, c.bit, c.low, c.high);
+    case Coordinate::Kind::interval: return interval(word, c.low, c.high);
+    case Coordinate::Kind::atoms: return atom(word, c.atoms);
+    case Coordinate::Kind::two_sided: return two_sided(word, c.two_sided);
   }
   return 0;
 }
@@ -167,15 +163,10 @@ struct ChunkDraws {
   __device__ void draw_base(const Chunk& chunk) const {
     switch (job.kind) {
       case TokenKind::coins:
-      case TokenKind::intervals:
-        return alike(chunk);
-      case TokenKind::words:
-        return words(chunk);
-      case TokenKind::normal:
-        return normals(chunk);
-      case TokenKind::sphere:
-        normals(chunk);
-        return normalise(chunk);
+      case TokenKind::intervals: return alike(chunk);
+      case TokenKind::words: return words(chunk);
+      case TokenKind::normal: return normals(chunk);
+      case TokenKind::sphere: normals(chunk); return normalise(chunk);
     }
   }
 };

@@ -24,14 +24,10 @@ Matrix drawn_matrix(int number, std::ptrdiff_t rows, std::ptrdiff_t columns) {
 
 const char* name_of(QueryKind kind) {
   switch (kind) {
-    case QueryKind::one:
-      return "one";
-    case QueryKind::gaussian:
-      return "gaussian";
-    case QueryKind::sphere:
-      return "sphere";
-    case QueryKind::signs:
-      break;
+    case QueryKind::one: return "one";
+    case QueryKind::gaussian: return "gaussian";
+    case QueryKind::sphere: return "sphere";
+    case QueryKind::signs: break;
   }
   return "rademacher";
 }
@@ -41,14 +37,10 @@ Matrix with_norm(const Matrix& A, double norm) { return A * (norm / numerics::op
 Queries queries_of(QueryKind kind, std::ptrdiff_t d, int draw) {
   const double length = std::sqrt(static_cast<double>(d));
   switch (kind) {
-    case QueryKind::one:
-      return Vector(drawn_matrix(3 * draw + 3, d, d).col(0).normalized() * length);
-    case QueryKind::gaussian:
-      return std::make_shared<GaussianMeasure>(GaussianMeasure::standard(d));
-    case QueryKind::sphere:
-      return std::make_shared<SphereMeasure>(d, length);
-    case QueryKind::signs:
-      break;
+    case QueryKind::one: return Vector(drawn_matrix(3 * draw + 3, d, d).col(0).normalized() * length);
+    case QueryKind::gaussian: return std::make_shared<GaussianMeasure>(GaussianMeasure::standard(d));
+    case QueryKind::sphere: return std::make_shared<SphereMeasure>(d, length);
+    case QueryKind::signs: break;
   }
   return std::make_shared<ProductMeasure>(d, rademacher());
 }

@@ -92,31 +92,20 @@ void MomentsOfDegree(const KernelNodes& nodes, const double* weight, const doubl
                      std::size_t powers, std::size_t degree, double* partial) {
   if (degree == 0) {
     switch (powers) {
-      case 1:
-        return PowerSums<1>(nodes, weight, growth, partial);
-      case 2:
-        return PowerSums<2>(nodes, weight, growth, partial);
-      case 3:
-        return PowerSums<3>(nodes, weight, growth, partial);
-      case 4:
-        return PowerSums<4>(nodes, weight, growth, partial);
-      case 5:
-        return PowerSums<5>(nodes, weight, growth, partial);
-      default:
-        break;
+      case 1: return PowerSums<1>(nodes, weight, growth, partial);
+      case 2: return PowerSums<2>(nodes, weight, growth, partial);
+      case 3: return PowerSums<3>(nodes, weight, growth, partial);
+      case 4: return PowerSums<4>(nodes, weight, growth, partial);
+      case 5: return PowerSums<5>(nodes, weight, growth, partial);
+      default: break;
     }
   }
   switch (degree) {
-    case 0:
-      return Moments<0>(nodes, weight, growth, shift, powers, partial);
-    case 1:
-      return Moments<1>(nodes, weight, growth, shift, powers, partial);
-    case 2:
-      return Moments<2>(nodes, weight, growth, shift, powers, partial);
-    case 3:
-      return Moments<3>(nodes, weight, growth, shift, powers, partial);
-    default:
-      return Moments<4>(nodes, weight, growth, shift, powers, partial);
+    case 0: return Moments<0>(nodes, weight, growth, shift, powers, partial);
+    case 1: return Moments<1>(nodes, weight, growth, shift, powers, partial);
+    case 2: return Moments<2>(nodes, weight, growth, shift, powers, partial);
+    case 3: return Moments<3>(nodes, weight, growth, shift, powers, partial);
+    default: return Moments<4>(nodes, weight, growth, shift, powers, partial);
   }
 }
 

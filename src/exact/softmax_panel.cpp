@@ -85,15 +85,11 @@ constexpr double kTiny = 1e-280;
 // The field whose size measures the errors of a field: the field itself if it keeps its sign.
 constexpr std::size_t reference(std::size_t field) {
   switch (field) {
-    case kSlopeP2:
-      return kP2;
+    case kSlopeP2: return kP2;
     case kSlopeP3:
-    case kBP2:
-      return kP3;
-    case kSlopeP2P2:
-      return kP2P2;
-    default:
-      return field;
+    case kBP2: return kP3;
+    case kSlopeP2P2: return kP2P2;
+    default: return field;
   }
 }
 
@@ -172,12 +168,9 @@ double PanelRange::variable_of(double s) const {
 double PanelRange::s_of(double x) const {
   const double value = low + 0.5 * (high - low) * (1 + x);
   switch (variable) {
-    case PanelVariable::kSquare:
-      return std::sqrt(value);
-    case PanelVariable::kPlain:
-      return value;
-    default:
-      return std::min(1 / value, kLargestScoreSpread);
+    case PanelVariable::kSquare: return std::sqrt(value);
+    case PanelVariable::kPlain: return value;
+    default: return std::min(1 / value, kLargestScoreSpread);
   }
 }
 

@@ -47,8 +47,7 @@ void widen_rows(const StoredRows& rows, std::int64_t first, std::int64_t count, 
                 std::int64_t stride) {
   const std::byte* const from = rows.data + first * rows.columns * size_of(rows.storage);
   switch (rows.storage) {
-    case Storage::float16:
-      return widen<std::uint16_t>(from, count, rows.columns, to, stride, widen_half);
+    case Storage::float16: return widen<std::uint16_t>(from, count, rows.columns, to, stride, widen_half);
     case Storage::bfloat16:
       return widen<std::uint16_t>(from, count, rows.columns, to, stride, io::from_bfloat16);
     case Storage::float32:
@@ -62,14 +61,10 @@ void widen_rows(const StoredRows& rows, std::int64_t first, std::int64_t count, 
 std::optional<std::int64_t> find_not_finite(const StoredRows& rows) {
   const std::int64_t count = rows.rows * rows.columns;
   switch (rows.storage) {
-    case Storage::float16:
-      return find_exponent<std::uint16_t>(rows.data, count, 0x7c00);
-    case Storage::bfloat16:
-      return find_exponent<std::uint16_t>(rows.data, count, 0x7f80);
-    case Storage::float32:
-      return find_exponent<std::uint32_t>(rows.data, count, 0x7f800000);
-    case Storage::float64:
-      return find_exponent<std::uint64_t>(rows.data, count, 0x7ff0000000000000);
+    case Storage::float16: return find_exponent<std::uint16_t>(rows.data, count, 0x7c00);
+    case Storage::bfloat16: return find_exponent<std::uint16_t>(rows.data, count, 0x7f80);
+    case Storage::float32: return find_exponent<std::uint32_t>(rows.data, count, 0x7f800000);
+    case Storage::float64: return find_exponent<std::uint64_t>(rows.data, count, 0x7ff0000000000000);
   }
   return std::nullopt;
 }

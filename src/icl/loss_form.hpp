@@ -22,14 +22,12 @@ struct LossNumbers {
 LARGO_HOST_DEVICE LossNumbers loss_numbers(const LossForm& form, double output, double target) {
   const double r = output - target, size = runtime::size_of_number(r);
   switch (form.shape) {
-    case LossShape::squared:
-      break;
+    case LossShape::squared: break;
     case LossShape::huber:
       if (!(size <= form.delta))
         return {form.delta * (size - form.delta / 2), r < 0 ? -form.delta : form.delta};
       break;
-    case LossShape::absolute:
-      return {size, r < 0 ? -1.0 : r > 0 ? 1.0 : 0.0};
+    case LossShape::absolute: return {size, r < 0 ? -1.0 : r > 0 ? 1.0 : 0.0};
   }
   return {r * r / 2, r};
 }

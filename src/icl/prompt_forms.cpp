@@ -185,9 +185,7 @@ void PromptHead::respond(const PreparedPrompt& prompt, std::span<double> row) {
   Rows spread(row.data() + layout_.matrix(), d, m);
   switch (prompt.form) {
     case PromptForm::tokens:
-    case PromptForm::drawn:
-      attend_tokens(prompt, a, row);
-      break;
+    case PromptForm::drawn: attend_tokens(prompt, a, row); break;
     case PromptForm::moment:
       mean = prompt.matrix * a;
       spread = prompt.matrix * V_.transpose();

@@ -70,12 +70,9 @@ std::shared_ptr<const ParameterMap> invariant_map(Eigen::Index d) {
 
 std::shared_ptr<const ParameterMap> map_of(Parametrisation parameters, Eigen::Index d) {
   switch (parameters) {
-    case Parametrisation::invariant:
-      return invariant_map(d);
-    case Parametrisation::merged:
-      return identity_map((d + 1) * (d + 2));
-    case Parametrisation::factored:
-      return factored_map(d);
+    case Parametrisation::invariant: return invariant_map(d);
+    case Parametrisation::merged: return identity_map((d + 1) * (d + 2));
+    case Parametrisation::factored: return factored_map(d);
   }
   return nullptr;
 }

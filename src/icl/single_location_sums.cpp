@@ -26,24 +26,17 @@ NeedleExpression expression_of(Sum sum, double v) {
     return NeedleExpression(needle, std::move(crowd), c);
   };
   switch (sum) {
-    case Sum::crowd:
-      return term(1, 0, {1});
-    case Sum::crowd_squared:
-      return term(1, 0, {1, 1});
-    case Sum::crowd_squares:
-      return term(1, 0, {2});
-    case Sum::needle_squared:
-      return term(1, 2, {});
-    case Sum::G1:
-      return term(2 * v, 2, {1}) + term(1, 1, {1}) + term(-2, 1, {2});
+    case Sum::crowd: return term(1, 0, {1});
+    case Sum::crowd_squared: return term(1, 0, {1, 1});
+    case Sum::crowd_squares: return term(1, 0, {2});
+    case Sum::needle_squared: return term(1, 2, {});
+    case Sum::G1: return term(2 * v, 2, {1}) + term(1, 1, {1}) + term(-2, 1, {2});
     case Sum::G2:
       return term(6 * v * v, 2, {1, 1}) + term(-2 * v * v, 2, {1}) + term(2 * v, 1, {1}) +
              term(-4 * v, 1, {2}) + term(-4 * v, 2, {1}) + term(12 * v, 2, {2}) + term(1, 0, {1, 1}) +
              term(3, 0, {2}) + term(-4, 0, {1, 2}) + term(-6, 0, {3}) + term(6, 0, {2, 2});
-    case Sum::H1:
-      return term(v, 1, {1});
-    default:
-      return term(v * v, 1, {1}) + term(-2 * v * v, 2, {1}) + term(-v, 1, {1}) + term(2 * v, 1, {2});
+    case Sum::H1: return term(v, 1, {1});
+    default: return term(v * v, 1, {1}) + term(-2 * v * v, 2, {1}) + term(-v, 1, {1}) + term(2 * v, 1, {2});
   }
 }
 

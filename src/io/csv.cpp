@@ -155,12 +155,10 @@ class CsvParser {
     const std::string where = fmt::format("line {}, column {}", line_number_, column + 1);
     if (field.empty()) refuse(fmt::format("{} is empty, must be a number", where));
     switch (reading) {
-      case Reading::number:
-        refuse(fmt::format("{} is {}, must be finite", where, in_quotes(field)));
+      case Reading::number: refuse(fmt::format("{} is {}, must be finite", where, in_quotes(field)));
       case Reading::out_of_range:
         refuse(fmt::format("{} is {}, must be within the range of float64", where, in_quotes(field)));
-      case Reading::not_a_number:
-        break;
+      case Reading::not_a_number: break;
     }
     refuse(fmt::format("{} is {}, must be a number", where, in_quotes(field)));
   }

@@ -35,25 +35,15 @@ class Levels {
   // The dots since the last character that no key contains are at least those of the current key.
   void look_at(char c) {
     switch (c) {
-      case '.':
-        deeper(++dots_);
-        return;
+      case '.': deeper(++dots_); return;
       case '[':
-      case '{':
-        deeper(++brackets_);
-        break;
+      case '{': deeper(++brackets_); break;
       case ']':
-      case '}':
-        brackets_ = std::max(0, brackets_ - 1);
-        break;
-      case '\n':
-        ++line_;
-        break;
+      case '}': brackets_ = std::max(0, brackets_ - 1); break;
+      case '\n': ++line_; break;
       case '=':
-      case ',':
-        break;
-      default:
-        return;
+      case ',': break;
+      default: return;
     }
     dots_ = 0;
   }

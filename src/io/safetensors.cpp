@@ -22,12 +22,9 @@ struct Extent {
 
 Extent extent_of(const std::vector<std::int64_t>& shape) {
   switch (shape.size()) {
-    case 0:
-      return {1, 1};
-    case 1:
-      return {1, shape[0]};
-    default:
-      return {shape[0], shape[1]};
+    case 0: return {1, 1};
+    case 1: return {1, shape[0]};
+    default: return {shape[0], shape[1]};
   }
 }
 

@@ -12,17 +12,10 @@ constexpr std::size_t kLongestQuote = 60;
 
 void append_escaped(std::string& out, unsigned char c) {
   switch (c) {
-    case '\n':
-      out += "\\n";
-      break;
-    case '\r':
-      out += "\\r";
-      break;
-    case '\t':
-      out += "\\t";
-      break;
-    default:
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", c);
+    case '\n': out += "\\n"; break;
+    case '\r': out += "\\r"; break;
+    case '\t': out += "\\t"; break;
+    default: fmt::format_to(std::back_inserter(out), "\\x{:02x}", c);
   }
 }
 

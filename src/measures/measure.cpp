@@ -204,12 +204,9 @@ bool ScoreLaw::has_fourth_moments() const {
 
 double ScoreComponent::log_partition() const {
   switch (shape) {
-    case ScoreShape::atom:
-      return centre;
-    case ScoreShape::gaussian:
-      return centre + scale * scale / 2;
-    case ScoreShape::bounded:
-      break;
+    case ScoreShape::atom: return centre;
+    case ScoreShape::gaussian: return centre + scale * scale / 2;
+    case ScoreShape::bounded: break;
   }
   const double untilted = rate != 0 ? numerics::sphere_tilt(order, std::abs(rate)).value : 0;
   return centre + (numerics::sphere_tilt(order, std::abs(scale + rate)).value - untilted);
@@ -217,12 +214,9 @@ double ScoreComponent::log_partition() const {
 
 double ScoreComponent::tilted_mean() const {
   switch (shape) {
-    case ScoreShape::atom:
-      return 0;
-    case ScoreShape::gaussian:
-      return scale;
-    case ScoreShape::bounded:
-      break;
+    case ScoreShape::atom: return 0;
+    case ScoreShape::gaussian: return scale;
+    case ScoreShape::bounded: break;
   }
   return std::copysign(numerics::sphere_tilt(order, std::abs(scale + rate)).derivative, scale + rate);
 }

@@ -271,12 +271,8 @@ std::unique_ptr<TokenSource<float>> make_token_source(const TokenLeaf& covariate
         return std::make_unique<SphereSource<true>>(*sphere, first_lane);
       }
       return std::make_unique<NormalSource>(dimension + 1, first_lane);
-    case NoiseDraws::shared:
-      alone = std::make_unique<SharedPairs>(next);
-      break;
-    case NoiseDraws::lanes:
-      alone = make_token_source<float>(noise, next);
-      break;
+    case NoiseDraws::shared: alone = std::make_unique<SharedPairs>(next); break;
+    case NoiseDraws::lanes: alone = make_token_source<float>(noise, next); break;
   }
   return std::make_unique<StackedSource>(make_token_source<float>(covariates, first_lane), dimension,
                                          std::move(alone));

@@ -183,29 +183,14 @@ HWY_INLINE void SumAll(const T* weights, const T* const* columns, std::size_t co
   while (count > 0) {
     const std::size_t now = std::min<std::size_t>(count, 8);
     switch (now) {
-      case 8:
-        SumColumns<8, kSets>(weights, columns, end, sums);
-        break;
-      case 7:
-        SumColumns<7, kSets>(weights, columns, end, sums);
-        break;
-      case 6:
-        SumColumns<6, kSets>(weights, columns, end, sums);
-        break;
-      case 5:
-        SumColumns<5, kSets>(weights, columns, end, sums);
-        break;
-      case 4:
-        SumColumns<4, kSets>(weights, columns, end, sums);
-        break;
-      case 3:
-        SumColumns<3, kSets>(weights, columns, end, sums);
-        break;
-      case 2:
-        SumColumns<2, kSets>(weights, columns, end, sums);
-        break;
-      default:
-        SumColumns<1, kSets>(weights, columns, end, sums);
+      case 8: SumColumns<8, kSets>(weights, columns, end, sums); break;
+      case 7: SumColumns<7, kSets>(weights, columns, end, sums); break;
+      case 6: SumColumns<6, kSets>(weights, columns, end, sums); break;
+      case 5: SumColumns<5, kSets>(weights, columns, end, sums); break;
+      case 4: SumColumns<4, kSets>(weights, columns, end, sums); break;
+      case 3: SumColumns<3, kSets>(weights, columns, end, sums); break;
+      case 2: SumColumns<2, kSets>(weights, columns, end, sums); break;
+      default: SumColumns<1, kSets>(weights, columns, end, sums);
     }
     count -= now;
     columns += now;

@@ -20,20 +20,14 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const char* wanted(const Parameter& parameter) {
   switch (parameter.kind) {
-    case ParameterKind::number:
-      return "a number";
-    case ParameterKind::positive:
-      return "a number above 0";
-    case ParameterKind::length:
-      return "a number of at least 1, or inf";
-    case ParameterKind::whole:
-      return "a whole number from 0 to 2^53 - 1";
-    case ParameterKind::sample_size:
-      return "a whole number from 2 to 2^53 - 1";
+    case ParameterKind::number: return "a number";
+    case ParameterKind::positive: return "a number above 0";
+    case ParameterKind::length: return "a number of at least 1, or inf";
+    case ParameterKind::whole: return "a whole number from 0 to 2^53 - 1";
+    case ParameterKind::sample_size: return "a whole number from 2 to 2^53 - 1";
     case ParameterKind::text:
     case ParameterKind::law:
-    case ParameterKind::matrix:
-      return "a text in quotes";
+    case ParameterKind::matrix: return "a text in quotes";
   }
   return "";
 }
@@ -45,15 +39,9 @@ const char* wanted(const Parameter& parameter) {
 double checked(const Parameter& parameter, double value, const Place& where) {
   bool good = false;
   switch (parameter.kind) {
-    case ParameterKind::number:
-      good = std::isfinite(value);
-      break;
-    case ParameterKind::positive:
-      good = std::isfinite(value) && value > 0;
-      break;
-    case ParameterKind::length:
-      good = value >= 1;
-      break;
+    case ParameterKind::number: good = std::isfinite(value); break;
+    case ParameterKind::positive: good = std::isfinite(value) && value > 0; break;
+    case ParameterKind::length: good = value >= 1; break;
     case ParameterKind::whole:  // from 2^53 on, neighbouring whole numbers round to the same double
     case ParameterKind::sample_size:
       good = value >= (parameter.kind == ParameterKind::sample_size ? 2 : 0) && value == std::floor(value) &&
@@ -61,8 +49,7 @@ double checked(const Parameter& parameter, double value, const Place& where) {
       break;
     case ParameterKind::text:
     case ParameterKind::law:
-    case ParameterKind::matrix:
-      break;
+    case ParameterKind::matrix: break;
   }
   if (!good) refuse(parameter, fmt::format("{}", value), where);
   return value == 0 ? 0.0 : value;  // a unit is named by its numbers, and -0 must have the name of 0

@@ -126,9 +126,7 @@ class Descent {
     Vector &theta = state_.parameters, &m = state_.momentum, &q = state_.squares;
     const double beta = options_.momentum, beta2 = options_.squares;
     switch (options_.optimizer) {
-      case Optimizer::plain:
-        theta -= size * g;
-        return;
+      case Optimizer::plain: theta -= size * g; return;
       case Optimizer::momentum:
         m = beta * m + g;
         theta -= size * m;
@@ -239,12 +237,9 @@ StepSchedule cosine_steps(double size, std::int64_t steps, double last_size) {
 
 StepSchedule make_schedule(Schedule schedule, double size, std::int64_t steps) {
   switch (schedule) {
-    case Schedule::constant:
-      return constant_steps(size);
-    case Schedule::inverse_time:
-      return inverse_time_steps(size, static_cast<double>(steps) / 10);
-    case Schedule::cosine:
-      return cosine_steps(size, steps);
+    case Schedule::constant: return constant_steps(size);
+    case Schedule::inverse_time: return inverse_time_steps(size, static_cast<double>(steps) / 10);
+    case Schedule::cosine: return cosine_steps(size, steps);
   }
   return nullptr;
 }

@@ -23,14 +23,10 @@ constexpr std::int64_t kPrompts = 20000;
 MeasurePtr token_law(std::uint64_t kind, std::ptrdiff_t d, std::uint64_t id) {
   const Matrix root = 0.8 * random_matrix(d, d, id);
   switch (kind) {
-    case 0:
-      return std::make_shared<GaussianMeasure>(random_vector(d, id + 1), root * root.transpose());
-    case 1:
-      return standard_gaussian(d);
-    case 2:
-      return std::make_shared<SphereMeasure>(d, std::sqrt(static_cast<double>(d)));
-    case 3:
-      return std::make_shared<BallMeasure>(d, 2);
+    case 0: return std::make_shared<GaussianMeasure>(random_vector(d, id + 1), root * root.transpose());
+    case 1: return standard_gaussian(d);
+    case 2: return std::make_shared<SphereMeasure>(d, std::sqrt(static_cast<double>(d)));
+    case 3: return std::make_shared<BallMeasure>(d, 2);
     case 4:  // small d: the law of the scores has 2^d atoms
       return std::make_shared<ProductMeasure>(std::min<std::ptrdiff_t>(d, 6), rademacher());
     case 5:

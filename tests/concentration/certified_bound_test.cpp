@@ -40,27 +40,18 @@ constexpr int kLaws = 13;
 MeasurePtr token_law(int kind, std::ptrdiff_t d, std::uint64_t id) {
   switch (kind) {
     case 0:
-    case 1:
-      return gaussian(d, id);
+    case 1: return gaussian(d, id);
     case 2:
       return std::make_shared<MixtureMeasure>(Vector{{0.3, 0.7}},
                                               std::vector<MeasurePtr>{gaussian(d, id), gaussian(d, id + 10)});
-    case 3:
-      return std::make_shared<SphereMeasure>(d, 1.5);
-    case 4:
-      return std::make_shared<BallMeasure>(d, 2);
-    case 5:
-      return product(d, rademacher());
-    case 6:
-      return product(d, three_point(2, 0.02));
-    case 7:
-      return product(d, truncated_laplace(0.6, 5));
-    case 8:
-      return product(d, uniform(1.2));
-    case 9:
-      return product(d, centred_bernoulli(0.1));
-    case 10:
-      return std::make_shared<EmpiricalMeasure>(RowMatrix(random_matrix(20, d, id)));
+    case 3: return std::make_shared<SphereMeasure>(d, 1.5);
+    case 4: return std::make_shared<BallMeasure>(d, 2);
+    case 5: return product(d, rademacher());
+    case 6: return product(d, three_point(2, 0.02));
+    case 7: return product(d, truncated_laplace(0.6, 5));
+    case 8: return product(d, uniform(1.2));
+    case 9: return product(d, centred_bernoulli(0.1));
+    case 10: return std::make_shared<EmpiricalMeasure>(RowMatrix(random_matrix(20, d, id)));
     case 11:
       return std::make_shared<AffineMeasure>(random_matrix(d, d + 1, id), random_vector(d, id + 1),
                                              product(d + 1, rademacher()));

@@ -89,18 +89,14 @@ Choice choose_law(std::uint64_t choice) {
   const auto sphere = std::make_shared<SphereMeasure>(3, 1);
   const auto coins = std::make_shared<ProductMeasure>(3, rademacher());
   switch (choice % 6) {
-    case 0:
-      return {gaussian};
-    case 1:
-      return {std::make_shared<test::PlainGaussian>(3), false};
+    case 0: return {gaussian};
+    case 1: return {std::make_shared<test::PlainGaussian>(3), false};
     case 2:
       return {
           std::make_shared<AffineMeasure>(normals(3, 5, 412), normals(3, 1, 413),
                                           std::make_shared<GaussianMeasure>(GaussianMeasure::standard(5)))};
-    case 3:
-      return {sphere};
-    case 4:
-      return {std::make_shared<ProductMeasure>(3, uniform(1)), false};
+    case 3: return {sphere};
+    case 4: return {std::make_shared<ProductMeasure>(3, uniform(1)), false};
     default:
       return {std::make_shared<MixtureMeasure>(Vector::Ones(3),
                                                std::vector<MeasurePtr>{gaussian, sphere, coins})};

@@ -134,14 +134,10 @@ PowerSums power_sums(const FixedTable& a, const FixedTable& b, std::int64_t shif
     throw std::logic_error("power_sums: a window outside its tables");
   }
   switch (order) {
-    case 0:
-      return both_sides<0>(a, b, shift, first, last, centre);
-    case 1:
-      return both_sides<1>(a, b, shift, first, last, centre);
-    case 2:
-      return both_sides<2>(a, b, shift, first, last, centre);
-    default:
-      return both_sides<4>(a, b, shift, first, last, centre);
+    case 0: return both_sides<0>(a, b, shift, first, last, centre);
+    case 1: return both_sides<1>(a, b, shift, first, last, centre);
+    case 2: return both_sides<2>(a, b, shift, first, last, centre);
+    default: return both_sides<4>(a, b, shift, first, last, centre);
   }
 }
 

@@ -100,9 +100,7 @@ inline TrainingPlan round_plan(Parametrisation parameters, Eigen::Index d, doubl
   point.U.topLeftCorner(d, d).diagonal().setConstant(start.a());
   point.v[d] = start.b();
   switch (parameters) {
-    case Parametrisation::invariant:
-      plan.start = round_point(d, start.a(), start.b());
-      break;
+    case Parametrisation::invariant: plan.start = round_point(d, start.a(), start.b()); break;
     case Parametrisation::merged:
       plan.start.resize(n * n + n);
       plan.start << point.U.reshaped(), point.v;
