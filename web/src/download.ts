@@ -106,8 +106,13 @@ export function svgText(image: SVGSVGElement): string {
 /** The image in pixels, twice as many each way as the SVG has. */
 export async function toPng(image: SVGSVGElement): Promise<Blob> {
   const picture = new Image();
+  // decode() would do, but in Chromium it waits for a frame, which a page at rest need not draw.
+  const loaded = new Promise((done, failed) => {
+    picture.onload = done;
+    picture.onerror = () => failed(new Error("this browser could not draw the SVG"));
+  });
   picture.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svgText(image))}`;
-  await picture.decode();
+  await loaded;
   const canvas = document.createElement("canvas");
   canvas.width = Number(image.getAttribute("width")) * PNG_SCALE;
   canvas.height = Number(image.getAttribute("height")) * PNG_SCALE;
