@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "exact/form_contour.hpp"
 #include "numerics/factor.hpp"
 #include "runtime/distribute.hpp"
 
@@ -15,14 +16,7 @@ using ComplexVector = Eigen::VectorXcd;
 
 // Eigenvalues below this share of the largest are zero except for rounding.
 constexpr double kNegligible = 1e-26;
-// The contour crosses the axis at least this far from the branch points, in units of the decay of e^-uq: any
-// closer, the products of forms, which have stronger singularities there, would cancel.
-constexpr double kLeastCrossing = 4;
-// Its height is at most this share of that distance. Its slope is tan 22.5°, half way between the vertical,
-// where e^{ζ q/2λ} does not fall, and 45°, up to which everything falls (query_law.hpp).
-constexpr double kLargestShare = 0.7;
-constexpr double kSlope = 0.41421356;
-// The rule on it has an error of about e^{-2π 0.39/step}, since 22.5° is 0.39 radians.
+// The rule on the contour, whose error is below rounding.
 constexpr double kContourStep = 0.05;
 constexpr double kContourDepth = 40;
 constexpr int kMostNodes = 400;
@@ -179,9 +173,7 @@ QueryLaw::Densities QueryLaw::densities(double q, const Execution& execution) co
     const double step = ratio_[j] * D[j].real();
     curvature += step * step * (0.5 + mu_[j] * mu_[j] * D[j].real());
   }
-  // As wide as the integrand is around the crossing, but well to the right of the branch point at zero.
-  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * crossing);
-  const double depth = kSlope * height;
+  const auto [height, depth] = FormContour(crossing, curvature);
 
   Densities densities;
   const double scale = std::exp(top) / (2 * largest_) * kContourStep / std::numbers::pi;

@@ -5,17 +5,14 @@
 #include <cmath>
 #include <numbers>
 
+#include "exact/form_contour.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "numerics/simd_math.hpp"
 
 namespace largo::exact {
 namespace {
 
-// The contour, as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 1e-13.
-constexpr double kLeastCrossing = 4;
-constexpr double kLargestShare = 0.7;
-constexpr double kSlope = 0.41421356;
-constexpr double kContourStep = 0.08;
+constexpr double kContourStep = 0.08;  // the rule on the contour has an error of 1e-13
 constexpr double kNegligible = 1e-14;
 constexpr std::size_t kGroup = 16;
 constexpr std::size_t kMostNodes = 256;
@@ -38,19 +35,19 @@ double sum(const Group& values) {
   return (parts[0] + parts[1]) + (parts[2] + parts[3]);
 }
 
-struct Contour {
+struct HyperbolicFunctions {
   std::array<double, kMostNodes> cosh, sinh;
 };
-const Contour& unit_contour() {
-  static const Contour contour = [] {
-    Contour nodes;
+const HyperbolicFunctions& at_contour_nodes() {
+  static const HyperbolicFunctions functions = [] {
+    HyperbolicFunctions nodes;
     for (std::size_t i = 0; i < kMostNodes; ++i) {
       nodes.cosh[i] = std::cosh(kContourStep * static_cast<double>(i));
       nodes.sinh[i] = std::sinh(kContourStep * static_cast<double>(i));
     }
     return nodes;
   }();
-  return contour;
+  return functions;
 }
 
 }  // namespace
@@ -130,14 +127,13 @@ void SpreadRule::add_densities(double rho, double weight, Eigen::Ref<Vector> col
     top -= 0.5 * std::log(inverse);
     curvature += 0.5 * (ratio / inverse) * (ratio / inverse);
   }
-  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * crossing);
-  const double depth = kSlope * height;
+  const auto [height, depth] = FormContour(crossing, curvature);
   const double scale = weight * std::exp(top) / 2 * kContourStep / std::numbers::pi;
-  const Contour& contour = unit_contour();
+  const HyperbolicFunctions& nodes = at_contour_nodes();
   Eigen::Matrix<double, static_cast<int>(kGroup), Eigen::Dynamic> D_re(kGroup, d), D_im(kGroup, d);
   Group x, y, re, im, sine, cosine;
   for (std::size_t first = 0; first < kMostNodes; first += kGroup) {
-    const double *cosh = &contour.cosh[first], *sinh = &contour.sinh[first];
+    const double *cosh = &nodes.cosh[first], *sinh = &nodes.sinh[first];
     for (std::size_t i = 0; i < kGroup; ++i) {
       x[i] = depth * (1 - cosh[i]);
       y[i] = height * sinh[i];

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <vector>
 
+#include "exact/form_contour.hpp"
 #include "numerics/factor.hpp"
 #include "numerics/simd_math.hpp"
 
@@ -15,11 +16,7 @@ namespace {
 // λ_j below this share of the largest, or below kNoSpread, count as zero.
 constexpr double kNegligible = 1e-26;
 constexpr double kNoSpread = 1e-200;
-// The contour is as in query_law.cpp; the rule on it has an error of e^{-2π 0.39/step}, 2e-11.
-constexpr double kLeastCrossing = 4;
-constexpr double kLargestShare = 0.7;
-constexpr double kSlope = 0.41421356;
-constexpr double kContourStep = 0.1;
+constexpr double kContourStep = 0.1;  // the rule on the contour has an error of 2e-11
 constexpr double kEndOfContour = 1e-13;
 constexpr int kLanes = 8;  // nodes of a contour that are computed together
 constexpr int kMostGroups = 32;
@@ -205,16 +202,14 @@ void TaskScores::add(const Place& place, double weight, const ScoreFactors& fact
                      TaskScoreSums& sums) const {
   const double decay = place.q / (2 * largest_);
   // The saddle point, or a point to its right, in ζ - 1.
-  const double crossing = std::max(place.tilt, kLeastCrossing / decay - 1);
+  const double crossing = std::max(place.tilt, exact::kLeastCrossing / decay - 1);
   double curvature = 0, log_top = decay * crossing;
   for (Eigen::Index j = 0; j < rank_; ++j) {
     const double inverse = 1 + ratio_[j] * crossing, D = 1 / inverse;
     curvature += D * D * ratio_[j] * (0.5 * ratio_[j] + distance_[j] * D);
     log_top -= 0.5 * (std::log(inverse) + crossing * distance_[j] * D);
   }
-  // The contour is as wide as the integrand around the crossing, but well to the right of the branch point.
-  const double height = std::min(1 / std::sqrt(curvature), kLargestShare * (1 + crossing));
-  const double depth = kSlope * height;
+  const auto [height, depth] = exact::FormContour(1 + crossing, curvature);
   const double scale = weight * std::exp(log_top) / (2 * largest_) * kContourStep / std::numbers::pi;
   Tilt tilt;
   const auto n = static_cast<std::size_t>(ratio_.size());
