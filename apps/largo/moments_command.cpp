@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +16,7 @@
 #include "io/files.hpp"
 #include "io/parse_numbers.hpp"
 #include "largo/exact/heaviest_tokens.hpp"
+#include "largo/exact/moment_fields.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/token_classes.hpp"
 #include "largo/runtime/check.hpp"
@@ -59,28 +59,6 @@ constexpr std::array kWeightFields = {
     WeightField{"max_weight", &WeightMoments::max_weight, "E[max p_i]"},
 };
 
-struct Field {
-  const char* name;
-  Estimate SoftmaxMoments::*estimate;
-  const char* meaning;
-};
-
-constexpr std::array kFields = {
-    Field{"P2", &SoftmaxMoments::P2, "E[P_2], P_k = sum of p_i^k"},
-    Field{"P3", &SoftmaxMoments::P3, "E[P_3]"},
-    Field{"P2P2", &SoftmaxMoments::P2P2, "E[P_2^2]"},
-    Field{"mean", &SoftmaxMoments::mean, "E[A], A = sum of p_i g_i; s if L = inf"},
-    Field{"bias", &SoftmaxMoments::bias, "E[A] - s"},
-    Field{"mse", &SoftmaxMoments::mse, "E[(A - s)^2]"},
-    Field{"variance", &SoftmaxMoments::variance, "E[B], B = sum of p_i (g_i - A)^2; 1 if L = inf"},
-    Field{"variance_mse", &SoftmaxMoments::variance_mse, "E[(B - 1)^2]"},
-    Field{"variance_P2", &SoftmaxMoments::variance_P2, "E[(B - 1) P_2]"},
-    Field{"squared_spread", &SoftmaxMoments::squared_spread, "E[D], D = sum of p_i^2 (g_i - A)^2"},
-    Field{"P2_slope", &SoftmaxMoments::P2_slope, "d E[P_2] / ds"},
-    Field{"P3_slope", &SoftmaxMoments::P3_slope, "d E[P_3] / ds"},
-    Field{"P2P2_slope", &SoftmaxMoments::P2P2_slope, "d E[P_2^2] / ds"},
-};
-
 // The relative error, or the absolute error of a number that is zero to within its error, like E[A] at L = 1.
 double relative_error(const Estimate& estimate) {
   const double size = std::abs(estimate.value);
@@ -97,7 +75,7 @@ double error_estimate(const WeightMoments& weights) {
 
 double error_estimate(const Point& point) {
   double largest = error_estimate(point.weights);
-  for (const Field& field : kFields)
+  for (const MomentField& field : kMomentFields)
     largest = std::max(largest, relative_error(point.moments.*field.estimate));
   return largest;
 }
@@ -150,7 +128,7 @@ io::Json to_json(const Point& point) {
   json["s"] = moments.s;
   json["L"] = io::number_json(moments.L);
   io::Json errors;
-  for (const Field& field : kFields) {
+  for (const MomentField& field : kMomentFields) {
     json[field.name] = (moments.*field.estimate).value;
     errors[field.name] = (moments.*field.estimate).error;
     if (field.estimate == &SoftmaxMoments::mse) {
@@ -170,7 +148,7 @@ io::Json to_json(const Point& point) {
 
 void write_table(const std::string& file, const std::vector<Point>& grid) {
   std::vector<std::string> header = {"s", "L"};
-  for (const Field& field : kFields) header.push_back(field.name);
+  for (const MomentField& field : kMomentFields) header.push_back(field.name);
   for (const WeightField& field : kWeightFields) header.push_back(field.name);
   for (const char* name : {"effective_tokens", "error_estimate", "self_check", "condensation_s"}) {
     header.push_back(name);
@@ -183,7 +161,7 @@ void write_table(const std::string& file, const std::vector<Point>& grid) {
     const auto add = [&](double value) { table(i, column++) = value; };
     add(moments.s);
     add(moments.L);
-    for (const Field& field : kFields) add((moments.*field.estimate).value);
+    for (const MomentField& field : kMomentFields) add((moments.*field.estimate).value);
     for (const WeightField& field : kWeightFields) add((point.weights.*field.estimate).value);
     add(effective_tokens(moments));
     add(error_estimate(point));
@@ -201,7 +179,8 @@ void print_point(const Point& point) {
   const SoftmaxMoments& moments = point.moments;
   fmt::print("s = {}, L = {}: weights p_i ∝ exp(s g_i), g_i standard normal\n", moments.s, moments.L);
   fmt::print("{:<16}  {:>17}  {:>14}  meaning\n", "", "value", "relative error");
-  for (const Field& field : kFields) print_number(field.name, moments.*field.estimate, field.meaning);
+  for (const MomentField& field : kMomentFields)
+    print_number(field.name, moments.*field.estimate, field.meaning);
   for (const WeightField& field : kWeightFields)
     print_number(field.name, point.weights.*field.estimate, field.meaning);
   fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  1 / P2\n", "effective_tokens", effective_tokens(moments),
@@ -318,9 +297,9 @@ void run_moments(const MomentsOptions& options) {
 }  // namespace
 
 void add_moments_command(CLI::App& app) {
-  auto options = std::make_shared<MomentsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "moments", "Exact statistics of softmax weights over L Gaussian tokens, or over classes of tokens");
+  const auto [command, options] =
+      add_subcommand(app, "moments", run_moments,
+                     "Exact statistics of softmax weights over L Gaussian tokens, or over classes of tokens");
   command->add_option("--s", options->s,
                       "Standard deviation of the scores: 2, a list 0.5,1,2, or 0:6:13 (evenly spaced)");
   command->add_option("--L", options->L,
@@ -336,10 +315,8 @@ void add_moments_command(CLI::App& app) {
                    fmt::format("With --class: mean mass of so many tokens of the largest weights, 1 to {}",
                                kMostHeaviest))
       ->transform(whole_number(1, kMostHeaviest));
-  command
-      ->add_option("--csv", options->csv,
-                   "Write all numbers to this CSV file, one row per point; L varies fastest")
-      ->check(check_given, "");
+  add_text_option(*command, "--csv", options->csv,
+                  "Write all numbers to this CSV file, one row per point; L varies fastest");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "Nothing is sampled. Each number comes with an estimate of its error. error_estimate is the largest\n"
@@ -349,7 +326,6 @@ void add_moments_command(CLI::App& app) {
       "  largo moments --s 2 --L 1e4\n"
       "  largo moments --class 1e5:0:1.5 --class 1:8:0\n"
       "  largo moments --s 0:6:13 --L 1e2:1e8:7 --csv moments.csv");
-  command->callback([options] { run_moments(*options); });
 }
 
 }  // namespace largo

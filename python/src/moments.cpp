@@ -3,7 +3,6 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cmath>
@@ -21,6 +20,7 @@
 #include "calls.hpp"
 #include "docs.hpp"
 #include "largo/exact/heaviest_tokens.hpp"
+#include "largo/exact/moment_fields.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
@@ -36,47 +36,6 @@ namespace {
 using Moments = Records<SoftmaxMoments>;
 using Statistics = Records<SoftmaxStatistics>;
 
-struct MomentField {
-  const char* name;
-  Estimate SoftmaxMoments::*estimate;
-};
-constexpr std::array kMoments = {
-    MomentField{"P2", &SoftmaxMoments::P2},
-    MomentField{"P3", &SoftmaxMoments::P3},
-    MomentField{"P2P2", &SoftmaxMoments::P2P2},
-    MomentField{"mean", &SoftmaxMoments::mean},
-    MomentField{"bias", &SoftmaxMoments::bias},
-    MomentField{"mse", &SoftmaxMoments::mse},
-    MomentField{"variance", &SoftmaxMoments::variance},
-    MomentField{"variance_mse", &SoftmaxMoments::variance_mse},
-    MomentField{"variance_P2", &SoftmaxMoments::variance_P2},
-    MomentField{"squared_spread", &SoftmaxMoments::squared_spread},
-    MomentField{"P2_slope", &SoftmaxMoments::P2_slope},
-    MomentField{"P3_slope", &SoftmaxMoments::P3_slope},
-    MomentField{"P2P2_slope", &SoftmaxMoments::P2P2_slope},
-};
-
-struct StatisticField {
-  const char* name;
-  double SoftmaxStatistics::*value;
-};
-constexpr std::array kStatistics = {
-    StatisticField{"P2", &SoftmaxStatistics::P2},
-    StatisticField{"P3", &SoftmaxStatistics::P3},
-    StatisticField{"P2P2", &SoftmaxStatistics::P2P2},
-    StatisticField{"mean", &SoftmaxStatistics::mean},
-    StatisticField{"bias", &SoftmaxStatistics::bias},
-    StatisticField{"mse", &SoftmaxStatistics::mse},
-    StatisticField{"variance", &SoftmaxStatistics::variance},
-    StatisticField{"variance_mse", &SoftmaxStatistics::variance_mse},
-    StatisticField{"variance_P2", &SoftmaxStatistics::variance_P2},
-    StatisticField{"squared_spread", &SoftmaxStatistics::squared_spread},
-    StatisticField{"P2_slope", &SoftmaxStatistics::P2_slope},
-    StatisticField{"P3_slope", &SoftmaxStatistics::P3_slope},
-    StatisticField{"P2P2_slope", &SoftmaxStatistics::P2P2_slope},
-    StatisticField{"relative_error", &SoftmaxStatistics::relative_error},
-};
-
 // The value or the error of one estimate, at all points.
 py::object part(const py::object& self, Estimate SoftmaxMoments::*estimate, double Estimate::*which) {
   const auto& moments = py::cast<const Moments&>(self);
@@ -86,7 +45,7 @@ py::object part(const py::object& self, Estimate SoftmaxMoments::*estimate, doub
 
 py::dict errors_of(const py::object& self) {
   py::dict errors;
-  for (const MomentField& one : kMoments) errors[one.name] = part(self, one.estimate, &Estimate::error);
+  for (const MomentField& one : kMomentFields) errors[one.name] = part(self, one.estimate, &Estimate::error);
   return errors;
 }
 
@@ -274,7 +233,7 @@ void bind_results(py::module_& module) {
   moments.def_property_readonly("self_check", [](const py::object& self) {
     return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::self_check);
   });
-  for (const MomentField& one : kMoments) {
+  for (const MomentField& one : kMomentFields) {
     moments.def_property_readonly(
         one.name, [one](const py::object& self) { return part(self, one.estimate, &Estimate::value); });
   }
@@ -298,11 +257,13 @@ void bind_results(py::module_& module) {
 
   py::class_<Statistics> statistics(
       module, "Statistics", "What a SoftmaxTable returns: fields are numbers, or arrays of one shape.");
-  for (const StatisticField& one : kStatistics) {
-    statistics.def_property_readonly(one.name, [one](const py::object& self) {
-      return field(self, py::cast<const Statistics&>(self), one.value);
+  const auto add_statistic = [&statistics](const char* name, double SoftmaxStatistics::*value) {
+    statistics.def_property_readonly(name, [value](const py::object& self) {
+      return field(self, py::cast<const Statistics&>(self), value);
     });
-  }
+  };
+  for (const MomentField& one : kMomentFields) add_statistic(one.name, one.value);
+  add_statistic("relative_error", &SoftmaxStatistics::relative_error);
   statistics.def(pickled<SoftmaxStatistics>());
   statistics.def("__repr__", [](const Statistics& self) {
     return fmt::format("<largo.Statistics at {} points>", self.points.size());

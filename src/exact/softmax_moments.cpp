@@ -41,48 +41,48 @@ enum : std::size_t {
   kSlopeP2,
   kSlopeP3,
   kSlopeP2P2,
-  kSquare
+  kSquare,
+  kQuantities
 };
+
+// Those that both ways have in common; the others are empty.
+std::vector<exact::Quantity> common_quantities() {
+  std::vector<exact::Quantity> list(kQuantities);
+  list[kCheck] = {{1, {P1, P1}}};
+  list[kP2] = {{1, {P2}}};
+  list[kP3] = {{1, {P3}}};
+  list[kP2P2] = {{1, {P2, P2}}};
+  list[kB] = {{1, {X, P1}}, {-1, {Y, Y}}};
+  return list;
+}
 
 // B here is X - Y².
 std::vector<exact::Quantity> local_quantities() {
-  return {
-      {{1, {P1, P1}}},
-      {{1, {P2}}},
-      {{1, {P3}}},
-      {{1, {P2, P2}}},
-      {{1, {Y, P1}}, {1, {P1, P1}, 1}},
-      {{1, {Y, P1}}, {1, {P1, P1}, 0, 1}},
-      {{1, {Y, Y}}, {2, {Y, P1}, 0, 1}, {1, {P1, P1}, 0, 2}},
-      {{1, {X, P1}}, {-1, {Y, Y}}},
-      {{1, {X, X, P1, P1}}, {-2, {X, Y, Y, P1}}, {1, {Y, Y, Y, Y}}},
-      {{1, {X, P1, P2}}, {-1, {Y, Y, P2}}},
-      {{1, {{2, 2, 0}, P1, P1}}, {-2, {Y, {2, 1, 0}, P1}}, {1, {Y, Y, P2}}},
-      {{2, {{2, 1, 0}, P1}}, {-2, {Y, P2}}},
-      {{3, {{3, 1, 0}, P1}}, {-3, {Y, P3}}},
-      {{4, {P2, {2, 1, 0}, P1}}, {-4, {Y, P2, P2}}},
-      {{1, {Y, Y}}, {2, {Y, P1}, 1}, {1, {P1, P1}, 2}},
-  };
+  std::vector<exact::Quantity> list = common_quantities();
+  list[kMean] = {{1, {Y, P1}}, {1, {P1, P1}, 1}};
+  list[kBias] = {{1, {Y, P1}}, {1, {P1, P1}, 0, 1}};
+  list[kMse] = {{1, {Y, Y}}, {2, {Y, P1}, 0, 1}, {1, {P1, P1}, 0, 2}};
+  list[kBB] = {{1, {X, X, P1, P1}}, {-2, {X, Y, Y, P1}}, {1, {Y, Y, Y, Y}}};
+  list[kBP2] = {{1, {X, P1, P2}}, {-1, {Y, Y, P2}}};
+  list[kD] = {{1, {{2, 2, 0}, P1, P1}}, {-2, {Y, {2, 1, 0}, P1}}, {1, {Y, Y, P2}}};
+  list[kSlopeP2] = {{2, {{2, 1, 0}, P1}}, {-2, {Y, P2}}};
+  list[kSlopeP3] = {{3, {{3, 1, 0}, P1}}, {-3, {Y, P3}}};
+  list[kSlopeP2P2] = {{4, {P2, {2, 1, 0}, P1}}, {-4, {Y, P2, P2}}};
+  list[kSquare] = {{1, {Y, Y}}, {2, {Y, P1}, 1}, {1, {P1, P1}, 2}};
+  return list;
 }
 
+// Without E[A] = s - s E[P_2], the bias, and E[A²] = s² (1 - 2 E[P_2]) + E[(A - s)²].
 std::vector<exact::Quantity> tilted_quantities() {
-  return {
-      {{1, {P1, P1}}},
-      {{1, {P2}}},
-      {{1, {P3}}},
-      {{1, {P2, P2}}},
-      {},  // E[A] - s = -s E[P_2]
-      {},
-      {{1, {Y, Y}}},
-      {{1, {X, P1}}, {-1, {Y, Y}}},
-      {{1, {X, X}}, {-2, {X, Y, Y}}, {1, {Y, Y, Y, Y}}},
-      {{1, {X, P2}}, {-1, {Y, Y, P2}}},
-      {{1, {{2, 2, 0}}}, {-2, {Y, {2, 1, 0}}}, {1, {Y, Y, P2}}},
-      {{2, {{2, 1, 0}}}, {-2, {Y, P2}}},
-      {{3, {{3, 1, 0}}}, {-3, {Y, P3}}},
-      {{4, {P2, {2, 1, 0}}}, {-4, {Y, P2, P2}}},
-      {},  // E[A²] = s² (1 - 2 E[P_2]) + E[(A - s)²]
-  };
+  std::vector<exact::Quantity> list = common_quantities();
+  list[kMse] = {{1, {Y, Y}}};
+  list[kBB] = {{1, {X, X}}, {-2, {X, Y, Y}}, {1, {Y, Y, Y, Y}}};
+  list[kBP2] = {{1, {X, P2}}, {-1, {Y, Y, P2}}};
+  list[kD] = {{1, {{2, 2, 0}}}, {-2, {Y, {2, 1, 0}}}, {1, {Y, Y, P2}}};
+  list[kSlopeP2] = {{2, {{2, 1, 0}}}, {-2, {Y, P2}}};
+  list[kSlopeP3] = {{3, {{3, 1, 0}}}, {-3, {Y, P3}}};
+  list[kSlopeP2P2] = {{4, {P2, {2, 1, 0}}}, {-4, {Y, P2, P2}}};
+  return list;
 }
 
 // (d E[statistic]/ds)/s, reduced to power sums by parts: every coefficient is then a multiple of s.
