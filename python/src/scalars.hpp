@@ -21,27 +21,6 @@ struct Name {
   char text[N];
 };
 
-template <Name kName>
-struct Whole {
-  std::int64_t value = 0;
-};
-template <Name kName>
-struct Real {
-  double value = 0;
-};
-template <Name kName>
-struct Text {
-  std::string value;
-};
-/// 0 to 4096, where 0 means all cores.
-struct Threads {
-  int value = 0;
-};
-/// 0 to 2^64 - 1.
-struct Seed {
-  std::uint64_t value = 0;
-};
-
 std::int64_t read_whole(const char* name, pybind11::handle value);
 std::optional<std::int64_t> read_optional(const char* name,
                                           pybind11::handle value);  ///< a whole number, or None
@@ -52,51 +31,52 @@ AttentionKind kind_of(const char* function, const std::string& attention);
 int read_threads(pybind11::handle value);
 std::uint64_t read_seed(pybind11::handle value);
 
+template <Name kName>
+struct Whole {
+  std::int64_t value = 0;
+  static constexpr auto kPythonType = pybind11::detail::const_name("int");
+  static std::int64_t read(pybind11::handle source) { return read_whole(kName.text, source); }
+};
+template <Name kName>
+struct Real {
+  double value = 0;
+  static constexpr auto kPythonType = pybind11::detail::const_name("float");
+  static double read(pybind11::handle source) { return read_real(kName.text, source); }
+};
+template <Name kName>
+struct Text {
+  std::string value;
+  static constexpr auto kPythonType = pybind11::detail::const_name("str");
+  static std::string read(pybind11::handle source) { return read_text(kName.text, source); }
+};
+/// 0 to 4096, where 0 means all cores.
+struct Threads {
+  int value = 0;
+  static constexpr auto kPythonType = pybind11::detail::const_name("int");
+  static int read(pybind11::handle source) { return read_threads(source); }
+};
+/// 0 to 2^64 - 1.
+struct Seed {
+  std::uint64_t value = 0;
+  static constexpr auto kPythonType = pybind11::detail::const_name("int");
+  static std::uint64_t read(pybind11::handle source) { return read_seed(source); }
+};
+
+/// An argument that reads its own value, and throws if it cannot.
+template <typename T>
+concept ReadArgument = requires(T argument, pybind11::handle source) {
+  argument.value = T::read(source);
+};
+
 }  // namespace largo::python
 
 namespace pybind11::detail {
 
-template <largo::python::Name kName>
-struct type_caster<largo::python::Whole<kName>> {
-  PYBIND11_TYPE_CASTER(largo::python::Whole<kName>, const_name("int"));
+template <largo::python::ReadArgument Argument>
+struct type_caster<Argument> {
+  PYBIND11_TYPE_CASTER(Argument, Argument::kPythonType);
   bool load(handle source, bool) {
-    value.value = largo::python::read_whole(kName.text, source);
-    return true;
-  }
-};
-
-template <largo::python::Name kName>
-struct type_caster<largo::python::Real<kName>> {
-  PYBIND11_TYPE_CASTER(largo::python::Real<kName>, const_name("float"));
-  bool load(handle source, bool) {
-    value.value = largo::python::read_real(kName.text, source);
-    return true;
-  }
-};
-
-template <largo::python::Name kName>
-struct type_caster<largo::python::Text<kName>> {
-  PYBIND11_TYPE_CASTER(largo::python::Text<kName>, const_name("str"));
-  bool load(handle source, bool) {
-    value.value = largo::python::read_text(kName.text, source);
-    return true;
-  }
-};
-
-template <>
-struct type_caster<largo::python::Threads> {
-  PYBIND11_TYPE_CASTER(largo::python::Threads, const_name("int"));
-  bool load(handle source, bool) {
-    value.value = largo::python::read_threads(source);
-    return true;
-  }
-};
-
-template <>
-struct type_caster<largo::python::Seed> {
-  PYBIND11_TYPE_CASTER(largo::python::Seed, const_name("int"));
-  bool load(handle source, bool) {
-    value.value = largo::python::read_seed(source);
+    value.value = Argument::read(source);
     return true;
   }
 };
