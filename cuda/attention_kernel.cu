@@ -102,13 +102,9 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_segments(const __grid_c
 }  // namespace
 
 const char* launch_given_sums(const GivenJob& job, void* stream) {
-  const auto to = static_cast<cudaStream_t>(stream);
-  const ChunkBlock block = chunk_block(sum_segments, job.dimension, job.dimension, kMostWarps);
-  if (block.error != cudaSuccess) return cudaGetErrorString(block.error);
-  const unsigned blocks = blocks_for(given_segments(job.length), block.warps, kMostBlocks);
-  sum_segments<<<blocks, block.threads(), block.bytes, to>>>(job);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) return cudaGetErrorString(error);
+  const ChunkWarps warps{job.dimension, job.dimension, kMostWarps, given_segments(job.length), kMostBlocks};
+  const char* const error = launch_warps(sum_segments, job, warps, stream);
+  if (error != nullptr) return error;
   return launch_merge(
       {MergeJob::Kind::tokens, job.directions_count, given_segments(job.length),
        static_cast<std::int64_t>(token_row(job.dimension, job.covariance)), job.parts, job.before, job.rows},

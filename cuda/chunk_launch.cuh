@@ -9,32 +9,6 @@
 
 namespace largo::cuda {
 
-struct ChunkBlock {
-  int warps = 1;
-  std::size_t bytes = 0;  // bytes of shared memory
-  cudaError_t error = cudaSuccess;
-
-  unsigned threads() const { return static_cast<unsigned>(warps * kWarp); }
-};
-
-/// As many warps as let their chunks fit into shared memory twice, or one warp if its chunk is larger. One
-/// chunk must fit (check_token_numbers).
-template <typename Kernel>
-ChunkBlock chunk_block(Kernel* kernel, int drawn, int dimension, int most_warps) {
-  ChunkBlock block;
-  int device = 0, room = 0;
-  block.error = cudaGetDevice(&device);
-  if (block.error != cudaSuccess) return block;
-  block.error = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  if (block.error != cudaSuccess) return block;
-  const int bytes = chunk_bytes(drawn, dimension), fit = room / 2 / bytes;
-  block.warps = fit > most_warps ? most_warps : fit < 1 ? 1 : fit;
-  block.bytes = static_cast<std::size_t>(block.warps) * static_cast<std::size_t>(bytes);
-  block.error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(block.bytes));
-  return block;
-}
-
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block, std::int64_t most) {
   const std::int64_t blocks = (items + per_block - 1) / per_block;
   return static_cast<unsigned>(blocks < most ? blocks : most);
@@ -47,6 +21,35 @@ inline int processors() {
   cudaGetDevice(&device);
   cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
   return count;
+}
+
+/// Warps, each with the shared memory of a Chunk(drawn, dimension).
+struct ChunkWarps {
+  int drawn, dimension;
+  int most_in_a_block;
+  std::int64_t count;
+  std::int64_t most_blocks;  ///< a warp does the work of several beyond
+};
+
+/// Starts kernel(job) in blocks of as many warps as let their chunks fit into shared memory twice, or of one
+/// warp if its chunk is larger. One chunk must fit (check_token_numbers). Returns a message, or null.
+template <typename Job>
+const char* launch_warps(void (*kernel)(Job), const Job& job, const ChunkWarps& warps, void* stream) {
+  int device = 0, room = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error != cudaSuccess) return cudaGetErrorString(error);
+  error = cudaDeviceGetAttribute(&room, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  if (error != cudaSuccess) return cudaGetErrorString(error);
+  const int bytes = chunk_bytes(warps.drawn, warps.dimension), fit = room / 2 / bytes;
+  const int in_a_block = fit > warps.most_in_a_block ? warps.most_in_a_block : fit < 1 ? 1 : fit;
+  const std::size_t shared = static_cast<std::size_t>(in_a_block) * static_cast<std::size_t>(bytes);
+  error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+  if (error != cudaSuccess) return cudaGetErrorString(error);
+  const unsigned blocks = blocks_for(warps.count, in_a_block, warps.most_blocks);
+  kernel<<<blocks, static_cast<unsigned>(in_a_block * kWarp), shared, static_cast<cudaStream_t>(stream)>>>(
+      job);
+  error = cudaGetLastError();
+  return error == cudaSuccess ? nullptr : cudaGetErrorString(error);
 }
 
 }  // namespace largo::cuda

@@ -132,11 +132,10 @@ __device__ inline void draw_law_tokens(const DescentLaws& laws, std::uint64_t se
   }
 }
 
-// Weights relative to the largest score, rounded up to a whole power of two, which is returned; and the
-// values times these weights.
+// Weights relative to 2 to the power of the top score, which is returned; and the values times these weights.
 __device__ inline float weigh_law(const DescentLaws& laws, int count, int thread, const LawChunk& chunk) {
   constexpr int kMine = kSumsChunk / kWarp;
-  float scores[kMine], values[kMine], largest = -bits_as<float>(0x7f800000);
+  float scores[kMine], values[kMine];
   const int base = laws.base(), covariates = laws.covariates.tokens.dimension;
   LARGO_UNROLL
   for (int m = 0; m < kMine; ++m) scores[m] = values[m] = 0;
@@ -151,16 +150,7 @@ __device__ inline float weigh_law(const DescentLaws& laws, int count, int thread
       values[m] = values[m] + b * x_i;
     }
   }
-  LARGO_UNROLL
-  for (int m = 0; m < kMine; ++m) {
-    if (m * kWarp + thread < count && largest < scores[m]) largest = scores[m];
-  }
-  LARGO_UNROLL
-  for (int distance = kWarp / 2; distance > 0; distance /= 2) {
-    const float other = __shfl_xor_sync(kAll, largest, distance);
-    largest = largest < other ? other : largest;
-  }
-  const float top = ceilf(largest);
+  const float top = top_of(scores, count, thread);
   LARGO_UNROLL
   for (int m = 0; m < kMine; ++m) {
     if (m * kWarp >= count) break;

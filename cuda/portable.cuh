@@ -22,39 +22,19 @@
 
 namespace largo::cuda {
 
-LARGO_HOST_DEVICE float fused(float a, float b, float c) {
+// Intrinsics on the device, so that no option of the compiler makes them less accurate.
 #ifdef __CUDA_ARCH__
-  return __fmaf_rn(a, b, c);
+LARGO_HOST_DEVICE float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
+LARGO_HOST_DEVICE double fused(double a, double b, double c) { return __fma_rn(a, b, c); }
+LARGO_HOST_DEVICE float root(float x) { return __fsqrt_rn(x); }
+LARGO_HOST_DEVICE float quotient(float a, float b) { return __fdiv_rn(a, b); }
 #else
-  return std::fma(a, b, c);
+LARGO_HOST_DEVICE float fused(float a, float b, float c) { return std::fma(a, b, c); }
+LARGO_HOST_DEVICE double fused(double a, double b, double c) { return std::fma(a, b, c); }
+LARGO_HOST_DEVICE float root(float x) { return std::sqrt(x); }
+LARGO_HOST_DEVICE float quotient(float a, float b) { return a / b; }
 #endif
-}
-
-LARGO_HOST_DEVICE double fused(double a, double b, double c) {
-#ifdef __CUDA_ARCH__
-  return __fma_rn(a, b, c);
-#else
-  return std::fma(a, b, c);
-#endif
-}
-
-LARGO_HOST_DEVICE float root(float x) {
-#ifdef __CUDA_ARCH__
-  return __fsqrt_rn(x);
-#else
-  return std::sqrt(x);
-#endif
-}
-
 using runtime::root;  // for float64
-
-LARGO_HOST_DEVICE float quotient(float a, float b) {
-#ifdef __CUDA_ARCH__
-  return __fdiv_rn(a, b);
-#else
-  return a / b;
-#endif
-}
 
 template <typename To, typename From>
 LARGO_HOST_DEVICE To bits_as(From from) {

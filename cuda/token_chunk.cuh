@@ -40,18 +40,9 @@ struct Chunk {
   float* direction;  // one number for each coordinate
 };
 
-// Computes weights relative to the largest score, rounded up to a whole power of two, which is returned.
-__device__ inline float weigh(int dimension, int count, int thread, const Chunk& chunk) {
-  float scores[kSumsChunk / kWarp];
+// The largest score of a warp, rounded up to a whole number; thread t has those of tokens t, t + 32, ...
+__device__ inline float top_of(const float (&scores)[kSumsChunk / kWarp], int count, int thread) {
   float largest = -bits_as<float>(0x7f800000);
-  LARGO_UNROLL
-  for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = 0;
-  for (int j = 0; j < dimension; ++j) {
-    const float c = chunk.direction[j];
-    const float* const x = chunk.tokens + j * kRow;
-    LARGO_UNROLL
-    for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = scores[m] + c * x[place(m * kWarp + thread)];
-  }
   LARGO_UNROLL
   for (int m = 0; m < kSumsChunk / kWarp; ++m) {
     if (m * kWarp + thread < count && largest < scores[m]) largest = scores[m];
@@ -61,7 +52,21 @@ __device__ inline float weigh(int dimension, int count, int thread, const Chunk&
     const float other = __shfl_xor_sync(kAll, largest, distance);
     largest = largest < other ? other : largest;
   }
-  const float top = ceilf(largest);
+  return ceilf(largest);
+}
+
+// Computes weights relative to 2 to the power of the top score, which is returned.
+__device__ inline float weigh(int dimension, int count, int thread, const Chunk& chunk) {
+  float scores[kSumsChunk / kWarp];
+  LARGO_UNROLL
+  for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = 0;
+  for (int j = 0; j < dimension; ++j) {
+    const float c = chunk.direction[j];
+    const float* const x = chunk.tokens + j * kRow;
+    LARGO_UNROLL
+    for (int m = 0; m < kSumsChunk / kWarp; ++m) scores[m] = scores[m] + c * x[place(m * kWarp + thread)];
+  }
+  const float top = top_of(scores, count, thread);
   LARGO_UNROLL
   for (int m = 0; m < kSumsChunk / kWarp; ++m) {
     const int token = m * kWarp + thread;

@@ -51,14 +51,10 @@ __global__ void __launch_bounds__(kMostWarps* kWarp) sum_chunks(const __grid_con
 }  // namespace
 
 const char* launch_token_sums(const TokenJob& job, void* stream) {
-  const auto to = static_cast<cudaStream_t>(stream);
-  const ChunkBlock block = chunk_block(sum_chunks, job.drawn, job.dimension, kMostWarps);
-  if (block.error != cudaSuccess) return cudaGetErrorString(block.error);
-  const unsigned grid =
-      blocks_for(job.slice.prompts * job.slice.chunks, block.warps, std::int64_t{8} * processors());
-  sum_chunks<<<grid, block.threads(), block.bytes, to>>>(job);
-  const cudaError_t error = cudaGetLastError();
-  if (error != cudaSuccess) return cudaGetErrorString(error);
+  const ChunkWarps warps{job.drawn, job.dimension, kMostWarps, job.slice.prompts * job.slice.chunks,
+                         std::int64_t{8} * processors()};
+  const char* const error = launch_warps(sum_chunks, job, warps, stream);
+  if (error != nullptr) return error;
   return launch_merge(
       merge_of(job.slice, MergeJob::Kind::bounded_tokens, token_row(job.dimension, job.covariance)), stream);
 }
