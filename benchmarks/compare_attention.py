@@ -10,7 +10,6 @@ matmul per query, the fastest way found in either library. The last lines measur
 attends over 10^7 tokens from a file.
 """
 
-import os
 import pathlib
 import statistics
 import subprocess
@@ -18,17 +17,9 @@ import sys
 import tempfile
 import time
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["OMP_NUM_THREADS"] = "1"
+from one_core import torch  # before NumPy
 
 import numpy as np
-
-try:
-    import torch
-
-    torch.set_num_threads(1)
-except ImportError:
-    torch = None
 
 import programs
 

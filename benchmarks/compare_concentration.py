@@ -12,21 +12,17 @@ errors are below 1e-9.
 
 import json
 import math
-import os
 import pathlib
 import statistics
 import subprocess
 import tempfile
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import one_core  # before PyTorch
 
 import torch
 
 import programs
-
-torch.set_num_threads(1)
 
 D = 4
 LENGTHS = [16, 32, 64, 128, 256, 512, 1024]

@@ -9,18 +9,14 @@ is given the fastest way found to draw each law. largo draws every coordinate (f
 known law for Gaussian and sphere tokens (collapsed). Medians over the rounds, PyTorch and largo in turn.
 """
 
-import os
 import statistics
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import one_core  # before PyTorch
 
 import torch
 
 import programs
-
-torch.set_num_threads(1)
 
 D, L = 16, 10000
 BATCH = 16  # 10 MB of tokens: larger and smaller batches were slower

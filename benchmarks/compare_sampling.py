@@ -14,18 +14,14 @@ unit of the core were busy in every cycle; `benchmark_machine` measures how many
 """
 
 import math
-import os
 import statistics
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import one_core  # before PyTorch
 
 import torch
 
 import programs
-
-torch.set_num_threads(1)
 
 PROMPTS = 128
 CASES = [(10, 5), (100, 5), (1000, 5), (1000, 50)]

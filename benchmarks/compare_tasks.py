@@ -28,20 +28,12 @@ import statistics
 import subprocess
 import time
 
-os.environ["OMP_NUM_THREADS"] = "1"
-os.environ["OPENBLAS_NUM_THREADS"] = "1"
-os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
+from one_core import torch  # before NumPy
 
 import numpy as np
 
 import programs
 
-try:
-    import torch
-
-    torch.set_num_threads(1)
-except ImportError:
-    torch = None
 try:
     import largo
 except ImportError:
