@@ -1,29 +1,17 @@
 #include "largo/concentration/assumption.hpp"
 
+#include <cstddef>
+
 namespace largo {
 
 const char* name_of(Holds holds) {
-  switch (holds) {
-    case Holds::yes:
-      return "yes";
-    case Holds::no:
-      return "no";
-    case Holds::unknown:
-      return "unknown";
-  }
-  return "";
+  constexpr const char* kNames[] = {"yes", "no", "unknown"};
+  return kNames[static_cast<std::size_t>(holds)];
 }
 
 const char* name_of(ValueKind kind) {
-  switch (kind) {
-    case ValueKind::exact:
-      return "exact";
-    case ValueKind::at_most:
-      return "at most";
-    case ValueKind::at_least:
-      return "at least";
-  }
-  return "";
+  constexpr const char* kNames[] = {"exact", "at most", "at least"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace largo

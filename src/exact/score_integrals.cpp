@@ -56,7 +56,6 @@ bool ScoreIntegrals::tilted(double s, double L) { return s * s <= std::max(1.0, 
 
 ScoreIntegrals::ScoreIntegrals(double s, double L, std::vector<Block> blocks)
     : s_(s),
-      L_(L),
       log_s_(std::log(s)),
       log_L_(std::log(L)),
       tilted_(tilted(s, L)),
@@ -238,10 +237,8 @@ double ScoreIntegrals::integral(const Block& block) const {
   if (tilted_ && block.k == 1 && block.h == 1) return s_ * s_ * (moment(3, 0) - moment(2, 0));
   const int m = block.g + 2 * block.h;
   switch (block.h) {
-    case 0:
-      return moment(block.k, m);
-    case 1:
-      return moment(block.k, m) - kappa_ * moment(block.k, m - 2);
+    case 0: return moment(block.k, m);
+    case 1: return moment(block.k, m) - kappa_ * moment(block.k, m - 2);
     default:
       return moment(block.k, m) - 2 * kappa_ * moment(block.k, m - 2) +
              kappa_ * kappa_ * moment(block.k, m - 4);

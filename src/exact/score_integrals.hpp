@@ -63,7 +63,7 @@ class ScoreIntegrals {
   int gaussian_moments(int k, bool first_of_all);
   double integral(const Block& block) const;
 
-  double s_, L_, log_s_, log_L_;
+  double s_, log_s_, log_L_;
   double step_ = 0;
   bool tilted_;
   double centre_ = 0, kappa_;

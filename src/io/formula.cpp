@@ -42,23 +42,24 @@ class Formula::Parser {
       Function{"floor", Operation::floor, 1}, Function{"min", Operation::min, 2},
       Function{"max", Operation::max, 2}};
 
-  void sum() {
-    product();
-    for (char sign = next(); sign == '+' || sign == '-'; sign = next()) {
+  struct Sign {
+    char letter;
+    Operation operation;
+  };
+
+  // Operands with one or the other sign between them, from left to right.
+  void chain(void (Parser::*inner)(), Sign one, Sign other) {
+    (this->*inner)();
+    for (char sign = next(); sign == one.letter || sign == other.letter; sign = next()) {
       ++at_;
-      product();
-      steps_.push_back({sign == '+' ? Operation::add : Operation::subtract});
+      (this->*inner)();
+      steps_.push_back({sign == one.letter ? one.operation : other.operation});
     }
   }
 
-  void product() {
-    signed_power();
-    for (char sign = next(); sign == '*' || sign == '/'; sign = next()) {
-      ++at_;
-      signed_power();
-      steps_.push_back({sign == '*' ? Operation::multiply : Operation::divide});
-    }
-  }
+  void sum() { chain(&Parser::product, {'+', Operation::add}, {'-', Operation::subtract}); }
+
+  void product() { chain(&Parser::signed_power, {'*', Operation::multiply}, {'/', Operation::divide}); }
 
   void signed_power() {
     if (++depth_ > kDeepest) refuse("is nested too deeply");
@@ -172,44 +173,19 @@ double Formula::operator()(double variable) const {
     }
     const double last = pop();
     switch (step.operation) {
-      case Operation::negate:
-        stack.push_back(-last);
-        break;
-      case Operation::ln:
-        stack.push_back(std::log(last));
-        break;
-      case Operation::sqrt:
-        stack.push_back(std::sqrt(last));
-        break;
-      case Operation::exp:
-        stack.push_back(std::exp(last));
-        break;
-      case Operation::floor:
-        stack.push_back(std::floor(last));
-        break;
-      case Operation::add:
-        stack.push_back(pop() + last);
-        break;
-      case Operation::subtract:
-        stack.push_back(pop() - last);
-        break;
-      case Operation::multiply:
-        stack.push_back(pop() * last);
-        break;
-      case Operation::divide:
-        stack.push_back(pop() / last);
-        break;
-      case Operation::power:
-        stack.push_back(std::pow(pop(), last));
-        break;
-      case Operation::min:
-        stack.push_back(std::min(pop(), last));
-        break;
-      case Operation::max:
-        stack.push_back(std::max(pop(), last));
-        break;
-      default:
-        break;
+      case Operation::negate: stack.push_back(-last); break;
+      case Operation::ln: stack.push_back(std::log(last)); break;
+      case Operation::sqrt: stack.push_back(std::sqrt(last)); break;
+      case Operation::exp: stack.push_back(std::exp(last)); break;
+      case Operation::floor: stack.push_back(std::floor(last)); break;
+      case Operation::add: stack.push_back(pop() + last); break;
+      case Operation::subtract: stack.push_back(pop() - last); break;
+      case Operation::multiply: stack.push_back(pop() * last); break;
+      case Operation::divide: stack.push_back(pop() / last); break;
+      case Operation::power: stack.push_back(std::pow(pop(), last)); break;
+      case Operation::min: stack.push_back(std::min(pop(), last)); break;
+      case Operation::max: stack.push_back(std::max(pop(), last)); break;
+      default: break;
     }
   }
   return stack.back();

@@ -43,11 +43,9 @@ Tilt GaussianMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) con
 Matrix GaussianMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
                                                    const ConstMatrixRef& vectors,
                                                    const Execution& /*execution*/) const {
-  check_pairs(directions, vectors);
-  // Column by column: the last bits of a matrix product depend on the number of columns.
-  Matrix products(vectors.rows(), vectors.cols());
-  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) products.col(q) = covariance_ * vectors.col(q);
-  return products;
+  return product_of_each_pair(
+      directions, vectors,
+      [&](const auto& /*direction*/, const auto& vector) -> Vector { return covariance_ * vector; });
 }
 
 void GaussianMeasure::sample(const Stream& stream, std::uint64_t first_token,

@@ -45,16 +45,12 @@ Tilt ProductMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) cons
 Matrix ProductMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
                                                   const ConstMatrixRef& vectors,
                                                   const Execution& /*execution*/) const {
-  check_pairs(directions, vectors);
-  Matrix products(vectors.rows(), vectors.cols());
-  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
+  return product_of_each_pair(directions, vectors, [&](const auto& direction, Vector product) {
     for (std::ptrdiff_t j = 0; j < dimension(); ++j) {
-      const double variance =
-          coordinates_[static_cast<std::size_t>(j)]->cumulants(directions(j, q)).curvature;
-      products(j, q) = variance * vectors(j, q);
+      product[j] *= coordinates_[static_cast<std::size_t>(j)]->cumulants(direction[j]).curvature;
     }
-  }
-  return products;
+    return product;
+  });
 }
 
 double ProductMeasure::sub_gaussian_constant() const {

@@ -55,22 +55,20 @@ Tilt RoundMeasure::tilt(const ConstVectorRef& direction, TiltOrder order) const 
 Matrix RoundMeasure::tilted_covariance_products(const ConstMatrixRef& directions,
                                                 const ConstMatrixRef& vectors,
                                                 const Execution& /*execution*/) const {
-  check_pairs(directions, vectors);
-  Matrix products(vectors.rows(), vectors.cols());
-  for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
-    const double norm = length_of(directions.col(q));
+  return product_of_each_pair(directions, vectors, [&](const auto& direction, const auto& vector) {
+    const double norm = length_of(direction);
     const numerics::SphereTilt radial = numerics::sphere_tilt(order_, radius_ * norm);
     const double across = radius_ * radius_ * radial.derivative_over_x;
     const double along = radius_ * radius_ * radial.second_derivative;
-    products.col(q) = across * vectors.col(q);
+    Vector product = across * vector;
     if (norm > 0) {
-      const Vector unit = directions.col(q) / norm;
-      const double component = unit.dot(vectors.col(q));
-      products.col(q) -= across * component * unit;
-      products.col(q) += along * component * unit;
+      const Vector unit = direction / norm;
+      const double component = unit.dot(vector);
+      product -= across * component * unit;
+      product += along * component * unit;
     }
-  }
-  return products;
+    return product;
+  });
 }
 
 double RoundMeasure::sub_gaussian_constant() const { return radius_ / std::sqrt(order_); }

@@ -124,15 +124,8 @@ double Measure::sub_gaussian_constant() const {
 }
 
 const char* name_of(SubGaussianKind kind) {
-  switch (kind) {
-    case SubGaussianKind::smallest:
-      return "smallest";
-    case SubGaussianKind::at_most:
-      return "at most";
-    case SubGaussianKind::at_least:
-      return "at least";
-  }
-  return "";
+  constexpr const char* kNames[] = {"smallest", "at most", "at least"};
+  return kNames[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace largo

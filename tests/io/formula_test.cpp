@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 #include <string>
+#include <vector>
 
 #include "largo/runtime/check.hpp"
 
@@ -22,39 +23,44 @@ std::string refusal(const std::string& text) {
   return "";
 }
 
+struct Value {
+  std::string text;
+  double L, expected;
+};
+
+void expect_values(const std::vector<Value>& values) {
+  for (const auto& [text, L, expected] : values) EXPECT_EQ(at(text, L), expected) << text;
+}
+
 TEST(Formula, Numbers) {
-  EXPECT_EQ(at("2", 7), 2);
-  EXPECT_EQ(at(" .5 ", 7), 0.5);
-  EXPECT_EQ(at("1e3", 7), 1000);
-  EXPECT_EQ(at("1E-2", 7), 0.01);
-  EXPECT_EQ(at("1.5e+2", 7), 150);
-  EXPECT_EQ(at("L", 7), 7);
+  expect_values(
+      {{"2", 7, 2}, {" .5 ", 7, 0.5}, {"1e3", 7, 1000}, {"1E-2", 7, 0.01}, {"1.5e+2", 7, 150}, {"L", 7, 7}});
 }
 
 TEST(Formula, Operations) {
-  EXPECT_EQ(at("1+2*3", 0), 7);
-  EXPECT_EQ(at("(1+2)*3", 0), 9);
-  EXPECT_EQ(at("7-2-1", 0), 4);
-  EXPECT_EQ(at("8/4/2", 0), 1);
-  EXPECT_EQ(at("2^3^2", 0), 512);
-  EXPECT_EQ(at("-2^2", 0), -4);
-  EXPECT_EQ(at("2^-2", 0), 0.25);
-  EXPECT_EQ(at("--2", 0), 2);
-  EXPECT_EQ(at("+2-+-3", 0), 5);
-  EXPECT_EQ(at("-L*-L", 3), 9);
-  EXPECT_EQ(at("2*-L", 3), -6);
+  expect_values({{"1+2*3", 0, 7},
+                 {"(1+2)*3", 0, 9},
+                 {"7-2-1", 0, 4},
+                 {"8/4/2", 0, 1},
+                 {"2^3^2", 0, 512},
+                 {"-2^2", 0, -4},
+                 {"2^-2", 0, 0.25},
+                 {"--2", 0, 2},
+                 {"+2-+-3", 0, 5},
+                 {"-L*-L", 3, 9},
+                 {"2*-L", 3, -6}});
 }
 
 TEST(Formula, Functions) {
-  EXPECT_EQ(at("ln(L)", 10), std::log(10.0));
-  EXPECT_EQ(at("log (L)", 10), std::log(10.0));
-  EXPECT_EQ(at("sqrt(2*ln(L))", 1e6), std::sqrt(2 * std::log(1e6)));
-  EXPECT_EQ(at("exp(1)", 0), std::exp(1.0));
-  EXPECT_EQ(at("floor(L/8192)", 20000), 2);
-  EXPECT_EQ(at("min(L, 3)", 5), 3);
-  EXPECT_EQ(at("max(L, 3)", 5), 5);
-  EXPECT_EQ(at("max(1, 1+0.1*ln(L/4096))", 100), 1);
-  EXPECT_EQ(at("min(max(1, 2), max(3, 4))", 0), 2);
+  expect_values({{"ln(L)", 10, std::log(10.0)},
+                 {"log (L)", 10, std::log(10.0)},
+                 {"sqrt(2*ln(L))", 1e6, std::sqrt(2 * std::log(1e6))},
+                 {"exp(1)", 0, std::exp(1.0)},
+                 {"floor(L/8192)", 20000, 2},
+                 {"min(L, 3)", 5, 3},
+                 {"max(L, 3)", 5, 5},
+                 {"max(1, 1+0.1*ln(L/4096))", 100, 1},
+                 {"min(max(1, 2), max(3, 4))", 0, 2}});
 }
 
 // Values that are no numbers are for the caller to refuse, who knows what is meant.
@@ -118,24 +124,15 @@ Written random_formula(std::mt19937_64& random, int depth, double L) {
     return Written{text, value};
   };
   switch (random() % 9) {
-    case 0:
-      return with('+', a.value + b.value);
-    case 1:
-      return with('-', a.value - b.value);
-    case 2:
-      return with('*', a.value * b.value);
-    case 3:
-      return with('/', a.value / b.value);
-    case 4:
-      return with('^', std::pow(a.value, b.value));
-    case 5:
-      return {"(-" + a.text + ")", -a.value};
-    case 6:
-      return {"min(" + a.text + ", " + b.text + ")", std::min(a.value, b.value)};
-    case 7:
-      return {"sqrt( " + a.text + " )", std::sqrt(a.value)};
-    default:
-      return {"floor(" + a.text + ")", std::floor(a.value)};
+    case 0: return with('+', a.value + b.value);
+    case 1: return with('-', a.value - b.value);
+    case 2: return with('*', a.value * b.value);
+    case 3: return with('/', a.value / b.value);
+    case 4: return with('^', std::pow(a.value, b.value));
+    case 5: return {"(-" + a.text + ")", -a.value};
+    case 6: return {"min(" + a.text + ", " + b.text + ")", std::min(a.value, b.value)};
+    case 7: return {"sqrt( " + a.text + " )", std::sqrt(a.value)};
+    default: return {"floor(" + a.text + ")", std::floor(a.value)};
   }
 }
 

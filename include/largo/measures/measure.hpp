@@ -114,6 +114,18 @@ class Measure {
   Tilt finite(Tilt tilt) const;
   /// Calls check_direction for each column of both, and requires the same number of columns.
   void check_pairs(const ConstMatrixRef& directions, const ConstMatrixRef& vectors) const;
+  /// Checks the pairs, and has product(direction, vector), a vector, in a column for each. One pair at a
+  /// time: the last bits of a product of matrices depend on the number of columns.
+  template <typename Product>
+  Matrix product_of_each_pair(const ConstMatrixRef& directions, const ConstMatrixRef& vectors,
+                              const Product& product) const {
+    check_pairs(directions, vectors);
+    Matrix products(vectors.rows(), vectors.cols());
+    for (std::ptrdiff_t q = 0; q < vectors.cols(); ++q) {
+      products.col(q) = product(ConstVectorRef(directions.col(q)), ConstVectorRef(vectors.col(q)));
+    }
+    return products;
+  }
 
  private:
   double length_scale() const;
