@@ -5,7 +5,7 @@
 namespace largo {
 
 std::vector<Assumption> assumptions(const AttentionLayer& layer, const Execution& execution) {
-  check_layer("assumptions", layer);
+  check_law_alone("assumptions", layer);
   const concentration::Question ask = concentration::question_about(layer);
   const std::vector<concentration::AtOneQuery> at = concentration::at_all_queries(ask, execution);
   std::optional<concentration::TiltedNorms> mean;

@@ -47,13 +47,17 @@ double spread(const TokenLeaf& leaf, const Matrix& scores) {
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double sigma) {
   check_layer(kAsymptoticExponent, layer);
   check_positive(kAsymptoticExponent, "sigma", sigma);
+  // Where the crowd does not vary, the error is the square of the bias that planted tokens add.
+  const bool varies = (layer.V * layer.tokens->covariance() * layer.V.transpose()).trace() > 0;
+  if (!layer.planted.empty() && !varies) return std::nullopt;
   AsymptoticExponent smallest;
   const auto* queries = std::get_if<MeasurePtr>(&layer.queries);
   if (queries == nullptr) return smallest;
   const auto* tokens = dynamic_cast<const GaussianMeasure*>(layer.tokens.get());
   for (const TokenLeaf& leaf : (*queries)->token_leaves()) {
     if (leaf.probability == 0 || bounded(leaf)) continue;
-    if (tokens == nullptr || !std::holds_alternative<NormalTokens>(leaf.base)) return std::nullopt;
+    if (tokens == nullptr || !layer.planted.empty() || !std::holds_alternative<NormalTokens>(leaf.base))
+      return std::nullopt;
     const Matrix R =
         numerics::covariance_root(kAsymptoticExponent, "token covariance", tokens->covariance()).root;
     const double spread_of_scores = sigma * spread(leaf, R.transpose() * layer.U);

@@ -36,6 +36,12 @@ void check_layer(std::string_view function, const AttentionLayer& layer) {
   check_finite(function, "U", layer.U);
   check_finite(function, "V", layer.V);
   if (const auto* query = std::get_if<Vector>(&layer.queries)) check_finite(function, "query", *query);
+  for (const PlantedToken& token : layer.planted) check_planted_token(function, token, d);
+}
+
+void check_law_alone(std::string_view function, const AttentionLayer& layer) {
+  check_layer(function, layer);
+  if (!layer.planted.empty()) fail(function, "planted tokens are not known here: leave them out");
 }
 
 bool has_gaussian_tokens(const AttentionLayer& layer) {

@@ -302,6 +302,7 @@ std::optional<QueryAverage> farthest_query(double variance, const AttentionLayer
 
 std::optional<std::string> missing_bound(const AttentionLayer& layer) {
   check_layer(kCertifiedBounds, layer);
+  if (!layer.planted.empty()) return "none are known beside planted tokens";
   if (finite_queries(layer.queries).rows.rows() > 0) return std::nullopt;
   const Measure& queries = *concentration::law_of(layer.queries);
   const bool averaged = dynamic_cast<const GaussianMeasure*>(&queries) != nullptr ||

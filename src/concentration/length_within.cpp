@@ -77,6 +77,9 @@ LengthWithin length_of(const char* name, double limit_square, double share, cons
 
 void check_within(const AttentionLayer& layer, double share) {
   check_positive(kLengthsWithin, "share", share);
+  if (!layer.planted.empty()) {
+    fail(kLengthsWithin, "beside planted tokens errors need not fall with L: leave these out");
+  }
   if (const auto missing = missing_formula(layer)) fail(kLengthsWithin, *missing);
 }
 

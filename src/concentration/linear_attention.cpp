@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kLengthForTolerance = "length_for_tolerance";
 
 const GaussianMeasure& gaussian_tokens(const char* function, const AttentionLayer& layer) {
-  check_layer(function, layer);
+  check_law_alone(function, layer);
   const auto* gaussian = dynamic_cast<const GaussianMeasure*>(layer.tokens.get());
   if (gaussian == nullptr) {
     fail(function,

@@ -56,7 +56,8 @@ ConcentrationRow exact_row(const AttentionLayer& layer, const LayerErrors& error
   row.gradient_V = bar(errors.gradient_V);
   if (errors.gradient_U) row.gradient_U = bar(*errors.gradient_U);
   if (errors.softmax_linear) row.softmax_linear = bar(*errors.softmax_linear);
-  if (has_gaussian_tokens(layer)) row.linear = linear_attention_error(layer, L, sigma);
+  if (has_gaussian_tokens(layer) && layer.planted.empty())
+    row.linear = linear_attention_error(layer, L, sigma);
   return row;
 }
 
@@ -81,8 +82,10 @@ ConcentrationRow sampled_row(const AttentionLayer& layer, const ConcentrationPla
   sampling.plan = plan.sampling;
   sampling.plan.first = std::uint64_t{point} << kSampleBits;
   sampling.gradient_U = true;
+  sampling.planted = layer.planted;
   sampling.precision = plan.precision;
-  const bool collapsed = has_gaussian_tokens(layer) && plan.precision == TokenPrecision::float32;
+  const bool collapsed =
+      has_gaussian_tokens(layer) && layer.planted.empty() && plan.precision == TokenPrecision::float32;
   sampling.kernel = collapsed ? PromptKernel::collapsed : PromptKernel::full;
   const auto sample = [&](const auto& queries) {
     return sample_attention_errors(*layer.tokens, sigma * layer.U, sigma * layer.V, queries, sampling,

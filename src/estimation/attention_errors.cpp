@@ -164,6 +164,9 @@ void check(const Setting& setting, std::ptrdiff_t query_size) {
     fail(kSampleAttentionErrors, "length", static_cast<double>(setting.sampling.length),
          "between 1 and 2^40");
   }
+  for (const PlantedToken& token : setting.sampling.planted) {
+    check_planted_token(kSampleAttentionErrors, token, setting.prompt.law.dimension());
+  }
 }
 
 std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors& errors, double condensed) {
@@ -221,7 +224,9 @@ SampledMean with_rounding(SampledMean mean, TokenPrecision precision) {
 }
 
 SampledErrors run(Setting& setting) {
-  if (setting.limit && setting.sampling.plan.use_controls) setting.linear = usable_controls(setting);
+  // The controls know the mean of a prompt without planted tokens.
+  const bool controlled = setting.sampling.plan.use_controls && setting.sampling.planted.empty();
+  if (setting.limit && controlled) setting.linear = usable_controls(setting);
   ErrorExperiment experiment(setting);
   std::vector<SampledMean> means = sample_means(experiment, setting.sampling.plan, setting.execution);
   for (SampledMean& mean : means) mean = with_rounding(mean, setting.sampling.precision);

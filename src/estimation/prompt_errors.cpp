@@ -9,6 +9,7 @@
 #include "largo/measures/token_leaf.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/runtime/device.hpp"
+#include "numerics/log_sum_exp.hpp"
 #include "numerics/portable_math.hpp"
 #include "prompts/full_prompt.hpp"
 #include "prompts/score_prompt.hpp"
@@ -25,6 +26,35 @@ class SamplingKernel : public PromptErrorKernel {
   const ErrorSampling& sampling_;
   const Execution& execution_;
 };
+
+// Adds planted tokens to the tilt of a prompt of L drawn ones; V is null if no covariance is wanted.
+void plant(const std::vector<PlantedToken>& tokens, const Vector& direction, std::int64_t L, const Matrix* V,
+           prompts::PromptTilt& tilt) {
+  const double log_length = numerics::portable_log(static_cast<double>(L));
+  std::vector<double> scores{log_length + tilt.log_partition};  // the first is the whole crowd's
+  for (const PlantedToken& token : tokens) {
+    scores.push_back(numerics::portable_log(token.count) + token.score.value_or(token.token.dot(direction)));
+  }
+  const Vector shares = numerics::softmax(scores);
+  const Vector crowd_mean = tilt.mean;
+  tilt.log_partition = numerics::log_sum_exp(scores) - log_length;
+  tilt.mean *= shares[0];
+  tilt.p2 *= shares[0] * shares[0];
+  for (std::size_t j = 0; j < tokens.size(); ++j) {
+    const double share = shares[static_cast<Eigen::Index>(j) + 1];
+    tilt.mean += share * tokens[j].token;
+    tilt.p2 += share * share / tokens[j].count;
+  }
+  if (V == nullptr) return;
+  const auto spread = [&](double share, const Vector& mean) -> Matrix {
+    const Vector from_mean = mean - tilt.mean;
+    return share * (*V * from_mean) * from_mean.transpose();
+  };
+  tilt.value_covariance = shares[0] * tilt.value_covariance + spread(shares[0], crowd_mean);
+  for (std::size_t j = 0; j < tokens.size(); ++j) {
+    tilt.value_covariance += spread(shares[static_cast<Eigen::Index>(j) + 1], tokens[j].token);
+  }
+}
 
 template <typename T>
 class FullKernelOf final : public SamplingKernel {
@@ -45,6 +75,10 @@ class FullKernelOf final : public SamplingKernel {
       prompt_.attend_sums(limit_->direction, *prepared_, prompt, sampling_.length, tilt_);
     } else {
       prompt_.attend(limit_->direction, sampling_.seed, prompt, sampling_.length, execution_, tilt_);
+    }
+    if (!sampling_.planted.empty()) {
+      plant(sampling_.planted, limit_->direction, sampling_.length, sampling_.gradient_U ? &V_ : nullptr,
+            tilt_);
     }
     shift_ = tilt_.mean - limit_->tilt.mean;
     errors.bias.noalias() = V_ * shift_;
@@ -183,6 +217,9 @@ KernelKind kind_of(const PromptLaw& law, const ErrorSampling& sampling) {
   if (sampling.kernel == PromptKernel::full || point) {
     return sampling.precision == TokenPrecision::float32 ? KernelKind::full_float : KernelKind::full_double;
   }
+  if (!sampling.planted.empty()) {
+    fail(kPromptErrors, "kernel", "collapsed", "full for prompts with planted tokens");
+  }
   if (gaussian) return KernelKind::gaussian_scores;
   if (sampling.gradient_U) {
     fail(kPromptErrors, "kernel", "collapsed", "full for gradients in U over tokens that are not Gaussian");
@@ -212,8 +249,7 @@ std::unique_ptr<PromptErrorKernel> make_prompt_error_kernel(const PromptLaw& law
       return std::make_unique<FullKernelOf<double>>(law, sampling, execution, prepared);
     case KernelKind::gaussian_scores:
       return std::make_unique<GaussianScoreKernel>(law.leaves.front(), law.V, sampling, execution, prepared);
-    case KernelKind::score_law:
-      return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
+    case KernelKind::score_law: return std::make_unique<ScoreLawKernel>(law.law, law.V, sampling, execution);
   }
   return nullptr;
 }

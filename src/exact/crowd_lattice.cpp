@@ -27,7 +27,8 @@ class CrowdIntegrals {
  public:
   CrowdIntegrals(const ScoreLaw& law, double reference, double L, int coarsening)
       : L_(L),
-        table_(make_node_table(law, reference, L, coarsening, 1, std::numeric_limits<std::ptrdiff_t>::max(),
+        table_(make_node_table(law, reference, L, {.log_length = std::log(L)}, coarsening, 1,
+                               std::numeric_limits<std::ptrdiff_t>::max(),
                                [](const ScoreNode&, Eigen::Ref<Vector>) {})),
         nodes_(table_.score, table_.expected, L) {}
 

@@ -289,8 +289,9 @@ std::optional<Estimate> score_law_covariance_error(const ScoreLaw& law, const Co
   const exact::Centred centred = exact::centred_values(law, identity);
   const TokenFeatures tokens(law, centred, value_map, shift);
   const auto at_coarsening = [&](int coarsening) -> std::optional<exact::SumOverT> {
-    const exact::NodeTable table = exact::make_node_table(law, centred.reference, length, coarsening,
-                                                          tokens.layout.count(), kMostNumbers, tokens);
+    const exact::NodeTable table =
+        exact::make_node_table(law, centred.reference, length, {.log_length = std::log(length)}, coarsening,
+                               tokens.layout.count(), kMostNumbers, tokens);
     if (table.score.size() == 0) return std::nullopt;
     if (!table.averages.allFinite()) return std::nullopt;  // the fourth power of a token overflows
     CovarianceIntegrand integrand(tokens, table, value_map, shift, centred.log_partition, length);

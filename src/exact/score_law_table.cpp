@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "exact/complement.hpp"
+#include "largo/runtime/check.hpp"
 #include "measures/score_law_nodes.hpp"
 #include "numerics/log_sum_exp.hpp"
 #include "numerics/simd_math.hpp"
@@ -17,21 +18,25 @@ namespace {
 // Reduces the number of coordinates of x if there are few components; norms stay the same.
 void compress(Centred& law) {
   const std::ptrdiff_t count = law.at.cols();
-  if (law.at.rows() <= 2 * count) return;
-  Matrix columns(law.at.rows(), 2 * count);
-  columns << law.at, law.along;
+  const std::ptrdiff_t directions = 2 * count + law.planted.cols();
+  if (law.at.rows() <= directions) return;
+  Matrix columns(law.at.rows(), directions);
+  columns << law.at, law.along, law.planted;
   const Eigen::HouseholderQR<Matrix> factor(columns);
-  law.basis = factor.householderQ() * Matrix::Identity(law.at.rows(), 2 * count);
-  const Matrix coordinates = factor.matrixQR().topRows(2 * count).triangularView<Eigen::Upper>();
+  law.basis = factor.householderQ() * Matrix::Identity(law.at.rows(), directions);
+  const Matrix coordinates = factor.matrixQR().topRows(directions).triangularView<Eigen::Upper>();
   law.at = coordinates.leftCols(count);
-  law.along = coordinates.rightCols(count);
+  law.along = coordinates.middleCols(count, count);
+  law.planted = coordinates.rightCols(law.planted.cols());
 }
 
 }  // namespace
 
+namespace {
+
 // Everything is taken relative to the component that dominates under the tilt, so that x keeps its digits
 // where attention concentrates on it.
-Centred centred_values(const ScoreLaw& law, const ConstMatrixRef& V) {
+Centred centre(const ScoreLaw& law, const ConstMatrixRef& V, const Matrix& planted) {
   const auto count = std::ssize(law.components);
   std::vector<double> scores;
   std::vector<double> traces;
@@ -66,11 +71,21 @@ Centred centred_values(const ScoreLaw& law, const ConstMatrixRef& V) {
     limit += responsibility[k] * result.at.col(k);
   }
   result.at.colwise() -= limit;
+  result.planted.resize(V.rows(), planted.cols());
+  const Vector tilted_value = V * origin + limit;  // T[μ]
+  for (std::ptrdiff_t j = 0; j < planted.cols(); ++j) {
+    result.planted.col(j) = planted.col(j) - tilted_value;
+    result.planted_terms = std::max(result.planted_terms, planted.col(j).norm() + tilted_value.norm());
+  }
   return result;
 }
 
-Centred compressed_values(const ScoreLaw& law, const ConstMatrixRef& V) {
-  Centred result = centred_values(law, V);
+}  // namespace
+
+Centred centred_values(const ScoreLaw& law, const ConstMatrixRef& V) { return centre(law, V, {}); }
+
+Centred compressed_values(const ScoreLaw& law, const ConstMatrixRef& V, const Matrix& planted) {
+  Centred result = centre(law, V, planted);
   compress(result);
   return result;
 }
@@ -122,8 +137,9 @@ double expected_tokens(double length, double weight, double log_weight) {
 
 }  // namespace
 
-NodeTable make_node_table(const ScoreLaw& law, double reference, double length, int coarsening,
-                          std::ptrdiff_t count, std::ptrdiff_t most_numbers,
+NodeTable make_node_table(const ScoreLaw& law, double reference, double length,
+                          const measures::ScoreReach& prompts, int coarsening, std::ptrdiff_t count,
+                          std::ptrdiff_t most_numbers,
                           const std::function<void(const ScoreNode&, Eigen::Ref<Vector>)>& fill) {
   // The widest first: the lattices of the others lie within its lattice.
   std::vector<std::size_t> order(law.components.size());
@@ -139,7 +155,7 @@ NodeTable make_node_table(const ScoreLaw& law, double reference, double length, 
   };
   for (const std::size_t k : order) {
     const ScoreComponent& component = law.components[k];
-    measures::ScoreNodes nodes = measures::score_nodes(component, reference, std::log(length), coarsening);
+    measures::ScoreNodes nodes = measures::score_nodes(component, reference, prompts, coarsening);
     const bool tilt_apart = nodes.tilt_apart;
     place(k, std::move(nodes), false);
     if (tilt_apart) place(k, measures::tilt_node(component, reference), true);
@@ -202,6 +218,7 @@ double sum_over_t(NodesAtT& nodes, double log_partition, double length, double s
   for (std::int64_t k = last;; --k) {
     const double y = static_cast<double>(k) * step;
     const double term = add(y);
+    if (!std::isfinite(term)) fail("score law", "an integral overflows float64: scale down the value map");
     if (term > largest) {
       largest = term;
       peak = y;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "largo/measures/score_law.hpp"
+#include "measures/score_law_nodes.hpp"
 
 namespace largo::exact {
 
@@ -19,12 +20,15 @@ struct Centred {
   Matrix basis;  // of the outputs, if there are more of them than columns below; otherwise empty
   Matrix at;
   Matrix along;
+  Matrix planted = {};       // x of the planted tokens, one per column
+  double planted_terms = 0;  // the size of the terms whose difference these are
 };
 
 /// Without a basis.
 Centred centred_values(const ScoreLaw& law, const ConstMatrixRef& V);
-/// With as few coordinates of x as there are directions; norms stay the same.
-Centred compressed_values(const ScoreLaw& law, const ConstMatrixRef& V);
+/// With as few coordinates of x as there are directions; norms stay the same. The values of planted tokens
+/// are the columns of `planted`.
+Centred compressed_values(const ScoreLaw& law, const ConstMatrixRef& V, const Matrix& planted = {});
 
 /// Where a component of the law is evaluated.
 struct ScoreNode {
@@ -41,11 +45,13 @@ struct NodeTable {
   RowMatrix averages;       // row i: L w E[features | u]
 };
 
-/// Nodes for prompts of the given length; coarsening 2 doubles all steps (see score_nodes). fill(node,
+/// Nodes for prompts of the given length, as far out as `prompts` says; coarsening 2 doubles all steps (see
+/// score_nodes). fill(node,
 /// features) sets the means of `count` functions of a token given the node. If the table would have more than
 /// `most_numbers` averages, nothing is filled, and all arrays are empty.
-NodeTable make_node_table(const ScoreLaw& law, double reference, double length, int coarsening,
-                          std::ptrdiff_t count, std::ptrdiff_t most_numbers,
+NodeTable make_node_table(const ScoreLaw& law, double reference, double length,
+                          const measures::ScoreReach& prompts, int coarsening, std::ptrdiff_t count,
+                          std::ptrdiff_t most_numbers,
                           const std::function<void(const ScoreNode&, Eigen::Ref<Vector>)>& fill);
 
 /// What every integrand needs at one t: the e^{-t e^u}, and φ_0.

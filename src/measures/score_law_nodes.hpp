@@ -21,14 +21,23 @@ struct ScoreNodes {
   bool tilt_apart = false;
 };
 
+/// The tokens that matter.
+struct ScoreReach {
+  double log_length = 0;  // ln L, for prompts of L tokens
+  // Whether prompts count whose tokens all have low scores: then the nodes reach as far down as the law
+  // tilted by e^{-2u}, and not only as far as the law itself.
+  bool low = false;
+};
+
 /// The trapezoidal rule in u for a Gaussian, in x with v = tanh(π/2 sinh x) for a bounded law; an atom is its
 /// own node. For f analytic and bounded where |Im u| < π/2, such as e^{-t e^u}, E[f(u) e^{ku}], k = 0, 1, 2,
 /// has relative error 1e-15 at coarsening 1, and about its square root at coarsening 2, with half the nodes.
-/// Left out are, on the left, nodes below kNegligible of the law; on the right, nodes below kNegligible of
-/// the law tilted by e^{2u}; for a Gaussian also nodes that a prompt of length L meets with a probability
-/// below kNegligible/L, unless they are part of the law tilted by e^u.
-/// Cost: about 50 + 100 scale nodes for a Gaussian, 150 + 50 scale for a bounded law.
-ScoreNodes score_nodes(const ScoreComponent& component, double reference, double log_length, int coarsening);
+/// Left out are, on the left, nodes below kNegligible of the law (see ScoreReach); on the right, nodes below
+/// kNegligible of the law tilted by e^{2u}; for a Gaussian also nodes that a prompt of length L meets with a
+/// probability below kNegligible/L, unless they are part of the law tilted by e^u. Cost: about 50 + 100 scale
+/// nodes for a Gaussian, 150 + 50 scale for a bounded law.
+ScoreNodes score_nodes(const ScoreComponent& component, double reference, const ScoreReach& prompts,
+                       int coarsening);
 
 /// One node for the whole of a Gaussian tilted by e^u, with its mass E e^u. It serves a tilt that is out of
 /// reach of the prompt and therefore matters only through its limit.

@@ -17,6 +17,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::assumptions_test {
 namespace {
@@ -150,18 +151,15 @@ TEST(Assumptions, MomentsOfGaussianTokensBySimulation) {
   Matrix draws(6, kDraws);
   Stream(5, 0).normals(0, {draws.data(), static_cast<std::size_t>(draws.size())});
   for (const int k : {4, 8}) {
-    double sum = 0, squares = 0;
+    test::SampledMean simulated;
     for (int i = 0; i < kDraws; ++i) {
       const Vector z = mq + query_root * draws.col(i).head(4);
       const Vector x = m + Gamma * (U * z) + root * draws.col(i).tail(2);
-      const double value = std::pow(x.norm(), k);
-      sum += value;
-      squares += value * value;
+      simulated.add(std::pow(x.norm(), k));
     }
-    const double mean = sum / kDraws, error = std::sqrt((squares / kDraws - mean * mean) / kDraws);
     const double found = *row(rows, "tilted_moment_" + std::to_string(k)).value;
-    EXPECT_LE(std::abs(found - mean), 5 * error);
-    EXPECT_LE(error, 0.1 * mean);  // the simulation says something
+    EXPECT_LE(std::abs(found - simulated.value()), 5 * simulated.error());
+    EXPECT_LE(simulated.error(), 0.1 * simulated.value());  // the simulation says something
   }
 }
 
@@ -375,8 +373,7 @@ MeasurePtr some_law(int kind, std::ptrdiff_t d, std::uint64_t id) {
   const Matrix root = random_matrix(d, d, id);
   const MeasurePtr normal = gaussian(random_vector(d, id + 1), root * root.transpose());
   switch (kind) {
-    case 0:
-      return normal;
+    case 0: return normal;
     case 1:
       return std::make_shared<MixtureMeasure>(
           Vector{{0.3, 0.7}}, std::vector<MeasurePtr>{normal, std::make_shared<SphereMeasure>(d, 2)});
@@ -386,15 +383,12 @@ MeasurePtr some_law(int kind, std::ptrdiff_t d, std::uint64_t id) {
     case 3:
       return std::make_shared<EllipticalMeasure>(root * root.transpose(), EllipticalBase::sphere,
                                                  RadialLaw::discrete(Vector{{0.2, 2}}, Vector{{0.8, 0.2}}));
-    case 4:
-      return std::make_shared<BallMeasure>(d, 1.5);
-    case 5:
-      return std::make_shared<ProductMeasure>(d, three_point(2, 0.1));
+    case 4: return std::make_shared<BallMeasure>(d, 1.5);
+    case 5: return std::make_shared<ProductMeasure>(d, three_point(2, 0.1));
     case 6:
       return std::make_shared<AffineMeasure>(random_matrix(d, d + 1, id), random_vector(d, id + 1),
                                              std::make_shared<ProductMeasure>(d + 1, centred_bernoulli(0.2)));
-    case 7:
-      return std::make_shared<EmpiricalMeasure>(RowMatrix(random_matrix(20, d, id)));
+    case 7: return std::make_shared<EmpiricalMeasure>(RowMatrix(random_matrix(20, d, id)));
     default:
       return std::make_shared<IndependentPair>(std::make_shared<ProductMeasure>(1, uniform(1)),
                                                some_law(0, d - 1, id));

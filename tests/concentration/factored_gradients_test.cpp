@@ -14,6 +14,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "support/random_matrices.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::factored_gradients_test {
 namespace {
@@ -58,22 +59,18 @@ void expect_simulated(const MeasurePtr& law, const FactoredWeights& weights, con
     const Vector w = (scores.array() - scores.maxCoeff()).exp();
     return Vector(tokens.transpose() * w / w.sum());
   };
-  double sums[2] = {}, squares[2] = {};
+  test::SampledMean simulated[2];
   for (std::int64_t i = 0; i < kPrompts; ++i) {
     law->sample(Stream(59, 1), static_cast<std::uint64_t>(i * L), tokens);
     const auto here = jacobians(prompt_mean, weights, query);
-    for (std::size_t k = 0; k < 2; ++k) {
-      const double error = (here[k] - limit[k]).squaredNorm();
-      sums[k] += error;
-      squares[k] += error * error;
-    }
+    for (std::size_t k = 0; k < 2; ++k) simulated[k].add((here[k] - limit[k]).squaredNorm());
   }
   const std::optional<Estimate> known[] = {exact.gradient_K, exact.gradient_Q};
   for (std::size_t k = 0; k < 2; ++k) {
     ASSERT_TRUE(known[k]);
-    const double mean = sums[k] / kPrompts;
-    const double deviation = std::sqrt((squares[k] / kPrompts - mean * mean) / kPrompts);
-    EXPECT_LE(std::abs(known[k]->value - mean), kMaxZ * deviation + 1e-8 * mean) << (k == 0 ? "K" : "Q");
+    const double mean = simulated[k].value();
+    EXPECT_LE(std::abs(known[k]->value - mean), kMaxZ * simulated[k].error() + 1e-8 * mean)
+        << (k == 0 ? "K" : "Q");
     EXPECT_LE(known[k]->error, 1e-8 * mean);
   }
 }

@@ -11,6 +11,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
 #include "layers.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::test::linear_attention_test {
 namespace {
@@ -19,19 +20,8 @@ namespace {
 constexpr double kLargestZScore = 4;
 constexpr int kPrompts = 20000;
 
-struct Mean {
-  void add(double x) {
-    ++n;
-    sum += x;
-    squares += x * x;
-  }
-  double value() const { return sum / n; }
-  double error() const { return std::sqrt((squares / n - value() * value()) / n); }
-  double n = 0, sum = 0, squares = 0;
-};
-
 struct Simulated {
-  Mean linear, difference;
+  SampledMean linear, difference;
 };
 
 // Each prompt has a fresh query where the layer has a law of queries.

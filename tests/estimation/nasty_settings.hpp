@@ -35,15 +35,32 @@ inline Nasty one_query(const std::string& tokens, std::ptrdiff_t d, double u, st
           prompts};
 }
 
-// Gaussian tokens and Gaussian queries.
-inline Nasty gaussians(std::ptrdiff_t d, const std::string& covariance, double u, std::int64_t L,
-                       std::int64_t prompts) {
-  const std::string queries = "gaussian:cov=" + covariance;
-  return {"gaussian, d = " + std::to_string(d) + ", queries " + queries +
-              ", U = " + std::to_string(u).substr(0, 4),
-          {law("gaussian", d), identity(u, d), identity(1, d), law(queries, d)},
-          L,
-          prompts};
+// Gaussian tokens and Gaussian queries: the error comes from far out.
+inline std::vector<Nasty> gaussian_settings() {
+  struct Setting {
+    std::ptrdiff_t d;
+    std::string covariance;  // of the queries
+    double u;
+    std::int64_t length, prompts;
+  };
+  const std::vector<Setting> settings = {
+      {1, "0.3*identity", 1, 10000, 1000}, {1, "0.1*identity", 1, 10000, 1000},
+      {1, "0.2*identity", 1, 1000, 4000},  {1, "0.45*identity", 1, 1000, 2000},
+      {1, "identity", 1, 100, 4000},       {1, "4*identity", 1, 100, 4000},
+      {2, "0.3*identity", 1, 1000, 2000},  {2, "identity", 0.5, 1000, 2000},
+      {2, "diag:1,0.01", 0.6, 300, 4000},  {3, "0.25*identity", 1, 300, 4000},
+      {4, "0.3*identity", 1, 100, 4000},   {4, "toeplitz:0.9", 0.4, 1000, 2000},
+      {4, "0.05*identity", 1, 1000, 1000}};
+  std::vector<Nasty> all;
+  for (const auto& [d, covariance, u, length, prompts] : settings) {
+    const std::string queries = "gaussian:cov=" + covariance;
+    all.push_back({"gaussian, d = " + std::to_string(d) + ", queries " + queries +
+                       ", U = " + std::to_string(u).substr(0, 4),
+                   {law("gaussian", d), identity(u, d), identity(1, d), law(queries, d)},
+                   length,
+                   prompts});
+  }
+  return all;
 }
 
 inline LineLaw three_point(double scale, double mass) {
@@ -155,21 +172,9 @@ inline Nasty last_coordinate() {
 inline std::vector<Nasty> nasty_settings() {
   const LineLaw tenth = normal_nodes(0, std::sqrt(0.1), 120);
   const LineLaw unit = normal_nodes(0, 1, 120), wide = normal_nodes(0, 2, 120);
-  return {
-      // Gaussian queries and Gaussian tokens: the error comes from far out.
-      gaussians(1, "0.3*identity", 1, 10000, 1000),
-      gaussians(1, "0.1*identity", 1, 10000, 1000),
-      gaussians(1, "0.2*identity", 1, 1000, 4000),
-      gaussians(1, "0.45*identity", 1, 1000, 2000),
-      gaussians(1, "identity", 1, 100, 4000),
-      gaussians(1, "4*identity", 1, 100, 4000),
-      gaussians(2, "0.3*identity", 1, 1000, 2000),
-      gaussians(2, "identity", 0.5, 1000, 2000),
-      gaussians(2, "diag:1,0.01", 0.6, 300, 4000),
-      gaussians(3, "0.25*identity", 1, 300, 4000),
-      gaussians(4, "0.3*identity", 1, 100, 4000),
-      gaussians(4, "toeplitz:0.9", 0.4, 1000, 2000),
-      gaussians(4, "0.05*identity", 1, 1000, 1000),
+  std::vector<Nasty> all = gaussian_settings();
+  const std::vector<Nasty> others = {
+      // Gaussian tokens and other queries.
       {"gaussian, d = 2, queries with a mean",
        {law("gaussian", 2), identity(1, 2), identity(1, 2), law("gaussian:cov=0.2*identity,mean=1,0", 2)},
        1000,
@@ -226,6 +231,8 @@ inline std::vector<Nasty> nasty_settings() {
       off_axis(),
       last_coordinate(),
   };
+  all.insert(all.end(), others.begin(), others.end());
+  return all;
 }
 
 }  // namespace largo::test

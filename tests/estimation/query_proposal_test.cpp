@@ -7,32 +7,17 @@
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/sphere.hpp"
 #include "support/sampled_laws.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::query_proposal_test {
 namespace {
 
 using test::normals;
+using test::SampledMean;
 
 // Seeds are fixed. With new ones, one of some 40 comparisons is beyond 4 standard errors in 0.3 % of cases.
 constexpr double kLargestZScore = 4;
 constexpr std::uint64_t kDraws = 40000;
-
-// Compares the mean of weighted samples with an expectation, in standard errors.
-class Mean {
- public:
-  void add(double x) {
-    ++n_;
-    sum_ += x;
-    squares_ += x * x;
-  }
-  double z_score(double expected) const {
-    const double mean = sum_ / n_;
-    return std::abs(mean - expected) / std::sqrt((squares_ / n_ - mean * mean) / n_);
-  }
-
- private:
-  double n_ = 0, sum_ = 0, squares_ = 0;
-};
 
 TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
   const Matrix root = 0.6 * normals(3, 3, 80);
@@ -42,7 +27,7 @@ TEST(QueryProposal, WeighsQueriesBackToTheirLaw) {
     const estimation::QueryProposal proposal(queries, GaussianMeasure::standard(2), U, 1000);
     ASSERT_TRUE(proposal.weighted());
     const Matrix second = queries.covariance() + queries.mean() * queries.mean().transpose();
-    Mean one, of_mean[3], of_second[3][3];
+    SampledMean one, of_mean[3], of_second[3][3];
     double largest = 0;
     for (std::uint64_t i = 0; i < kDraws; ++i) {
       const estimation::WeightedQuery drawn = proposal.draw(Stream(5, i));
@@ -67,7 +52,7 @@ TEST(QueryProposal, SeesTheQueriesThatCarryTheError) {
   const GaussianMeasure queries(Vector::Zero(1), Matrix::Constant(1, 1, 0.4));
   const Matrix U = Matrix::Ones(1, 1);
   const estimation::QueryProposal proposal(queries, GaussianMeasure::standard(1), U, 1e12);
-  Mean mean;
+  SampledMean mean;
   int far = 0;
   for (std::uint64_t i = 0; i < kDraws; ++i) {
     const estimation::WeightedQuery drawn = proposal.draw(Stream(6, i));

@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <random>
 #include <string>
 #include <utility>
@@ -64,6 +65,12 @@ CrowdedPrompt crowd_of(const std::string& law, std::ptrdiff_t d, const Vector& d
   return {.crowd = named_law(law, d), .direction = direction};
 }
 
+CrowdedPrompt with(CrowdedPrompt prompt, std::optional<TokenClass> needle, std::vector<TokenClass> planted) {
+  prompt.needle = needle;
+  prompt.planted = std::move(planted);
+  return prompt;
+}
+
 Vector vector_of(std::initializer_list<double> values) {
   Vector v(std::ssize(values));
   std::copy(values.begin(), values.end(), v.begin());
@@ -92,12 +99,6 @@ std::vector<Setting> settings() {
   std::vector<Setting> all;
   const auto add = [&](std::string name, CrowdedPrompt prompt, double L, double beta) {
     all.push_back({std::move(name), std::move(prompt), L, beta});
-  };
-  const auto with = [](CrowdedPrompt prompt, std::optional<TokenClass> needle,
-                       std::vector<TokenClass> planted) {
-    prompt.needle = needle;
-    prompt.planted = std::move(planted);
-    return prompt;
   };
   const TokenClass needle{1, 4, 0}, sink{1, 3, 0}, window{16, 1, 0.5};
   for (const double L : {1.0, 2.0, 30.0, 1000.0, 10000.0}) {
@@ -269,8 +270,8 @@ TEST(CrowdedPrompt, OneTokenAndASink) {
   for (const int d : {3, 4, 9}) {
     for (const double beta : {0.1, 1.0, 7.0, 30.0}) {
       for (const double b : {-2.0, 0.5, 1.0}) {
-        CrowdedPrompt prompt = crowd_of("sphere", d, Vector::Unit(d, 0));
-        prompt.planted = {{1, b, 0}};
+        const CrowdedPrompt prompt =
+            with(crowd_of("sphere", d, Vector::Unit(d, 0)), std::nullopt, {{1, b, 0}});
         const auto mean = [&](const auto& f) {
           const auto weight = [&](double v) { return std::pow(1 - v * v, (d - 3) / 2.0); };
           return rule.integrate([&](double v) { return weight(v) * f(beta * v); }, -1.0, 1.0) /
@@ -297,19 +298,16 @@ TEST(CrowdedPrompt, OneTokenAndASink) {
 
 TEST(CrowdedPrompt, AtZeroTemperatureFactorAllTokensAreEqual) {
   for (const char* law : {"gaussian", "sphere", "rademacher", "elliptical:low=0,high=2"}) {
-    CrowdedPrompt prompt = crowd_of(law, 3, vector_of({1, 2, 0}));
-    prompt.needle = TokenClass{1, 8, 0};
-    prompt.planted = {{5, -3, 2}};
+    const CrowdedPrompt crowd = crowd_of(law, 3, vector_of({1, 2, 0}));
+    const CrowdedPrompt prompt = with(crowd, TokenClass{1, 8, 0}, {{5, -3, 2}});
     for (const double L : {1.0, 100.0, 1e12}) {
       const Numbers found = exact(prompt, L, 0);
       EXPECT_NEAR(found.needle * (L + 6), 1, 1e-12) << law << L;
       EXPECT_NEAR(found.P2 * (L + 6), 1, 1e-12) << law << L;
       EXPECT_NEAR(found.entropy, std::log(L + 6), 1e-12 * (1 + std::log(L))) << law << L;
     }
-    prompt.needle.reset();
-    prompt.planted.clear();
     const Matrix V = Matrix::Identity(3, 3);
-    EXPECT_NEAR(crowd_output_error(prompt, V, 50, 0).value, prompt.crowd->covariance().trace() / 50, 1e-13)
+    EXPECT_NEAR(crowd_output_error(crowd, V, 50, 0).value, crowd.crowd->covariance().trace() / 50, 1e-13)
         << law;
   }
 }
@@ -320,10 +318,8 @@ TEST(CrowdedPrompt, FactorScalesAllScores) {
   for (const char* law : {"gaussian", "sphere:radius=3", "elliptical:low=0,high=2", "ball"}) {
     for (const double beta : {2.5, 5e3}) {
       const auto scaled = [&](double by) {
-        CrowdedPrompt prompt = crowd_of(law, 3, by * vector_of({2.5, 0.5, 0}));
-        prompt.needle = TokenClass{1, 5 * by, 0};
-        prompt.planted = {{3, -2.5 * by, 1.25 * by}};
-        return prompt;
+        return with(crowd_of(law, 3, by * vector_of({2.5, 0.5, 0})), TokenClass{1, 5 * by, 0},
+                    {{3, -2.5 * by, 1.25 * by}});
       };
       const double size = beta > 100 ? 6 : 1, L = beta > 100 ? 1e100 : 1e5;  // large scores, long prompts
       const Numbers one = exact(scaled(size / beta), L, beta), other = exact(scaled(size), L, 1);
@@ -349,9 +345,8 @@ TEST(CrowdedPrompt, OutputErrorIsThatOfTheScaledLaw) {
 
 TEST(CrowdedPrompt, LongPromptsKeepTheirSum) {
   for (const char* law : {"sphere", "rademacher", "elliptical:low=0,high=2", "ball"}) {
-    CrowdedPrompt prompt = crowd_of(law, 3, vector_of({1, 1, 1}));
-    prompt.needle = TokenClass{1, 30, 0};
-    prompt.planted = {{1e50, -100, 3}};
+    const CrowdedPrompt prompt =
+        with(crowd_of(law, 3, vector_of({1, 1, 1})), TokenClass{1, 30, 0}, {{1e50, -100, 3}});
     for (const double L : {1e2, 1e30, 1e300}) {
       for (const double beta : {0.1, 1.0, 3.0}) exact(prompt, L, beta);
     }

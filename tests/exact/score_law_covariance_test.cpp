@@ -14,15 +14,16 @@
 #include "largo/exact/gaussian_error.hpp"
 #include "largo/exact/score_law_error.hpp"
 #include "largo/measures/affine.hpp"
-#include "largo/measures/elliptical.hpp"
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/measures/independent_pair.hpp"
-#include "largo/measures/mixture.hpp"
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/all_prompts.hpp"
 #include "support/random_matrices.hpp"
+#include "support/sampled_mean.hpp"
+#include "support/scored_laws.hpp"
 
 namespace largo::score_law_covariance_test {
 namespace {
@@ -35,11 +36,6 @@ constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 for 
 constexpr std::int64_t kPrompts = 200000;
 
 constexpr test::RandomMatrices normals(37);
-
-Matrix covariance(std::uint64_t id, std::ptrdiff_t d, std::ptrdiff_t rank) {
-  const Matrix root = normals(d, rank, id) / std::sqrt(static_cast<double>(d));
-  return root * root.transpose();
-}
 
 // ‖V(C_p - C)‖² of a prompt with one token in each row.
 double squared_error(const RowMatrix& tokens, const Matrix& V, const Vector& a, const Matrix& limit) {
@@ -101,16 +97,9 @@ TEST(ScoreLawCovariance, AllPromptsOfThreePoints) {
     for (int L = 1; L <= 6; ++L) {
       SCOPED_TRACE(::testing::Message() << "scale " << scale << ", L = " << L);
       double expected = 0;
-      const int prompts = static_cast<int>(std::lround(std::pow(3, L)));
-      for (int code = 0; code < prompts; ++code) {
-        RowMatrix tokens(L, 2);
-        double probability = 1;
-        for (int l = 0, rest = code; l < L; ++l, rest /= 3) {
-          tokens.row(l) = points.row(rest % 3);
-          probability *= weights[rest % 3];
-        }
+      test::for_all_prompts(points, weights, L, [&](const RowMatrix& tokens, double probability) {
         expected += probability * squared_error(tokens, V, a, limit);
-      }
+      });
       const auto error = score_law_covariance_error(law.score_law(a), V, L);
       ASSERT_TRUE(error);
       // At scale 5 one token has all the weight, and what is left of the parts that cancel is 1e-7 of them.
@@ -122,44 +111,10 @@ TEST(ScoreLawCovariance, AllPromptsOfThreePoints) {
   }
 }
 
-struct Named {
-  std::string name;
-  MeasurePtr law;
+struct LawCovariances : test::OfScoredLaw {
+  LawCovariances() : OfScoredLaw(normals, 116) {}
 };
-
-std::vector<Named> laws() {
-  const Matrix shape = covariance(110, 3, 3);
-  const auto first = std::make_shared<GaussianMeasure>(normals(3, 1, 111), shape);
-  const auto second = std::make_shared<GaussianMeasure>(normals(3, 1, 112), covariance(113, 3, 2));
-  const auto sphere = std::make_shared<SphereMeasure>(3, 1.5);
-  const auto elliptical = [&](EllipticalBase base, const RadialLaw& radial) {
-    return std::make_shared<EllipticalMeasure>(shape, base, radial);
-  };
-  const auto flat = std::make_shared<AffineMeasure>(normals(3, 2, 114), normals(3, 1, 115),
-                                                    std::make_shared<SphereMeasure>(2, 2));
-  const auto line = std::make_shared<GaussianMeasure>(GaussianMeasure::standard(1));
-  return {
-      {"GaussianMixture",
-       std::make_shared<MixtureMeasure>(Vector{{1, 2}}, std::vector<MeasurePtr>{first, second})},
-      {"Sphere", sphere},
-      {"Ball", std::make_shared<BallMeasure>(3, 2)},
-      {"EllipticalGaussian", elliptical(EllipticalBase::gaussian, RadialLaw::uniform(0, 2))},
-      {"EllipticalSphere", elliptical(EllipticalBase::sphere, RadialLaw::uniform(0.5, 2))},
-      {"Rademacher", std::make_shared<ProductMeasure>(3, rademacher())},
-      {"SkewedCoins", std::make_shared<ProductMeasure>(3, centred_bernoulli(0.2))},
-      {"ImageOfACircle", flat},
-      {"Pair", std::make_shared<IndependentPair>(std::make_shared<ProductMeasure>(2, rademacher()), line)},
-      {"Mixed", std::make_shared<MixtureMeasure>(Vector{{1, 1}}, std::vector<MeasurePtr>{sphere, flat})}};
-}
-
-class LawCovariances : public ::testing::TestWithParam<Named> {
- protected:
-  const Measure& law() const { return *GetParam().law; }
-  const Matrix V = normals(2, 3, 116);
-  const Vector a = normals(3, 1, 117);
-};
-INSTANTIATE_TEST_SUITE_P(Laws, LawCovariances, ::testing::ValuesIn(laws()),
-                         [](const auto& entry) { return entry.param.name; });
+INSTANTIATE_TEST_SUITE_P(Laws, LawCovariances, ::testing::ValuesIn(test::scored_laws()), test::name_of_law);
 
 // One token has no spread at all.
 TEST_P(LawCovariances, OneToken) {
@@ -180,16 +135,13 @@ TEST_P(LawCovariances, SimulatedPrompts) {
       ASSERT_TRUE(exact);
       const std::int64_t prompts = kPrompts / 8;
       RowMatrix tokens(L, 3);
-      double sum = 0, squares = 0;
+      test::SampledMean simulated;
       for (std::int64_t i = 0; i < prompts; ++i) {
         law().sample(Stream(43, 1), static_cast<std::uint64_t>(i * L), tokens);
-        const double error = squared_error(tokens, V, direction, limit);
-        sum += error;
-        squares += error * error;
+        simulated.add(squared_error(tokens, V, direction, limit));
       }
-      const auto n = static_cast<double>(prompts);
-      const double mean = sum / n, deviation = std::sqrt((squares / n - mean * mean) / n);
-      EXPECT_LE(std::abs(exact->value - mean), kMaxZ * deviation + 1e-12 * mean);
+      const double mean = simulated.value();
+      EXPECT_LE(std::abs(exact->value - mean), kMaxZ * simulated.error() + 1e-12 * mean);
     }
   }
 }
@@ -270,7 +222,7 @@ TEST(ScoreLawCovariance, MillionPrompts) {
   if (std::getenv("LARGO_LONG_TESTS") == nullptr) GTEST_SKIP() << "set LARGO_LONG_TESTS=1";
   std::uint64_t id = 200;
   double largest = 0;
-  for (const Named& named : laws()) {
+  for (const test::NamedLaw& named : test::scored_laws()) {
     for (const std::int64_t L : {4, 20, 100}) {
       const Matrix U = 0.5 * normals(3, 3, id), V = normals(2, 3, id + 1);
       const Vector query = normals(3, 1, id + 2);

@@ -20,7 +20,11 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/all_prompts.hpp"
 #include "support/gauss_panels.hpp"
+#include "support/random_matrices.hpp"
+#include "support/sampled_output.hpp"
+#include "support/scored_laws.hpp"
 
 namespace largo::score_law_error_test {
 namespace {
@@ -34,14 +38,10 @@ constexpr double kAsymptotic = 1e-12;  // error of the tilts; the next order in 
 constexpr double kMaxZ = 4;            // two-sided false-alarm rate 6.3e-5 for each of 20 comparisons
 constexpr std::int64_t kPrompts = 200000;
 
-Matrix random_matrix(std::uint64_t id, std::ptrdiff_t rows, std::ptrdiff_t columns) {
-  Matrix values(rows, columns);
-  Stream(31, id).normals(0, {values.data(), static_cast<std::size_t>(values.size())});
-  return values;
-}
+constexpr test::RandomMatrices normals(31);
 
 Matrix random_covariance(std::uint64_t id, std::ptrdiff_t d) {
-  const Matrix root = random_matrix(id, d, d) / std::sqrt(static_cast<double>(d));
+  const Matrix root = normals(d, d, id) / std::sqrt(static_cast<double>(d));
   return root * root.transpose();
 }
 
@@ -68,13 +68,13 @@ TEST(ScoreLawError, GaussianWithTabulatedMoments) {
     double s, L, p, p3, q;  // E[P2], E[P3], E[P2²]
   };
   const Matrix gamma = random_covariance(1, 3);
-  const GaussianMeasure law(random_matrix(2, 3, 1), gamma);
+  const GaussianMeasure law(normals(3, 1, 2), gamma);
   for (const std::ptrdiff_t outputs : {1, 2, 7}) {  // fewer and more than a component has directions
-    const Matrix V = random_matrix(3, outputs, 3);
+    const Matrix V = normals(outputs, 3, 3);
     for (const Row& row : {Row{0.5, 8, 1.528459884241e-01, 2.795282094729e-02, 2.369892089061e-02},
                            Row{2, 1e4, 4.507451445755e-03, 2.885422841096e-04, 7.680232016192e-05},
                            Row{6, 1e12, 2.125498090828e-02, 8.042446695597e-03, 4.743338805281e-03}}) {
-      Vector a = random_matrix(4, 3, 1);
+      Vector a = normals(3, 1, 4);
       a *= row.s / std::sqrt(a.dot(gamma * a));
       const Vector shift = V * gamma * a;
       const double mse = row.p * (V * gamma * V.transpose()).trace() +
@@ -85,28 +85,21 @@ TEST(ScoreLawError, GaussianWithTabulatedMoments) {
 }
 
 TEST(ScoreLawError, AllPromptsOfThreePoints) {
-  const RowMatrix points = random_matrix(5, 3, 2);
+  const RowMatrix points = normals(3, 2, 5);
   const Vector weights{{0.5, 0.2, 0.3}};
   const EmpiricalMeasure law(points, weights);
-  const Matrix V = random_matrix(6, 2, 2);
+  const Matrix V = normals(2, 2, 6);
   for (const double scale : {0.1, 1.0, 5.0}) {
-    const Vector a = scale * random_matrix(7, 2, 1);
+    const Vector a = scale * normals(2, 1, 7);
     const Vector limit = V * law.tilt(a, TiltOrder::mean).mean;
     for (int L = 1; L <= 6; ++L) {
       SCOPED_TRACE(::testing::Message() << "scale " << scale << ", L = " << L);
       Expected expected{0, Vector::Zero(2)};
-      const int prompts = static_cast<int>(std::lround(std::pow(3, L)));
-      for (int code = 0; code < prompts; ++code) {
-        RowMatrix tokens(L, 2);
-        double probability = 1;
-        for (int l = 0, rest = code; l < L; ++l, rest /= 3) {
-          tokens.row(l) = points.row(rest % 3);
-          probability *= weights[rest % 3];
-        }
+      test::for_all_prompts(points, weights, L, [&](const RowMatrix& tokens, double probability) {
         const Vector x = attend(tokens, V, a) - limit;
         expected.mse += probability * x.squaredNorm();
         expected.bias += probability * x;
-      }
+      });
       expect_error(score_law_error(law, V, a, L), expected, kEnumerated);
     }
   }
@@ -140,9 +133,9 @@ constexpr auto panels = test::gauss_panels<20>;
 TEST(ScoreLawError, TwoTokensOfASphere) {
   const double radius = 1.5;
   const SphereMeasure law(3, radius);
-  const Matrix V = random_matrix(8, 2, 3);
+  const Matrix V = normals(2, 3, 8);
   for (const double norm : {0.5, 2.0, 6.0}) {
-    const Vector unit = random_matrix(9, 3, 1).normalized();
+    const Vector unit = normals(3, 1, 9).normalized();
     const double mean = 1 / std::tanh(radius * norm) - 1 / (radius * norm);  // mean of v under the tilt
     const double along = (V * unit).squaredNorm() * radius * radius;
     const double across = V.squaredNorm() * radius * radius - along;
@@ -192,43 +185,10 @@ TEST(ScoreLawError, TiltOutOfReach) {
   EXPECT_NEAR(actual.mse, mse, kQuadrature * mse);
 }
 
-struct Named {
-  std::string name;
-  MeasurePtr law;
+struct LawErrors : test::OfScoredLaw {
+  LawErrors() : OfScoredLaw(normals, 16) {}
 };
-
-std::vector<Named> laws() {
-  const Matrix shape = random_covariance(10, 3);
-  const auto first = std::make_shared<GaussianMeasure>(random_matrix(11, 3, 1), shape);
-  const auto second = std::make_shared<GaussianMeasure>(random_matrix(12, 3, 1), random_covariance(13, 3));
-  const auto sphere = std::make_shared<SphereMeasure>(3, 1.5);
-  const auto elliptical = [&](EllipticalBase base, const RadialLaw& radial) {
-    return std::make_shared<EllipticalMeasure>(shape, base, radial);
-  };
-  const auto flat = std::make_shared<AffineMeasure>(random_matrix(14, 3, 2), random_matrix(15, 3, 1),
-                                                    std::make_shared<SphereMeasure>(2, 2));
-  const RadialLaw steps = RadialLaw::discrete(Vector{{0, 0.5, 2}}, Vector{{1, 2, 1}});
-  return {{"Gaussian", first},
-          {"GaussianMixture",
-           std::make_shared<MixtureMeasure>(Vector{{1, 2}}, std::vector<MeasurePtr>{first, second})},
-          {"Sphere", sphere},
-          {"Ball", std::make_shared<BallMeasure>(3, 2)},
-          {"EllipticalGaussian", elliptical(EllipticalBase::gaussian, RadialLaw::uniform(0, 2))},
-          {"EllipticalSphere", elliptical(EllipticalBase::sphere, RadialLaw::uniform(0.5, 2))},
-          {"EllipticalSteps", elliptical(EllipticalBase::gaussian, steps)},
-          {"Rademacher", std::make_shared<ProductMeasure>(3, rademacher())},
-          {"ImageOfACircle", flat},
-          {"Mixed", std::make_shared<MixtureMeasure>(Vector{{1, 1}}, std::vector<MeasurePtr>{sphere, flat})}};
-}
-
-class LawErrors : public ::testing::TestWithParam<Named> {
- protected:
-  const Measure& law() const { return *GetParam().law; }
-  const Matrix V = random_matrix(16, 2, 3);
-  const Vector a = random_matrix(17, 3, 1);
-};
-INSTANTIATE_TEST_SUITE_P(Laws, LawErrors, ::testing::ValuesIn(laws()),
-                         [](const auto& entry) { return entry.param.name; });
+INSTANTIATE_TEST_SUITE_P(Laws, LawErrors, ::testing::ValuesIn(test::scored_laws()), test::name_of_law);
 
 TEST_P(LawErrors, OneToken) {
   const Vector shift = V * (law().mean() - law().tilt(a, TiltOrder::mean).mean);
@@ -270,22 +230,13 @@ TEST_P(LawErrors, SimulatedPrompts) {
   constexpr std::int64_t kLength = 8;
   const Vector limit = V * law().tilt(a, TiltOrder::mean).mean;
   const OutputError exact = score_law_error(law(), V, a, kLength);
-  Vector squares(kPrompts);
-  Matrix errors(kPrompts, 2);
+  test::SampledOutput sampled;
   RowMatrix tokens(kLength, 3);
   for (std::int64_t i = 0; i < kPrompts; ++i) {
     law().sample(Stream(41, 1), static_cast<std::uint64_t>(i * kLength), tokens);
-    errors.row(i) = attend(tokens, V, a) - limit;
-    squares[i] = errors.row(i).squaredNorm();
+    sampled.add(attend(tokens, V, a) - limit);
   }
-  const auto expect_average = [](const Vector& values, double expected) {
-    const double deviation = std::sqrt((values.array() - values.mean()).square().mean());
-    EXPECT_LE(std::abs(values.mean() - expected),
-              kMaxZ * deviation / std::sqrt(static_cast<double>(kPrompts)));
-  };
-  expect_average(squares, exact.mse);
-  expect_average(errors.col(0), exact.bias[0]);
-  expect_average(errors.col(1), exact.bias[1]);
+  sampled.expect(exact, kMaxZ);
 }
 
 TEST(ScoreLawError, PointMass) {

@@ -3,6 +3,7 @@
 //   tokens \ queries          one, or a prompt of them        Gaussian, on a sphere
 //   Gaussian                  all three errors                all three errors
 //   with a known score law    all three errors (*)            -
+//   beside planted tokens     output, gradient in V           -
 //
 // (Score laws are those of Measure::score_law.)  (*) The gradient in U is missing where the law of a token
 // given its score is not known to fourth order, such as for products with two continuous coordinates that the

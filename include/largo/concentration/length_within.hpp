@@ -22,9 +22,10 @@ struct LengthWithin {
 /// For the output and each gradient, the smallest L with √E‖difference‖² <= share √E‖limit‖², where the means
 /// are over prompts and queries, and the limit is that of the infinite prompt. Gradients in K and Q are there
 /// if `factors` are given, whose product is then the layer's U. A quantity without exact errors says so.
-/// Domain: layers with exact errors (ExactErrors), share > 0; otherwise InputError. Errors are taken to fall
-/// with L, as far as growing steps see. Error: L is exact below 1e9, and accurate to 1e-10 beyond. Cost:
-/// about 20 values of the errors for each quantity.
+/// Domain: layers with exact errors (ExactErrors) and without planted tokens, beside which errors may grow
+/// with L; share > 0; otherwise InputError. Errors are taken to fall with L, as far as growing steps see.
+/// Error: L is exact below 1e9, and accurate to 1e-10 beyond. Cost: about 20 values of the errors for each
+/// quantity.
 std::vector<LengthWithin> lengths_within(const AttentionLayer& layer,
                                          const std::optional<FactoredWeights>& factors, double share,
                                          double sigma = 1, const Execution& execution = {});

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "largo/estimation/sample_means.hpp"
+#include "largo/measures/planted_token.hpp"
 #include "largo/prompts/prompt_kernel.hpp"
 
 namespace largo {
@@ -18,6 +20,9 @@ struct ErrorSampling {
   PromptKernel kernel = PromptKernel::full;
   TokenPrecision precision = TokenPrecision::float32;  ///< float64 with PromptKernel::full only
   bool gradient_U = false;
+  /// Tokens that every prompt holds beside its `length` drawn ones; with PromptKernel::full only. Errors are
+  /// measured from the limit of the law alone.
+  std::vector<PlantedToken> planted = {};
 };
 
 }  // namespace largo

@@ -8,12 +8,19 @@
 //   E T[μ̂_L] - T[μ]   = ∫_0^∞ L Φ_1[x] φ_0^{L-1} dt.
 //
 // Both terms of the first integral are positive, so nothing cancels, and the relative accuracy does not fall
-// with L. The integrals are computed by the trapezoidal rule in y = ln t; its error is e^{-π²/h} for step h,
+// with L. Tokens that are planted beside the L, with S_0 = Σ e^{u_j} and X_0 = Σ e^{u_j} x_j over them,
+// change this into
+//
+//   ∫_0^∞ t e^{-t S_0} { ‖X_0‖² φ_0^L + 2L <X_0, Φ_1[x]> φ_0^{L-1} + the terms above } dt,
+//   ∫_0^∞ e^{-t S_0} { X_0 φ_0^L + L Φ_1[x] φ_0^{L-1} } dt.
+//
+// The integrals are computed by the trapezoidal rule in y = ln t; its error is e^{-π²/h} for step h,
 // because the integrand is analytic for |Im y| < π/2. The Φ_k are computed by the nodes of
 // score_law_nodes.hpp, the same for every t.
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 
 #include "largo/measures/measure.hpp"
@@ -37,8 +44,22 @@ inline constexpr double kLargestScoreRange = 1e4;
 /// be lost between the nodes. Rounding grows with it, as 2e-16 |rate|, relative; this is part of `error`.
 inline constexpr double kSteepestScore = 1e6;
 
+/// The largest standard deviation of the score within a component, and the largest distance of a planted
+/// score from the others, if tokens are planted. Beside a sink with nearly all of the weight, the error comes
+/// from tokens that are rarer the larger the deviation is, and beside a needle of low score with a large
+/// value, from prompts that are; beyond this limit they are out of the range of float64.
+inline constexpr double kLargestDeviationBesidePlanted = 14;
+inline constexpr double kFarthestPlantedScore = 1e4;
+
+/// A planted token as one query sees it: `count` copies of a score u and a value V z'.
+struct PlantedValue {
+  double score = 0;
+  Vector value;
+  double count = 1;
+};
+
 /// Says which of these limits the law exceeds, in words, or returns nothing.
-std::optional<std::string> beyond_limits(const ScoreLaw& law);
+std::optional<std::string> beyond_limits(const ScoreLaw& law, std::span<const PlantedValue> planted = {});
 
 /// The output error over prompts of `length` tokens of the law, for values V (o x d) and a direction a = Uz.
 /// Domain: real length in [1, kLargestLength], or infinity (then 0); between integers, the analytic
@@ -52,8 +73,12 @@ std::optional<std::string> beyond_limits(const ScoreLaw& law);
 OutputError score_law_error(const Measure& law, const ConstMatrixRef& value_map,
                             const ConstVectorRef& direction, double length);
 
-/// The same for a score law that is already known, for use at many lengths.
-OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map, double length);
+/// The same for a score law that is already known, for use at many lengths, and for prompts of `length`
+/// tokens of the law beside planted ones. These count neither in `length` nor in T[μ], from which the error
+/// is measured. Where values cancel, those of planted tokens, of the crowd and of the limit, `error` is
+/// relative to what cancels.
+OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map, double length,
+                            std::span<const PlantedValue> planted = {});
 
 /// E‖V(C_p - cov(ν_a))‖_F² over prompts of `length` tokens, where C_p is the covariance of the tokens under
 /// the softmax weights and ν_a the tilted law: the squared error of the gradient in U at a query z is ‖z‖²
