@@ -45,6 +45,18 @@ void check_values(std::string_view what, const std::string& curve, const std::ve
   }
 }
 
+void check_bars(const Panel& panel, const Curve& curve, const std::string& name) {
+  if (panel.log_x || panel.log_y) fail("to_svg", fmt::format("{} has bars, which need linear axes", name));
+  if (!curve.low.empty()) fail("to_svg", fmt::format("{} has bars, which have no low and high", name));
+  constexpr double kSame = 1e-6;  // of a width, for rounding
+  const double width = bar_width(curve);
+  for (std::size_t i = 1; i < curve.x.size(); ++i) {
+    if (!(width > 0 && std::abs(curve.x[i] - curve.x[i - 1] - width) <= kSame * width))
+      fail("to_svg", fmt::format("x[{}] of {}", i, name), curve.x[i],
+           "evenly spaced and increasing, for bars");
+  }
+}
+
 void check_panel(const Panel& panel) {
   const std::string title = io::one_line(panel.title);
   if (panel.curves.empty()) fail("to_svg", fmt::format("panel '{}' has no curves", title));
@@ -57,6 +69,7 @@ void check_panel(const Panel& panel) {
     const bool band = !curve.low.empty() || !curve.high.empty();
     check_values("low", name, curve.low, band ? curve.x.size() : 0);
     check_values("high", name, curve.high, band ? curve.x.size() : 0);
+    if (curve.style == Curve::Style::bars) check_bars(panel, curve, name);
     if (curve.color < 0) fail("to_svg", fmt::format("color of {}", name), curve.color, "non-negative");
   }
 }
@@ -105,6 +118,11 @@ Axis axis_of(const Panel& panel, const AxisRoom& room) {
     for (std::size_t i = 0; i < curve.x.size(); ++i) {
       if (!drawable(panel, curve, i)) continue;
       values.include(room.vertical ? curve.y[i] : curve.x[i]);
+      if (curve.style == Curve::Style::bars) {
+        const double half = bar_width(curve) / 2;
+        for (const double end : {curve.x[i] - half, curve.x[i] + half})
+          values.include(room.vertical ? 0 : end);
+      }
       if (!room.vertical || curve.low.empty()) continue;
       for (const double end : {curve.low[i], curve.high[i]}) {
         if (std::isfinite(end) && (!log || end > 0)) bands.include(end);

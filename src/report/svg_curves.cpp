@@ -5,6 +5,7 @@
 #include <cmath>
 #include <initializer_list>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -115,13 +116,31 @@ void add_filled(std::string& out, int color, const Polyline& outline) {
   add(out, "<path fill=\"{}\" fill-opacity=\"0.2\" d=\"{}z\"/>\n", color_of(color), path_through(outline));
 }
 
-void add_bars(std::string& out, int color, const std::vector<Mark>& marks) {
+void add_error_bars(std::string& out, int color, const std::vector<Mark>& marks) {
   add(out, R"(<path fill="none" stroke="{}" stroke-width="0.7" d=")", color_of(color));
   for (const Mark& mark : marks) {
     add(out, "M{} {}V{}", number(mark.at.x), number(mark.high), number(mark.low));
     for (const double y : {mark.high, mark.low}) add(out, "M{} {}h3", number(mark.at.x - 1.5), number(y));
   }
   out += "\"/>\n";
+}
+
+// Rectangles between two corners, filled like bands, with an edge.
+void add_boxes(std::string& out, int color, const std::vector<std::pair<Point, Point>>& corners) {
+  add(out, R"(<path fill="{0}" fill-opacity="0.2" stroke="{0}" stroke-width="0.5" d=")", color_of(color));
+  for (const auto& [a, b] : corners)
+    add(out, "M{} {}V{}H{}V{}z", number(a.x), number(a.y), number(b.y), number(b.x), number(a.y));
+  out += "\"/>\n";
+}
+
+void add_bars(std::string& out, const Curve& curve, const Frame& frame) {
+  std::vector<std::pair<Point, Point>> corners;
+  const double half = bar_width(curve) / 2;
+  for (std::size_t i = 0; i < curve.x.size(); ++i) {
+    const auto foot = frame.at(curve.x[i] - half, 0), top = frame.at(curve.x[i] + half, curve.y[i]);
+    if (foot && top) corners.emplace_back(*foot, *top);
+  }
+  if (!corners.empty()) add_boxes(out, curve.color, corners);
 }
 
 // The points of a line that carry a marker; never a place between them, since a marker says that something
@@ -185,7 +204,13 @@ bool drawable(const Panel& panel, const Curve& curve) {
   return false;
 }
 
+double bar_width(const Curve& curve) {
+  return curve.x.size() < 2 ? 1
+                            : (curve.x.back() - curve.x.front()) / static_cast<double>(curve.x.size() - 1);
+}
+
 void add_band(std::string& out, const Curve& curve, const Frame& frame) {
+  if (curve.style == Curve::Style::bars) return add_bars(out, curve, frame);
   if (curve.style == Curve::Style::points || curve.low.empty()) return;
   for (const std::vector<Mark>& piece : pieces(curve, frame)) {
     Polyline outline;
@@ -196,12 +221,13 @@ void add_band(std::string& out, const Curve& curve, const Frame& frame) {
 }
 
 void add_curve(std::string& out, const Panel& panel, const Curve& curve, const Frame& frame) {
+  if (curve.style == Curve::Style::bars) return;  // they are below the curves
   const bool points = curve.style == Curve::Style::points;
   std::string path;
   Polyline markers;
   for (const std::vector<Mark>& piece : pieces(curve, frame)) {
     const Polyline line = points_of(piece);
-    if (points && !curve.low.empty()) add_bars(out, curve.color, piece);
+    if (points && !curve.low.empty()) add_error_bars(out, curve.color, piece);
     if (!points && line.size() > 1) path += path_through(line);
     // A line through a single point has no length and so no ink: it needs a marker.
     if (!points && line.size() > 1 && !has_markers(panel, curve)) continue;
@@ -215,10 +241,12 @@ void add_curve(std::string& out, const Panel& panel, const Curve& curve, const F
 void add_key(std::string& out, const Panel& panel, const Curve& curve, Point at) {
   const Point middle = {at.x + kKeyWidth / 2, at.y};
   if (curve.style == Curve::Style::points) {
-    if (!curve.low.empty()) add_bars(out, curve.color, {{middle, middle.y - 3.2, middle.y + 3.2}});
+    if (!curve.low.empty()) add_error_bars(out, curve.color, {{middle, middle.y - 3.2, middle.y + 3.2}});
     return add_markers(out, curve.color, {middle}, color_of(curve.color));
   }
   const double end = at.x + kKeyWidth;
+  if (curve.style == Curve::Style::bars)
+    return add_boxes(out, curve.color, {{{at.x, at.y + 2.5}, {end, at.y - 2.5}}});
   if (!curve.low.empty()) {
     add_filled(out, curve.color,
                {{at.x, at.y - 2.5}, {end, at.y - 2.5}, {end, at.y + 2.5}, {at.x, at.y + 2.5}});

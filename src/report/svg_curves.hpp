@@ -27,7 +27,10 @@ std::string_view color_of(int color);
 bool drawable(const Panel& panel, const Curve& curve, std::size_t i);
 bool drawable(const Panel& panel, const Curve& curve);
 
-/// Adds the band of a line.
+/// The width of each bar: 1 for a single one.
+double bar_width(const Curve& curve);
+
+/// Adds what lies below all curves: the band of a line, or the bars.
 void add_band(std::string& out, const Curve& curve, const Frame& frame);
 
 /// Adds a line, with its colour's marker on some of its points if it needs one (on all of them if there is

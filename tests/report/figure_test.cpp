@@ -123,6 +123,61 @@ TEST(Figure, SaysWhenThereIsNothingToDraw) {
   EXPECT_EQ(count(to_svg(figure_of(named({}, {}))), "no values to draw"), 1U);
 }
 
+Figure bars_figure() {
+  Curve bars = named({-1, 0, 1}, {1, 2, 0.5});
+  bars.style = Curve::Style::bars;
+  Figure figure = figure_of(bars);
+  figure.panels[0].log_x = figure.panels[0].log_y = false;
+  return figure;
+}
+
+// Bars touch, stand on zero and are as high as their values say; the legend has one more.
+TEST(Figure, BarsStandOnZero) {
+  const std::string svg = to_svg(bars_figure());
+  const std::size_t start = svg.find("stroke-width=\"0.5\" d=\"M", svg.find("fill-opacity"));
+  ASSERT_NE(start, std::string::npos);
+  double left[3], foot[3], top[3], right[3], again[3];
+  ASSERT_EQ(std::sscanf(svg.c_str() + svg.find('M', start),
+                        "M%lf %lfV%lfH%lfV%lfzM%lf %lfV%lfH%lfV%lfzM%lf %lfV%lfH%lfV%lfz", &left[0], &foot[0],
+                        &top[0], &right[0], &again[0], &left[1], &foot[1], &top[1], &right[1], &again[1],
+                        &left[2], &foot[2], &top[2], &right[2], &again[2]),
+            15);
+  constexpr double kDecimals = 0.011;  // of coordinates
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(foot[i], foot[0]);
+    EXPECT_EQ(again[i], foot[0]);
+    EXPECT_NEAR(right[i] - left[i], right[0] - left[0], 2 * kDecimals);
+  }
+  for (int i = 1; i < 3; ++i) EXPECT_NEAR(left[i], right[i - 1], kDecimals);
+  const double unit = foot[0] - top[0];
+  EXPECT_GT(unit, 10);
+  EXPECT_NEAR((foot[1] - top[1]) / unit, 2, 4 * kDecimals / unit);
+  EXPECT_NEAR((foot[2] - top[2]) / unit, 0.5, 2 * kDecimals / unit);
+  EXPECT_EQ(count(svg, "fill-opacity=\"0.2\""), 2U);
+
+  Figure infinite = bars_figure();
+  infinite.panels[0].curves[0].y[1] = kInfinity;
+  const std::string left_out = to_svg(infinite);
+  EXPECT_EQ(count(left_out.substr(left_out.find("fill-opacity")), "H"), 3U) << "two bars and the legend";
+}
+
+TEST(Figure, RefusesBarsThatAreNone) {
+  const auto refusal = [](const auto& change) {
+    Figure figure = bars_figure();
+    change(figure.panels[0], figure.panels[0].curves[0]);
+    return message_of([&] { to_svg(figure); });
+  };
+  const std::string even = "evenly spaced and increasing, for bars";
+  expect_contains(refusal([](Panel&, Curve& bars) { bars.x[1] = 0.5; }),
+                  {"x[1] of curve 'σ = 1' is 0.5", even});
+  expect_contains(refusal([](Panel&, Curve& bars) { bars.x = {1, 1, 1}; }), {"x[1]", even});
+  expect_contains(refusal([](Panel&, Curve& bars) { bars.x = {1, 0, -1}; }), {"x[1]", even});
+  expect_contains(refusal([](Panel&, Curve& bars) { bars.x[2] = kInfinity; }), {"x[2]", even});
+  expect_contains(refusal([](Panel& panel, Curve&) { panel.log_y = true; }), {"linear axes"});
+  expect_contains(refusal([](Panel& panel, Curve&) { panel.log_x = true; }), {"linear axes"});
+  expect_contains(refusal([](Panel&, Curve& bars) { bars.low = bars.high = bars.y; }), {"no low and high"});
+}
+
 TEST(Figure, DependsOnNothingElse) {
   const Figure figure = concentration_figure();
   const std::string expected = to_svg(figure);

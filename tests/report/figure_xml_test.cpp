@@ -12,7 +12,7 @@ constexpr const char* kChecker = R"PY(
 import glob, re, xml.etree.ElementTree as tree
 SVG = '{http://www.w3.org/2000/svg}'
 files = sorted(glob.glob('*.svg'))
-assert len(files) == 7, files
+assert len(files) == 8, files
 for name in files:
     text = open(name, 'rb').read().decode('utf-8')
     root = tree.fromstring(text)
@@ -63,6 +63,17 @@ Figure wide_band_figure() {
   return figure;
 }
 
+Figure bars_figure() {
+  const std::vector<double> x = {-1, -0.5, 0, 0.5, 1};
+  const auto density = [](double z) { return std::exp(-z * z); };
+  return {
+      {{.title = "histogram",
+        .log_x = false,
+        .log_y = false,
+        .curves = {curve_of("found", x, density, 0, Curve::Style::bars), curve_of("normal", x, density, 7)}}},
+      "Bars below a curve."};
+}
+
 TEST(FigureXml, AParserReadsThem) {
   const TemporaryDirectory directory;
   put(directory / "concentration.svg", to_svg(concentration_figure()));
@@ -72,6 +83,7 @@ TEST(FigureXml, AParserReadsThem) {
   put(directory / "edge.svg", to_svg(edge_figure()));
   put(directory / "hostile.svg", to_svg(hostile_figure()));
   put(directory / "bands.svg", to_svg(wide_band_figure()));
+  put(directory / "bars.svg", to_svg(bars_figure()));
   const Panel panel = hostile_figure().panels[0];
   put(directory / "labels.txt",
       panel.title + "\n" + panel.x_label + "\n" + panel.y_label + "\na<b\n<!-- -->");

@@ -1,4 +1,5 @@
 // The range and the ticks of an axis. The rules are those of the printed figures (src/report/axis.cpp).
+import { barEnds } from "./bars";
 import { tickLabel } from "./format";
 import type { Panel } from "./types";
 
@@ -79,6 +80,10 @@ export function fixedAxes(frames: Panel[][], index: number): { x: Axis; y: Axis 
       if (!hasPlace(x, logX) || !hasPlace(y, logY)) return;
       xs.push(x);
       ys.push(y);
+      if (curve.style === "bars") {
+        xs.push(...barEnds(curve.x, i));
+        ys.push(0);
+      }
       if (curve.low && curve.high) bands.push(curve.low[i]!, curve.high[i]!);
     });
   }

@@ -1,9 +1,10 @@
 // One panel as an SVG, drawn by Observable Plot.
 import * as Plot from "@observablehq/plot";
 import { fixedAxes, makeTicks, place, type Ticks } from "./axis";
+import { barEnds } from "./bars";
 import { svg } from "./dom";
 import { formatNumber, tickParts } from "./format";
-import { axisMarks, bandMark, curveMarks, SMALL } from "./marks";
+import { areaMark, axisMarks, curveMarks, SMALL } from "./marks";
 import type { Inks } from "./palette";
 import { markerIndices, markers, pieces, type Axes, type Point } from "./pieces";
 import type { Curve, Panel } from "./types";
@@ -55,7 +56,8 @@ const sizeFor = (label: string, room: number) =>
 /** What is shown beside the nearest point. */
 export function pointText(panel: Panel, curve: Curve, i: number): string {
   const lines = curve.label ? [curve.label] : [];
-  lines.push(`${panel.x_label || "x"}: ${formatNumber(curve.x[i]!)}`);
+  const ends = curve.style === "bars" ? barEnds(curve.x, i).map((x) => formatNumber(x)) : null;
+  lines.push(`${panel.x_label || "x"}: ${ends ? `${ends[0]} to ${ends[1]}` : formatNumber(curve.x[i]!)}`);
   lines.push(`${panel.y_label || "y"}: ${formatNumber(curve.y[i]!)}`);
   if (curve.low && curve.high) {
     lines.push(`from ${formatNumber(curve.low[i]!, 4)} to ${formatNumber(curve.high[i]!, 4)}`);
@@ -93,7 +95,7 @@ export function drawPanel(
   const drawn = panel.curves.map((curve) => ({ curve, lines: pieces(curve, axes) }));
   const { on } = markers(figure);
   const marked = (curve: Curve, line: Point[]) =>
-    on(panel, curve) || line.length === 1
+    on(panel, curve) || (line.length === 1 && curve.style !== "bars")
       ? markerIndices(line.map(pixel), curve.color).map((i) => line[i]!)
       : [];
   const near = drawn.flatMap(({ curve, lines }) =>
@@ -120,7 +122,7 @@ export function drawPanel(
     marks: [
       Plot.ruleX(x.major, { x: "value", stroke: inks.grid }),
       Plot.ruleY(y.major, { y: "value", stroke: inks.grid }),
-      drawn.map(({ curve, lines }) => bandMark(curve, lines, inks)),
+      drawn.map(({ curve, lines }) => areaMark(curve, lines, inks)),
       axisMarks(x, "x", panel.x_label, margin.bottom - 5, sizeFor(panel.x_label, plotWidth)),
       axisMarks(y, "y", panel.y_label, left - 1, sizeFor(panel.y_label, plotHeight)),
       drawn.map(({ curve, lines }) =>

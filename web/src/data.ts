@@ -1,7 +1,8 @@
 // Reads the JSON of a report and checks it against the contract, so that a mistake in the data is one clear
 // line on the page and not half a page.
+import { barWidth } from "./bars";
 import { cell, choice, DataError, fail, flag, list, number, object, optional, text } from "./read";
-import type { Cell, Curve, CurveStyle, Fact, Figure, Grid, NumberRow, Panel, Quantity } from "./types";
+import type { Cell, Curve, CurveStyle, Fact, Figure, Grid, Num, NumberRow, Panel, Quantity } from "./types";
 import type { Report, Run, Section, Slider, Table, Verdict, View } from "./types";
 
 function color(value: unknown, path: string): number {
@@ -9,13 +10,34 @@ function color(value: unknown, path: string): number {
   return value as number;
 }
 
-const style = choice<CurveStyle>(["line", "dashed", "dotted", "points"]);
+const style = choice<CurveStyle>(["line", "dashed", "dotted", "points", "bars"]);
 const verdict = choice<Verdict>(["holds", "fails", "not testable"]);
+
+/** Lists of numbers that curves of a grid have in common; such a curve has the number of the list. */
+type Lists = Num[][];
 
 const numbers = (value: unknown, path: string) => list(value, path, number);
 
-function curve(value: unknown, path: string): Curve {
+/** A list, or one of `lists` by its number. */
+function sharedNumbers(lists: Lists) {
+  return (value: unknown, path: string): Num[] => {
+    if (typeof value !== "number" || !lists.length) return numbers(value, path);
+    return lists[value] ?? fail(path, `a list, or the number of one of ${lists.length} lists`, value);
+  };
+}
+
+/** Throws unless bars touch and stand on zero, as the printed figures have it. */
+function checkBars({ x, low }: Curve, { log_x, log_y }: Pick<Panel, "log_x" | "log_y">, path: string): void {
+  if (log_x || log_y) throw new DataError(`${path} has bars, which need linear axes`);
+  if (low) throw new DataError(`${path} has bars, which have no low and high`);
+  const width = barWidth(x);
+  const even = (v: number, i: number) => i === 0 || Math.abs(v - x[i - 1]! - width) <= 1e-6 * width;
+  if (!(width > 0 && x.every(even))) throw new DataError(`${path}.x must be evenly spaced, for bars`);
+}
+
+function curve(value: unknown, path: string, lists: Lists): Curve {
   const from = object(value, path);
+  const numbers = sharedNumbers(lists);
   const x = numbers(from.x, `${path}.x`);
   const out: Curve = {
     label: optional(from, "label", path, text) ?? "",
@@ -40,26 +62,31 @@ function curve(value: unknown, path: string): Curve {
   return out;
 }
 
-function panel(value: unknown, path: string): Panel {
+function panel(value: unknown, path: string, lists: Lists = []): Panel {
   const from = object(value, path);
-  return {
+  const out = {
     title: optional(from, "title", path, text) ?? "",
     x_label: optional(from, "x_label", path, text) ?? "",
     y_label: optional(from, "y_label", path, text) ?? "",
     log_x: flag(from.log_x, `${path}.log_x`),
     log_y: flag(from.log_y, `${path}.log_y`),
-    curves: list(from.curves, `${path}.curves`, curve),
+    curves: list(from.curves, `${path}.curves`, (v, p) => curve(v, p, lists)),
   };
+  out.curves.forEach((one, i) => {
+    if (one.style === "bars") checkBars(one, out, `${path}.curves[${i}]`);
+  });
+  return out;
 }
 
-const panels = (value: unknown, path: string) => list(value, path, panel);
+const panels = (value: unknown, path: string, lists: Lists = []) =>
+  list(value, path, (v, p) => panel(v, p, lists));
 
 function slider(value: unknown, path: string): Slider {
   const from = object(value, path);
   const out = {
     label: text(from.label, `${path}.label`),
     values: list(from.values, `${path}.values`, (v, p) => cell(v, p) ?? fail(p, "a number or a text", v)),
-    panels: list(from.panels, `${path}.panels`, panels),
+    panels: list(from.panels, `${path}.panels`, (v, p) => panels(v, p)),
   };
   if (out.values.length === 0) fail(`${path}.values`, "a list with at least one value", from.values);
   if (out.panels.length !== out.values.length) {
@@ -68,11 +95,11 @@ function slider(value: unknown, path: string): Slider {
   return out;
 }
 
-function view(value: unknown, path: string): View {
+function view(value: unknown, path: string, lists: Lists = []): View {
   const from = object(value, path);
   const out: View = {
     caption: optional(from, "caption", path, text) ?? "",
-    panels: panels(from.panels, `${path}.panels`),
+    panels: panels(from.panels, `${path}.panels`, lists),
   };
   if (out.panels.length === 0) fail(`${path}.panels`, "a list with at least one panel", from.panels);
   const moving = optional(from, "slider", path, slider);
@@ -83,7 +110,7 @@ function view(value: unknown, path: string): View {
 function figure(value: unknown, path: string): Figure {
   const from = object(value, path);
   const out: Figure = { id: text(from.id, `${path}.id`), ...view(value, path) };
-  const views = optional(from, "views", path, (v, p) => list(v, p, view));
+  const views = optional(from, "views", path, (v, p) => list(v, p, (one, at) => view(one, at)));
   if (!views?.length) return out;
   unique(
     [out, ...views].map((v, i) => v.x ?? fail(`${path}${i ? `.views[${i - 1}]` : ""}.x`, "a text", v.x)),
@@ -144,8 +171,9 @@ function grid(value: unknown, path: string): Grid {
   };
   if (!out.quantities.length)
     fail(`${path}.quantities`, "a list with at least one quantity", from.quantities);
+  const lists = optional(from, "lists", path, (v, p) => list(v, p, numbers)) ?? [];
   const details = optional(from, "details", path, (v, p) =>
-    cells(v, p, size, (views, at) => list(views, at, view)),
+    cells(v, p, size, (views, at) => list(views, at, (one, place) => view(one, place, lists))),
   );
   return details ? { ...out, details } : out;
 }

@@ -39,12 +39,13 @@ export function drawKey({ curve, mark }: Entry, inks: Inks, x: number, y: number
   const { width, dash } = STROKES[curve.style];
   const middle = x + KEY_WIDTH / 2;
   const points = curve.style === "points";
-  const band = curve.low && !points;
+  const bars = curve.style === "bars";
+  const filled = bars || (curve.low && !points);
   const bar = `M${middle} ${y - 7}v14M${middle - 3} ${y - 7}h6M${middle - 3} ${y + 7}h6`;
   return svg(
     "g",
     { fill: "none", stroke: color, "stroke-width": width },
-    band &&
+    filled &&
       svg("rect", {
         x,
         y: y - 5,
@@ -52,10 +53,10 @@ export function drawKey({ curve, mark }: Entry, inks: Inks, x: number, y: number
         height: 10,
         fill: color,
         "fill-opacity": 0.18,
-        stroke: "none",
+        stroke: bars ? color : "none",
       }),
     curve.low && points && svg("path", { d: bar }),
-    !points && svg("path", { d: `M${x} ${y}h${KEY_WIDTH}`, "stroke-dasharray": dash }),
+    !points && !bars && svg("path", { d: `M${x} ${y}h${KEY_WIDTH}`, "stroke-dasharray": dash }),
     mark !== "none" &&
       svg("path", {
         d: markerPath(curve.color, middle, y, 3.6),

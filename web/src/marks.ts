@@ -1,6 +1,7 @@
 // The marks of Observable Plot that make up a panel.
 import * as Plot from "@observablehq/plot";
 import type { Ticks } from "./axis";
+import { barEnds } from "./bars";
 import { drawMarker, STROKES, type Inks } from "./palette";
 import type { Point } from "./pieces";
 import type { Curve } from "./types";
@@ -45,6 +46,7 @@ export function curveMarks(curve: Curve, lines: Point[][], inks: Inks, markers: 
   const stroke = STROKES[curve.style];
   const symbol = { draw: (context: CanvasPath, size: number) => drawMarker(curve.color, context, size) };
   const dot = { x: "x", y: "y", r: MARKER, symbol, stroke: color, strokeWidth: 1.4, clip: false } as const;
+  if (curve.style === "bars") return []; // they are below the curves
   if (curve.style === "points") {
     return [
       curve.low && Plot.ruleX(points, { x: "x", y1: "low", y2: "high", stroke: color, strokeWidth: 1.2 }),
@@ -74,9 +76,24 @@ function capOptions(points: Point[], stroke: string): Plot.DotOptions {
   return { x: "x", y: ends as number[], symbol: bar, r: 3, stroke, strokeWidth: 1.2 };
 }
 
-export function bandMark(curve: Curve, lines: Point[][], inks: Inks): Plot.Markish {
+/** What lies below all curves: the band of a line, or the bars. */
+export function areaMark(curve: Curve, lines: Point[][], inks: Inks): Plot.Markish {
+  const fill = inks.curve(curve.color);
+  if (curve.style === "bars") {
+    const bars = lines.flat().map(({ y, index }) => ({ y, ends: barEnds(curve.x, index) }));
+    const [x1, x2] = [0, 1].map((end) => (bar: { ends: [number, number] }) => bar.ends[end]!);
+    return Plot.rect(bars, {
+      x1,
+      x2,
+      y1: 0,
+      y2: "y",
+      fill,
+      fillOpacity: 0.18,
+      stroke: fill,
+      strokeWidth: 0.8,
+    });
+  }
   if (!curve.low || curve.style === "points") return null;
   const points = lines.flatMap((line, piece) => line.map((point) => ({ ...point, piece })));
-  const fill = inks.curve(curve.color);
   return Plot.areaY(points, { x: "x", y1: "low", y2: "high", z: "piece", fill, fillOpacity: 0.18 });
 }

@@ -43,6 +43,7 @@ export const STROKES: Record<CurveStyle, { width: number; dash?: string }> = {
   dashed: { width: 1.6, dash: "6.5 3.5" },
   dotted: { width: 1.8, dash: "1.8 3.2" },
   points: { width: 1.2 },
+  bars: { width: 0.8 },
 };
 
 type Corners = [x: number, y: number][];

@@ -3,7 +3,7 @@
 /** A number of the data; "inf" and "-inf" of the JSON have become ±Infinity. */
 export type Num = number;
 
-export type CurveStyle = "line" | "dashed" | "dotted" | "points";
+export type CurveStyle = "line" | "dashed" | "dotted" | "points" | "bars";
 
 export interface Curve {
   label: string;

@@ -13,9 +13,10 @@ namespace largo {
 /// A curve through (x[i], y[i]). Only these points have markers: filled ones for points, open ones for lines
 /// that must be told apart or have few points. The curve is broken where a value has no place in the panel:
 /// where it is infinite, or not positive on a logarithmic axis. low and high (both or neither) are a band
-/// around the curve, or the error bars of points; they end at the edge of the panel.
+/// around the curve, or the error bars of points; they end at the edge of the panel. Bars stand on zero,
+/// around evenly spaced x, and touch: their panel has two linear axes, and they have no low and high.
 struct Curve {
-  enum class Style { line, dashed, dotted, points };
+  enum class Style { line, dashed, dotted, points, bars };
 
   std::string label = {};  ///< text in the legend; empty: no entry
   std::vector<double> x = {}, y = {};
@@ -23,6 +24,11 @@ struct Curve {
   Style style = Style::line;
   int color = 0;          ///< number of colour and marker, the same in all panels; 7 is black, 8 is 0 again
   std::string note = {};  ///< a few characters at the right end of the curve, such as its slope
+
+  void add(double at, double value) {
+    x.push_back(at);
+    y.push_back(value);
+  }
 };
 
 struct Panel {
@@ -40,7 +46,7 @@ struct Figure {
 /// machine. Texts may contain any UTF-8 (what is not UTF-8, or not allowed in XML, becomes U+FFFD). Values
 /// from 5e-324 to 1.8e308 can be shown. Coordinates have two decimals, and points closer than can be seen are
 /// merged. InputError: no panel, a panel without curves, x and y (or low, high) of different sizes, NaN, a
-/// negative colour.
+/// negative colour, bars that are not as Curve says.
 std::string to_svg(const Figure& figure);
 
 }  // namespace largo
