@@ -51,6 +51,7 @@ io::Json to_json(const std::vector<HeadAudit>& audits, Curves curves) {
                                   {"predicted", io::number_json(one.predicted)},
                                   {"certified", io::number_json(one.certified)}});
       }
+      row["score_shares"] = audit.scores.shares;
     }
     rows.push_back(std::move(row));
   }

@@ -55,7 +55,8 @@ class HeadReport(Mapping[str, Any]):
 
     report["P2"] is an array, report.kind a list of words, report.sinks a list of positions. `lengths` are the prompt
     lengths of the curves report["error_measured"], report["error_predicted"] and report["error_certified"], one row a head.
-    to_frame() has everything but the curves.
+    report["score_shares"] has the histogram of the scores, one row a head: the shares of the standardised scores between one
+    of report["score_edges"] and the next. to_frame() has everything but the curves and the histogram.
     """
 
     def __init__(self, columns: Dict[str, Any]) -> None:
@@ -87,7 +88,7 @@ class HeadReport(Mapping[str, Any]):
 
     def to_frame(self) -> Any:
         """A pandas data frame with one row a head."""
-        curves = ("lengths", "error_measured", "error_predicted", "error_certified")
+        curves = ("lengths", "error_measured", "error_predicted", "error_certified", "score_edges", "score_shares")
         return as_frame({name: column for name, column in self._columns.items() if name not in curves})
 
     def __repr__(self) -> str:

@@ -1,4 +1,5 @@
 // Audits of captured heads.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -66,6 +67,22 @@ py::array curve(const std::vector<HeadAudit>& audits, double SampledLength::*fie
   return to_numpy(std::move(rows));
 }
 
+py::array score_edges() {
+  Vector edges(static_cast<std::ptrdiff_t>(kScoreBins) + 1);
+  for (std::ptrdiff_t b = 0; b < edges.size(); ++b)
+    edges[b] = -kScoreRange + kScoreBinWidth * static_cast<double>(b);
+  return to_numpy(std::move(edges));
+}
+
+py::array score_shares(const std::vector<HeadAudit>& audits) {
+  RowMatrix rows(std::ssize(audits), static_cast<std::ptrdiff_t>(kScoreBins));
+  for (std::ptrdiff_t i = 0; i < rows.rows(); ++i) {
+    const auto& shares = audits[static_cast<std::size_t>(i)].scores.shares;
+    std::copy(shares.begin(), shares.end(), rows.row(i).data());
+  }
+  return to_numpy(std::move(rows));
+}
+
 py::dict to_columns(const std::vector<HeadAudit>& audits) {
   py::dict columns;
   columns["layer"] = numbers(audits, &HeadAudit::layer);
@@ -83,6 +100,8 @@ py::dict to_columns(const std::vector<HeadAudit>& audits) {
   }
   columns["kind"] = kinds;
   columns["sinks"] = sinks;
+  columns["score_edges"] = score_edges();
+  columns["score_shares"] = score_shares(audits);
   columns["lengths"] = curve(audits, &SampledLength::L)[py::int_(0)];
   columns["error_measured"] = curve(audits, &SampledLength::measured);
   columns["error_predicted"] = curve(audits, &SampledLength::predicted);

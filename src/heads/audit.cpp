@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <mutex>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "heads/head_plan.hpp"
 #include "heads/query_pass.hpp"
 #include "heads/score_block.hpp"
+#include "heads/score_histogram.hpp"
 #include "largo/heads/verdict.hpp"
 #include "largo/runtime/check.hpp"
 #include "runtime/distribute.hpp"
@@ -125,6 +127,13 @@ void add_lengths(HeadAudit& audit, const HeadPlan& plan, std::span<const QueryRe
   audit.length_predicted = heads::length_within(predicted, tolerance);
 }
 
+ScoreHistogram scores_of(std::span<const QueryRecord> records) {
+  heads::ScoreCounts counts = {};
+  for (const QueryRecord& record : records)
+    std::transform(counts.begin(), counts.end(), record.scores.begin(), counts.begin(), std::plus<>());
+  return heads::histogram_of(counts);
+}
+
 HeadAudit summary(const HeadPlan& plan, std::span<const QueryRecord> records, double tolerance) {
   HeadAudit audit;
   audit.layer = plan.head.layer;
@@ -161,6 +170,7 @@ HeadAudit summary(const HeadPlan& plan, std::span<const QueryRecord> records, do
   }
   audit.errors = errors_of(all);
   if (!held_out.empty()) audit.held_out_errors = errors_of(held_out);
+  audit.scores = scores_of(records);
   add_lengths(audit, plan, records, tolerance);
   audit.kind = kind_of(audit, tolerance);
   return audit;

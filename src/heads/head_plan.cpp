@@ -85,15 +85,30 @@ std::vector<std::int64_t> found_sinks(const HeadPlan& plan, const AuditOptions& 
   return result;
 }
 
-double largest_norm(const StoredRows& values) {
+// Errors are sums of squares, which must neither overflow nor vanish. Numbers of 16 or 32 bits are no
+// problem.
+void check_values(const CapturedHead& head, double largest) {
+  constexpr double kMost = 1e140;
+  if (largest == 0 || (largest >= 1 / kMost && largest <= kMost)) return;
+  fail("heads",
+       fmt::format("the largest number of layers.{}.v, head {} (of the queries) is {:.3g}, must be 0 or "
+                   "from {} to {}: multiply the tensor by a power of two, which changes no result",
+                   head.layer, head.head, largest, 1 / kMost, kMost));
+}
+
+// The largest ‖v‖ of the values of the head.
+double largest_norm(const CapturedHead& head) {
+  const StoredRows& values = head.values;
   constexpr std::int64_t kBlock = 256;
   RowMatrix rows(kBlock, values.columns);
-  double largest = 0;
+  double largest = 0, largest_number = 0;
   for (std::int64_t first = 0; first < values.rows; first += kBlock) {
     const std::int64_t count = std::min(kBlock, values.rows - first);
     widen_rows(values, first, count, rows.data(), values.columns);
     largest = std::max(largest, rows.topRows(count).rowwise().squaredNorm().maxCoeff());
+    largest_number = std::max(largest_number, rows.topRows(count).cwiseAbs().maxCoeff());
   }
+  check_values(head, largest_number);
   return std::sqrt(largest);
 }
 
@@ -107,8 +122,8 @@ HeadPlan make_head_plan(const CapturedHead& head, const AuditOptions& options, c
   plan.sampled = evenly_spaced(static_cast<std::int64_t>(plan.queries.size()), kSampledQueries);
   plan.sinks = options.sinks.positions ? given_sinks(head, *options.sinks.positions)
                                        : found_sinks(plan, options, execution);
+  plan.largest_value = largest_norm(head);  // before anything else is computed of the values
   plan.clusters = token_clusters(head, plan.sinks);
-  plan.largest_value = largest_norm(head.values);
   return plan;
 }
 

@@ -101,6 +101,7 @@ void pass_queries(const HeadPlan& plan, const AuditOptions& options, const Lengt
     to.score_std = s.std;
     to.score_skewness = s.skewness;
     to.score_kurtosis = s.kurtosis;
+    to.scores = count_scores(tasks[i].scores, s);
     to.P2 = s.P2;
     to.P2_predicted = predicted_P2(tokens[i], other_tokens(plan, tasks[i], sums, i), s.largest);
     to.entropy = s.entropy;

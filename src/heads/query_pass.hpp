@@ -8,6 +8,7 @@
 #include "heads/head_plan.hpp"
 #include "heads/length_curve.hpp"
 #include "heads/length_tables.hpp"
+#include "heads/score_histogram.hpp"
 #include "largo/heads/audit_options.hpp"
 #include "largo/runtime/execution.hpp"
 
@@ -20,6 +21,7 @@ struct QueryRecord {
   double output;                                                ///< ‖T‖²
   double uniform, affine, sinks_affine, mixture;                ///< ‖T - T̃‖²
   std::array<double, kLengths> measured, predicted, certified;  ///< zero unless the query has a curve
+  ScoreCounts scores;
 };
 inline constexpr std::size_t kRecordWidth = sizeof(QueryRecord) / sizeof(double);
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -37,6 +39,42 @@ Figure errors_against_length(const HeadAudit& audit, double tolerance) {
                       shown(tolerance), shown(audit.length_measured), shown(audit.length_predicted))};
 }
 
+// At both ends of every interval of the histogram.
+Curve normal_density() {
+  Curve curve{.label = "normal density", .color = 7};
+  for (std::size_t b = 0; b <= kScoreBins; ++b) {
+    const double z = -kScoreRange + kScoreBinWidth * static_cast<double>(b);
+    curve.x.push_back(z);
+    curve.y.push_back(rounded(std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi)));
+  }
+  return curve;
+}
+
+// None if all scores of each query agree.
+std::optional<Figure> histogram_of_scores(const HeadAudit& audit) {
+  const ScoreHistogram& scores = audit.scores;
+  Curve bars{.label = "scores of the head", .style = Curve::Style::bars};
+  double inside = 0;
+  for (std::size_t b = 0; b < kScoreBins; ++b) {
+    bars.x.push_back(-kScoreRange + kScoreBinWidth * (static_cast<double>(b) + 0.5));
+    bars.y.push_back(rounded(scores.shares[b] / kScoreBinWidth));
+    inside += scores.shares[b];
+  }
+  if (inside == 0 && scores.below == 0 && scores.above == 0) return std::nullopt;
+  Panel panel{.x_label = "score − mean, in standard deviations",
+              .y_label = "density",
+              .log_x = false,
+              .log_y = false,
+              .curves = {bars, normal_density()}};
+  const auto percent = [](double share) { return shown(100 * share); };
+  return Figure{
+      {panel},
+      fmt::format("Scores of {} queries, each less the mean of its query’s scores and divided by their "
+                  "standard deviation. {} % of them are below {}, {} % are {} or more.",
+                  audit.queries, percent(scores.below), shown(-kScoreRange), percent(scores.above),
+                  shown(kScoreRange))};
+}
+
 // Quantities that spread over powers of ten have a logarithmic scale.
 bool is_log(const std::vector<double>& values) {
   const auto [low, high] = std::minmax_element(values.begin(), values.end());
@@ -62,7 +100,7 @@ ReportGrid grid_of(const std::vector<const HeadAudit*>& audits, double tolerance
   ReportGrid grid{.id = id,
                   .caption =
                       "The heads of the model. Choose a number to colour them by, and a head to see all "
-                      "its numbers and its error against the length.",
+                      "its numbers, its error against the length and the histogram of its scores.",
                   .row = "layer",
                   .column = "head",
                   .rows = labels(layers),
@@ -73,6 +111,7 @@ ReportGrid grid_of(const std::vector<const HeadAudit*>& audits, double tolerance
     const std::size_t i = place(layers, audit->layer), j = place(heads, audit->head);
     kinds.values[i][j] = std::string(name_of(audit->kind));
     grid.details[i][j] = {errors_against_length(*audit, tolerance)};
+    if (auto histogram = histogram_of_scores(*audit)) grid.details[i][j].push_back(std::move(*histogram));
   }
   grid.quantities.push_back(std::move(kinds));
   for (const HeadField& field : head_fields()) {

@@ -6,17 +6,10 @@
 
 #include <fmt/format.h>
 
-// The bytes of the page are included as they are, because compilers are slow with long literals.
-__asm__(
-    ".section .rodata\n"
-    ".global largo_report_template\n"
-    ".global largo_report_template_end\n"
-    "largo_report_template:\n"
-    ".incbin \"" LARGO_REPORT_TEMPLATE
-    "\"\n"
-    "largo_report_template_end:\n"
-    ".byte 0\n"
-    ".previous\n");
+#include "runtime/embedded_file.hpp"
+
+// Compilers are slow with long literals.
+LARGO_EMBED_FILE(largo_report_template, LARGO_REPORT_TEMPLATE);
 extern "C" const char largo_report_template[], largo_report_template_end[];
 
 namespace largo::report {

@@ -1,5 +1,8 @@
 #include "report/report.hpp"
 
+#include <cstddef>
+#include <map>
+
 #include <fmt/format.h>
 
 namespace largo::report {
@@ -7,14 +10,11 @@ namespace {
 
 const char* name_of(Curve::Style style) {
   switch (style) {
-    case Curve::Style::line:
-      return "line";
-    case Curve::Style::dashed:
-      return "dashed";
-    case Curve::Style::dotted:
-      return "dotted";
-    case Curve::Style::points:
-      return "points";
+    case Curve::Style::line: return "line";
+    case Curve::Style::dashed: return "dashed";
+    case Curve::Style::dotted: return "dotted";
+    case Curve::Style::points: return "points";
+    case Curve::Style::bars: return "bars";
   }
   return "";
 }
@@ -33,16 +33,54 @@ io::Json to_json(const std::vector<double>& values) {
   return list;
 }
 
-io::Json to_json(const std::vector<Panel>& panels) {
+// Lists of numbers that several curves have, such as the same x: they are written once, and the curves have
+// the number of the list. Only grids, where there may be thousands of curves, share lists.
+class SharedLists {
+ public:
+  SharedLists() = default;
+  explicit SharedLists(const ReportGrid& grid) {
+    std::map<std::vector<double>, int> uses;
+    each_list(grid, [&](const std::vector<double>& list) { ++uses[list]; });
+    each_list(grid, [&](const std::vector<double>& list) {
+      if (list.size() < kShort || uses[list] < 2 || numbers_.contains(list)) return;
+      numbers_.emplace(list, lists_.size());
+      lists_.push_back(to_json(list));
+    });
+  }
+
+  io::Json of(const std::vector<double>& list) const {
+    const auto found = numbers_.find(list);
+    return found == numbers_.end() ? to_json(list) : io::Json(found->second);
+  }
+  const io::Json& lists() const { return lists_; }
+
+ private:
+  static constexpr std::size_t kShort = 4;
+
+  template <typename Act>
+  static void each_list(const ReportGrid& grid, const Act& act) {
+    for (const auto& row : grid.details)
+      for (const auto& cell : row)
+        for (const Figure& figure : cell)
+          for (const Panel& panel : figure.panels)
+            for (const Curve& curve : panel.curves)
+              for (const auto* list : {&curve.x, &curve.y, &curve.low, &curve.high}) act(*list);
+  }
+
+  std::map<std::vector<double>, std::size_t> numbers_;
+  io::Json lists_ = io::Json::array();
+};
+
+io::Json to_json(const std::vector<Panel>& panels, const SharedLists& lists = {}) {
   io::Json all = io::Json::array();
   for (const Panel& panel : panels) {
     io::Json one{{"title", panel.title}, {"x_label", panel.x_label}, {"y_label", panel.y_label},
                  {"log_x", panel.log_x}, {"log_y", panel.log_y},     {"curves", io::Json::array()}};
     for (const Curve& curve : panel.curves) {
-      io::Json json{{"label", curve.label}, {"x", to_json(curve.x)}, {"y", to_json(curve.y)}};
+      io::Json json{{"label", curve.label}, {"x", lists.of(curve.x)}, {"y", lists.of(curve.y)}};
       if (!curve.low.empty()) {
-        json["low"] = to_json(curve.low);
-        json["high"] = to_json(curve.high);
+        json["low"] = lists.of(curve.low);
+        json["high"] = lists.of(curve.high);
       }
       json["style"] = name_of(curve.style);
       json["color"] = curve.color;
@@ -101,12 +139,14 @@ io::Json to_json(const ReportGrid& grid) {
   for (const GridQuantity& one : grid.quantities) {
     json["quantities"].push_back({{"label", one.label}, {"log", one.log}, {"values", to_json(one.values)}});
   }
+  const SharedLists lists(grid);
+  if (!lists.lists().empty()) json["lists"] = lists.lists();
   for (const auto& row : grid.details) {
     io::Json cells = io::Json::array();
     for (const auto& figures : row) {
       io::Json views = io::Json::array();
       for (const Figure& one : figures)
-        views.push_back({{"caption", one.caption}, {"panels", to_json(one.panels)}});
+        views.push_back({{"caption", one.caption}, {"panels", to_json(one.panels, lists)}});
       cells.push_back(std::move(views));
     }
     json["details"].push_back(std::move(cells));
@@ -118,12 +158,9 @@ io::Json to_json(const ReportGrid& grid) {
 
 const char* name_of(Verdict verdict) {
   switch (verdict) {
-    case Verdict::holds:
-      return "holds";
-    case Verdict::fails:
-      return "fails";
-    case Verdict::not_testable:
-      return "not testable";
+    case Verdict::holds: return "holds";
+    case Verdict::fails: return "fails";
+    case Verdict::not_testable: return "not testable";
   }
   return "";
 }

@@ -23,6 +23,7 @@ std::vector<double> numbers_of(const std::vector<HeadAudit>& audits) {
     if (one.held_out_errors) add(*one.held_out_errors);
     for (const SampledLength& length : one.lengths)
       numbers.insert(numbers.end(), {length.L, length.measured, length.predicted, length.certified});
+    numbers.insert(numbers.end(), one.scores.shares.begin(), one.scores.shares.end());
     numbers.insert(numbers.end(), one.sinks.begin(), one.sinks.end());
   }
   return numbers;
@@ -122,6 +123,29 @@ TEST(Audit, AMixtureOfTwoGroups) {
   EXPECT_GE(one.components, 2);
   EXPECT_GT(one.errors.affine, 0.1);
   EXPECT_LT(one.errors.mixture, 1e-3);
+}
+
+// One of 400 keys is 20 standard deviations above the others, whose scores all agree.
+TEST(Audit, CountsTheScoresOfAllQueries) {
+  const std::vector<std::int64_t> shape = {1, 400, 1};
+  std::vector<double> keys(400, 0.0);
+  keys[5] = 1;
+  const std::string file =
+      safetensors_file({{"layers.0.q", "F64", shape, tensor_data("F64", std::vector<double>(400, 1.0))},
+                        {"layers.0.k", "F64", shape, tensor_data("F64", keys)},
+                        tensor_of("layers.0.v", shape, 3, "F64")});
+  const Capture one_key = Capture::from_bytes(bytes_of(file), "m.safetensors");
+  for (const std::int64_t queries : {1, 7, 0}) {
+    const ScoreHistogram scores = audit(one_key, {.queries = queries})[0].scores;
+    EXPECT_DOUBLE_EQ(scores.above, 1.0 / 400);
+    EXPECT_EQ(scores.below, 0);
+    EXPECT_DOUBLE_EQ(scores.shares[kScoreBins / 2 - 1], 399.0 / 400) << "just below the mean";
+  }
+  // The first query of a causal head sees one key, which has no spread, and the second one two, at -1 and 1.
+  const Capture capture = capture_of({1, 2, 4}, {1, 2, 4}, {1, 2, 4});
+  const ScoreHistogram two = audit(capture, {.visibility = Visibility::causal})[0].scores;
+  EXPECT_EQ(two.shares[16] + two.shares[15], 0.5);
+  EXPECT_EQ(two.shares[24] + two.shares[23], 0.5);
 }
 
 TEST(Audit, RefusesWhatItCannotDo) {

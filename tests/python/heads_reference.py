@@ -131,6 +131,19 @@ def write_safetensors(path, tensors):
         file.write(len(text).to_bytes(8, "little") + text + b"".join(data))
 
 
+def read_safetensors(path):
+    """Arrays by name from a file of float16, float32 or float64 tensors."""
+    names = {"F16": "<f2", "F32": "<f4", "F64": "<f8"}
+    data = path.read_bytes()
+    end = 8 + int.from_bytes(data[:8], "little")
+    found = {}
+    for name, entry in json.loads(data[8:end]).items():
+        if name != "__metadata__":
+            first, last = entry["data_offsets"]
+            found[name] = np.frombuffer(data[end + first : end + last], names[entry["dtype"]]).reshape(entry["shape"])
+    return found
+
+
 def to_bfloat16(array):
     """The upper halves of float32 numbers, cut off, and the numbers that they stand for."""
     bits = np.asarray(array, dtype=np.float32).view(np.uint32) & 0xFFFF0000

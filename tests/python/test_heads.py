@@ -1,6 +1,7 @@
 """Audits of heads against direct attention in float64 NumPy, on 20 captures and in every format."""
 
 import math
+import pathlib
 
 import heads_reference as reference
 import numpy as np
@@ -41,6 +42,17 @@ def test_bfloat16_from_a_file(name, q, k, v, arguments, tmp_path):
     compare(report, *numbers, arguments)
 
 
+def test_heads_of_a_real_model():
+    """Twelve heads of all-MiniLM-L6-v2: sinks, local heads, and scores of spread 15 are among them."""
+    file = pathlib.Path(__file__).resolve().parents[2] / "examples" / "data" / "minilm.safetensors"
+    tensors = reference.read_safetensors(file)
+    report = heads.audit(file, queries=None, sinks=[0, -1])
+    for layer in range(3):
+        rows = {name: column[4 * layer : 4 * layer + 4] for name, column in report.items() if len(column) == 12}
+        q, k, v = (tensors[f"layers.{layer}.{part}"][0] for part in "qkv")
+        compare(rows, q, k, v, {"sinks": (0, -1)})
+
+
 def test_lengths_against_draws():
     """The error of 64 tokens drawn from the prompt: 4000 prompts, some 2 % of standard error; five are allowed."""
     random = np.random.default_rng(3)
@@ -57,6 +69,21 @@ def test_lengths_against_draws():
         outputs += (output**2).sum()
     at = list(report.lengths).index(64)
     assert report["error_measured"][0, at] == pytest.approx(errors / outputs, rel=0.1)
+
+
+def test_the_histogram_of_the_scores():
+    random = np.random.default_rng(6)
+    q, k, v = random.standard_normal((3, 300, 2))
+    k[7] *= 30
+    report = heads.audit(q, k, v, queries=None)
+    scores = q @ k.T
+    z = (scores - scores.mean(axis=1, keepdims=True)) / scores.std(axis=1, keepdims=True)
+    edges = report["score_edges"]
+    assert np.array_equal(edges, np.linspace(-5, 5, 41))
+    assert report["score_shares"][0] == pytest.approx(np.histogram(z, edges)[0] / z.size, abs=1e-12)
+    assert report["scores_below"][0] == pytest.approx((z < -5).mean(), abs=1e-12)
+    assert report["scores_above"][0] == pytest.approx((z >= 5).mean(), abs=1e-12)
+    assert report["scores_above"][0] > 0
 
 
 def test_the_predicted_P2_is_that_of_the_exact_engine():

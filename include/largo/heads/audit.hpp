@@ -13,6 +13,9 @@
 //                  e^{ln m + <k̄, u> + ½ uᵀCov(k)u}, u = scale q, and value v̄ + Cov(v, k) u
 //   mixture        the same, the others being several classes: those of a Gaussian mixture over (k, v)
 //
+// The histogram of the scores pools (s_j - s̄)/σ of all queries, s̄ and σ being those of the query's own
+// scores.
+//
 // docs/heads.md has the definitions in full, with what they do not show.
 #pragma once
 
@@ -25,10 +28,11 @@
 
 namespace largo {
 
-/// Audits every head of the capture. InputError for numbers that are not finite, scores that are more than
-/// 1e6 apart, and sinks that are not in the prompt. Same bits for any execution and block.
+/// Audits every head of the capture. InputError for numbers that are not finite in any of its heads, scores
+/// that are more than 1e6 apart, values that are all below 1e-140 and not all zero, or one above 1e140, and
+/// sinks that are not in the prompt. Same bits for any execution and block.
 ///
-/// Cost: for each query and key about 4 head_dim products and 20 other operations in double precision, a
+/// Cost: for each query and key about 4 head_dim products and 25 other operations in double precision, a
 /// nanosecond for each 2 to 8; memory beyond the capture: 32 MB for each thread and a byte for each token.
 std::vector<HeadAudit> audit(const Capture& capture, const AuditOptions& options = {},
                              const Execution& execution = {});

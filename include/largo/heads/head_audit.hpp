@@ -1,6 +1,8 @@
 // What an audit says of one head.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -25,6 +27,20 @@ struct ReplacementErrors {
   double uniform = 0, affine = 0, sinks_affine = 0, mixture = 0;
 };
 
+// The intervals of a ScoreHistogram: kScoreBins of one width from -kScoreRange to kScoreRange. The width is a
+// power of two, so that its multiples are exact.
+inline constexpr std::size_t kScoreBins = 40;
+inline constexpr double kScoreRange = 5;
+inline constexpr double kScoreBinWidth = 2 * kScoreRange / kScoreBins;
+
+/// Where z = (s - mean)/std lies, for the scores s of every audited query, with the mean and the spread of
+/// the scores of this query. An interval has its lower end and not its upper one. Queries whose scores all
+/// agree have no z; every share is zero if all queries are like that.
+struct ScoreHistogram {
+  std::array<double, kScoreBins> shares = {};  ///< of all z, in each interval
+  double below = 0, above = 0;                 ///< shares beyond the intervals
+};
+
 struct HeadAudit {
   std::int64_t layer = 0, sequence = 0, head = 0;
   std::int64_t tokens = 0, head_dim = 0, queries = 0;  ///< queries: how many were audited
@@ -43,6 +59,8 @@ struct HeadAudit {
   ReplacementErrors errors;  ///< over all audited queries
   /// Over every second of them, by which neither sinks nor components were chosen. None for a single query.
   std::optional<ReplacementErrors> held_out_errors;
+
+  ScoreHistogram scores;
 
   std::vector<std::int64_t> sinks;  ///< positions, found or given
   std::int64_t components = 1;      ///< of the mixture
