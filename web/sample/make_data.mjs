@@ -13,6 +13,15 @@ const curve = (label, x, f, style, color, relative) => {
   };
   return { label, x: x.map(round), y: y.map(round), style, color, ...band };
 };
+// A panel whose axes are both logarithmic.
+const logarithmic = (title, x_label, y_label, curves) => ({
+  title,
+  x_label,
+  y_label,
+  log_x: true,
+  log_y: true,
+  curves,
+});
 const wobble = (x) => 1 + 0.12 * Math.sin(37 * Math.log(x));
 
 const lengths = logspace(1, 8, 57);
@@ -22,56 +31,35 @@ const concentration = {
   caption:
     "Mean squared error of the output against the prompt length L, for three spreads σ of the scores. Lines: exact; points: 400 sampled prompts with 99 % intervals; dashed: the fitted bound c₁ σ⁶ ln L / L^(c₂/σ²).",
   panels: [
-    {
-      title: "output",
-      x_label: "prompt length L",
-      y_label: "E‖T[μ̂] − T[μ]‖²",
-      log_x: true,
-      log_y: true,
-      curves: [
-        curve("σ = 0.5, exact", lengths, (L) => 1.3 / L, "line", 0),
-        curve("σ = 1, exact", lengths, (L) => 2.4 / L ** 0.62, "line", 1),
-        curve("σ = 1.5, exact", lengths, (L) => 3.1 / L ** 0.34, "line", 2),
-        curve(
-          "σ = 1, sampled",
-          sparse,
-          (L) => (2.4 * wobble(L)) / L ** 0.62,
-          "points",
-          1,
-          () => 0.35,
-        ),
-        curve("bound, σ = 1", lengths, (L) => (3 * Math.log(L)) / L ** 0.55, "dashed", 7),
-      ],
-    },
-    {
-      title: "gradient in U",
-      x_label: "prompt length L",
-      y_label: "E‖∇T[μ̂] − ∇T[μ]‖²",
-      log_x: true,
-      log_y: true,
-      curves: [
-        curve("σ = 0.5, exact", lengths, (L) => 5 / L, "line", 0),
-        curve("σ = 1, exact", lengths, (L) => 9 / L ** 0.6, "line", 1),
-        curve("σ = 1.5, exact", lengths, (L) => 14 / L ** 0.31, "line", 2),
-      ],
-    },
+    logarithmic("output", "prompt length L", "E‖T[μ̂] − T[μ]‖²", [
+      curve("σ = 0.5, exact", lengths, (L) => 1.3 / L, "line", 0),
+      curve("σ = 1, exact", lengths, (L) => 2.4 / L ** 0.62, "line", 1),
+      curve("σ = 1.5, exact", lengths, (L) => 3.1 / L ** 0.34, "line", 2),
+      curve(
+        "σ = 1, sampled",
+        sparse,
+        (L) => (2.4 * wobble(L)) / L ** 0.62,
+        "points",
+        1,
+        () => 0.35,
+      ),
+      curve("bound, σ = 1", lengths, (L) => (3 * Math.log(L)) / L ** 0.55, "dashed", 7),
+    ]),
+    logarithmic("gradient in U", "prompt length L", "E‖∇T[μ̂] − ∇T[μ]‖²", [
+      curve("σ = 0.5, exact", lengths, (L) => 5 / L, "line", 0),
+      curve("σ = 1, exact", lengths, (L) => 9 / L ** 0.6, "line", 1),
+      curve("σ = 1.5, exact", lengths, (L) => 14 / L ** 0.31, "line", 2),
+    ]),
   ],
 };
 
 const times = logspace(-2, 5, 61);
 const risk = (L) => (t) => 1 / (1 + t) ** 1.4 + 0.6 / L;
 const frame = (L) => [
-  {
-    title: "risk along the flow",
-    x_label: "time t",
-    y_label: "risk",
-    log_x: true,
-    log_y: true,
-    curves: [
-      curve("L = ∞", times, risk(Infinity), "dotted", 4),
-      { ...curve("this L", times, risk(L), "line", 3, () => 0.4), label: "this L, 90 % of tasks" },
-    ],
-  },
+  logarithmic("risk along the flow", "time t", "risk", [
+    curve("L = ∞", times, risk(Infinity), "dotted", 4),
+    { ...curve("this L", times, risk(L), "line", 3, () => 0.4), label: "this L, 90 % of tasks" },
+  ]),
 ];
 const slid = [10, 30, 100, 1000, 10000, Infinity];
 
@@ -131,37 +119,21 @@ const broken = {
         },
       ],
     },
-    {
-      title: "narrow, less than a decade",
-      x_label: "σ",
-      y_label: "c(σ)",
-      log_x: true,
-      log_y: true,
-      curves: [
-        curve(
-          "",
-          logspace(-0.3, 0.3, 31),
-          (s) => (s * s < 0.5 ? 1 : (Math.sqrt(1 + 4 / s ** 2) - 1) / 2),
-          "line",
-          0,
-        ),
-      ],
-    },
+    logarithmic("narrow, less than a decade", "σ", "c(σ)", [
+      curve(
+        "",
+        logspace(-0.3, 0.3, 31),
+        (s) => (s * s < 0.5 ? 1 : (Math.sqrt(1 + 4 / s ** 2) - 1) / 2),
+        "line",
+        0,
+      ),
+    ]),
   ],
 };
 const tiny = {
   id: "tiny",
   caption: "Very small and very large numbers.",
-  panels: [
-    {
-      title: "",
-      x_label: "L",
-      y_label: "1/L",
-      log_x: true,
-      log_y: true,
-      curves: [curve("", logspace(0, 300, 31), (L) => 1 / L, "points", 3)],
-    },
-  ],
+  panels: [logarithmic("", "L", "1/L", [curve("", logspace(0, 300, 31), (L) => 1 / L, "points", 3)])],
 };
 
 // What stands on the x axis can be chosen.
@@ -193,6 +165,8 @@ const long = range(60).map((i) => [i + 1, round(1.7 ** i), round(Math.exp(-i)), 
 const layers = range(6),
   heads = range(12);
 const each = (f) => layers.map((i) => heads.map((j) => f(i, j)));
+const scores = range(25).map((k) => (k - 12) / 4);
+const density = (x, i, j) => Math.exp((-x * x) / 2 / spread(i, j));
 const spread = (i, j) => round(1 + (2.6 * ((7 * i + 5 * j) % 13)) / 12);
 const headGrid = {
   id: "heads",
@@ -212,6 +186,7 @@ const headGrid = {
       ),
     },
   ],
+  lists: [scores],
   details: each((i, j) => [
     {
       caption: "Scores of the head, and a normal density.",
@@ -223,20 +198,8 @@ const headGrid = {
           log_x: false,
           log_y: false,
           curves: [
-            curve(
-              "head",
-              range(25).map((k) => (k - 12) / 3),
-              (x) => Math.exp((-x * x) / 2 / spread(i, j)) * wobble(x + 9),
-              "points",
-              0,
-            ),
-            curve(
-              "normal",
-              range(25).map((k) => (k - 12) / 3),
-              (x) => Math.exp((-x * x) / 2 / spread(i, j)),
-              "line",
-              7,
-            ),
+            { ...curve("head", scores, (x) => density(x, i, j) * wobble(x + 9), "bars", 0), x: 0 },
+            { ...curve("normal", scores, (x) => density(x, i, j), "line", 7), x: 0 },
           ],
         },
       ],

@@ -26,6 +26,13 @@ test("the sample is read, infinite values included", () => {
   expect(firstFrame(report.sections[2]!.figures[0]!)).toBe(3);
 });
 
+test("curves of a grid share lists", () => {
+  const shared = JSON.parse(sample).sections[2].grids[0];
+  const { details } = readReport(sample)!.sections[2]!.grids[0]!;
+  for (const { x } of details!.flat(2).flatMap(({ panels }) => panels.flatMap(({ curves }) => curves)))
+    expect(x).toEqual(shared.lists[0]);
+});
+
 test("no data is no error", () => expect(readReport("null")).toBeNull());
 
 test("what may be missing may be missing", () => {
@@ -34,6 +41,7 @@ test("what may be missing may be missing", () => {
   expect(readReport(JSON.stringify(report))!.sections[0]!.figures).toEqual([]);
 });
 
+const bars = "sections.2.grids.0.details.0.0.0.panels.0.curves.0";
 const curve = "sections.1.figures.0.panels.0.curves.0";
 test.each([
   ["kind", "other", 'kind is "other"; it must be one of "reproduce", "study", "heads"'],
@@ -57,6 +65,13 @@ test.each([
   ["sections.2.grids.0.quantities.1.values.2", [1], "values[2] has 1 items, but the grid has 12 columns"],
   ["sections.2.grids.0.quantities", [], "at least one quantity"],
   ["sections.2.grids.0.details.0.0.0.panels", [], "at least one panel"],
+  ["sections.2.grids.0.lists", [], "curves[0].x is 0; it must be a list"],
+  ["sections.2.grids.0.lists.0", ["NaN"], 'lists[0][0] is "NaN"'],
+  [`${bars}.x`, 1, "curves[0].x is 1; it must be a list, or the number of one of 1 lists"],
+  [`${bars}.x`, [1, 2], "curves[0].y has 25 values, but"],
+  [`${bars}.y`, -1, "curves[0].y is -1"],
+  ["sections.2.grids.0.lists.0.3", 7, "curves[0].x must be evenly spaced, for bars"],
+  ["sections.2.grids.0.details.0.0.0.panels.0.log_x", true, "curves[0] has bars, which need linear axes"],
   ["sections.2.figures.0.slider.values", [1], "slider has 1 values, but 6 lists of panels"],
 ])("%s = %j is refused", (path, value, message) => {
   expect(() => readReport(changed(path, value))).toThrow(message);
