@@ -1,6 +1,9 @@
 // Reads the input once as a capture of heads and once as the JSON header and data of one, and audits what is
 // small.
 #include "largo/heads/audit.hpp"
+
+#include <cmath>
+
 #include "touch.hpp"
 
 namespace {
@@ -10,7 +13,17 @@ bool is_small(const largo::CapturedHead& head) {
   return head.keys.rows * (head.keys.columns + head.values.columns) <= 256;
 }
 
-void read(std::string_view text) {
+// Whatever is audited has an answer: NaN is none.
+void require_numbers(const largo::HeadAudit& audit) {
+  for (const largo::HeadField& field : largo::head_fields())
+    largo::fuzz::require(!std::isnan(field.value(audit)));
+  for (const double share : audit.scores.shares) largo::fuzz::require(share >= 0 && share <= 1);
+  for (const largo::SampledLength& one : audit.lengths)
+    largo::fuzz::require(!std::isnan(one.measured) && !std::isnan(one.predicted) &&
+                         !std::isnan(one.certified));
+}
+
+void read_capture(std::string_view text) {
   largo::fuzz::attempt([&] {
     const auto capture = largo::Capture::from_bytes(largo::fuzz::bytes_of(text), "fuzz.safetensors");
     largo::fuzz::require(!capture.heads().empty());
@@ -21,8 +34,11 @@ void read(std::string_view text) {
     }
     if (capture.heads().size() > 2 || !is_small(capture.heads().front())) return;
     largo::fuzz::attempt([&] {
-      for (const auto visibility : {largo::Visibility::all, largo::Visibility::causal})
-        largo::audit(capture, {.visibility = visibility, .recent = 1, .queries = 3}, {.threads = 1});
+      for (const auto visibility : {largo::Visibility::all, largo::Visibility::causal}) {
+        for (const largo::HeadAudit& one :
+             largo::audit(capture, {.visibility = visibility, .recent = 1, .queries = 3}, {.threads = 1}))
+          require_numbers(one);
+      }
     });
   });
 }
@@ -30,8 +46,6 @@ void read(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  read(text);
-  read(largo::fuzz::with_length<std::uint64_t>({}, largo::fuzz::split(text)));
+  largo::fuzz::read_with_and_without_length(data, size, read_capture);
   return 0;
 }

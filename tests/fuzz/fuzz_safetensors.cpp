@@ -5,7 +5,7 @@
 
 namespace {
 
-void read(std::string_view text) {
+void read_tensors(std::string_view text) {
   largo::fuzz::attempt([&] {
     const auto file = largo::SafetensorsFile::from_bytes(largo::fuzz::bytes_of(text), "fuzz.safetensors");
     for (const std::string& name : file.names()) {
@@ -21,8 +21,6 @@ void read(std::string_view text) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  read(text);
-  read(largo::fuzz::with_length<std::uint64_t>({}, largo::fuzz::split(text)));
+  largo::fuzz::read_with_and_without_length(data, size, read_tensors);
   return 0;
 }

@@ -37,8 +37,8 @@ def descent(tensors, format="largo descent 2", run="0123456789abcdef"):
     return whole.replace(b"0" * 64, hashlib.sha256(whole).hexdigest().encode(), 1)
 
 
-def capture(shapes, dtype="F32", layer=0, parts="qkv"):
-    """Queries, keys and values of these shapes: 0, 1, 2, … eighths."""
+def capture(shapes, dtype="F32", layer=0, parts="qkv", scale=1.0):
+    """Queries, keys and values of these shapes: 0, 1, 2, … eighths, times `scale` in the values."""
     formats = {"F64": "d", "F32": "f", "F16": "e"}
     header, data = {}, b""
     for part, shape in zip(parts, shapes):
@@ -46,7 +46,8 @@ def capture(shapes, dtype="F32", layer=0, parts="qkv"):
         for extent in shape:
             count *= extent
         begin = len(data)
-        data += struct.pack(f"<{count}{formats[dtype]}", *(i % 7 / 8 for i in range(count)))
+        factor = scale if part == "v" else 1.0
+        data += struct.pack(f"<{count}{formats[dtype]}", *(factor * (i % 7 / 8) for i in range(count)))
         header[f"layers.{layer}.{part}"] = {"dtype": dtype, "shape": list(shape), "data_offsets": [begin, len(data)]}
     return json.dumps(header, separators=(",", ":")), data
 
@@ -90,6 +91,8 @@ SEEDS = {
         "plain": safetensors(*capture([(1, 3, 2)] * 3)),
         "batch": safetensors(*capture([(2, 1, 2, 2)] * 3, "F16")),
         "grouped": safetensors(*capture([(2, 2, 3), (1, 3, 3), (1, 3, 1)], "F64", layer=7)),
+        "huge": safetensors(*capture([(1, 3, 2)] * 3, "F64", scale=1e200)),
+        "tiny": safetensors(*capture([(1, 3, 2)] * 3, "F64", scale=1e-200)),
         "missing": safetensors(*capture([(1, 2, 2)] * 2, parts="qv")),
         "shapes": safetensors(*capture([(1, 3, 2), (1, 2, 2), (1, 2, 2)])),
         "empty": safetensors(*capture([(1, 2, 0)] * 3)),

@@ -69,4 +69,12 @@ std::string with_length(std::string_view before, Split parts) {
   return out;
 }
 
+/// Reads the input as it is, and once more with a correct length in 64 bits before its header.
+template <class Read>
+void read_with_and_without_length(const std::uint8_t* data, std::size_t size, Read read) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  read(text);
+  read(with_length<std::uint64_t>({}, split(text)));
+}
+
 }  // namespace largo::fuzz
