@@ -8,6 +8,7 @@
 
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::ridge_floor_test {
 namespace {
@@ -29,15 +30,12 @@ RegressionProblem from_roots(const Roots& roots, double noise) {
           noise, 1};
 }
 
-struct Simulated {
-  double value = 0, error = 0;
-};
-
 // Draws tasks, tokens and queries, solves ridge regression in its dual form (which needs no inverse of Ω, and
 // allows τ = 0), and compares predictions with labels.
-Simulated simulate(const Roots& roots, double noise, Eigen::Index L, int prompts, std::mt19937_64& random) {
+test::SampledMean simulate(const Roots& roots, double noise, Eigen::Index L, int prompts,
+                           std::mt19937_64& random) {
   const Matrix omega = roots.P * roots.P.transpose();
-  double sum = 0, squares = 0;
+  test::SampledMean risk;
   for (int i = 0; i < prompts; ++i) {
     const Vector w = roots.P * normals(roots.P.cols(), 1, random);
     const Matrix X = normals(L, roots.C.cols(), random) * roots.C.transpose();
@@ -46,12 +44,9 @@ Simulated simulate(const Roots& roots, double noise, Eigen::Index L, int prompts
     Matrix gram = X * omega * X.transpose();
     gram.diagonal().array() += noise;
     const Vector mean = omega * X.transpose() * numerics::least_squares(gram, y);
-    const double loss = std::pow(query.dot(w - mean), 2) / 2;
-    sum += loss;
-    squares += loss * loss;
+    risk.add(std::pow(query.dot(w - mean), 2) / 2);
   }
-  const double mean = sum / prompts;
-  return {mean, std::sqrt((squares / prompts - mean * mean) / prompts)};
+  return risk;
 }
 
 TEST(RidgeFloor, IsWhatRidgeRegressionAchieves) {
@@ -62,9 +57,9 @@ TEST(RidgeFloor, IsWhatRidgeRegressionAchieves) {
       for (const Eigen::Index L : {1, 2, 3, 12}) {
         const Roots roots{normals(d, d, random), normals(d, d, random), normals(d, d, random) / 2};
         const RidgeFloor floor = ridge_floor(from_roots(roots, noise), static_cast<double>(L));
-        const Simulated simulated = simulate(roots, noise, L, kPrompts, random);
-        EXPECT_NEAR(floor.value, simulated.value,
-                    kLargestZ * std::hypot(floor.standard_error, simulated.error) + 1e-12)
+        const test::SampledMean simulated = simulate(roots, noise, L, kPrompts, random);
+        EXPECT_NEAR(floor.value, simulated.value(),
+                    kLargestZ * std::hypot(floor.standard_error, simulated.error()) + 1e-12)
             << d << ", " << noise << ", " << L;
         EXPECT_LE(floor.low, floor.value);
         EXPECT_GE(floor.high, floor.value);
@@ -79,8 +74,9 @@ TEST(RidgeFloor, OfSingularCovariances) {
   for (const double noise : {0.0, 0.1}) {
     for (const Eigen::Index L : {1, 5}) {
       const RidgeFloor floor = ridge_floor(from_roots(roots, noise), static_cast<double>(L));
-      const Simulated simulated = simulate(roots, noise, L, 20000, random);
-      EXPECT_NEAR(floor.value, simulated.value, kLargestZ * std::hypot(floor.standard_error, simulated.error))
+      const test::SampledMean simulated = simulate(roots, noise, L, 20000, random);
+      EXPECT_NEAR(floor.value, simulated.value(),
+                  kLargestZ * std::hypot(floor.standard_error, simulated.error()))
           << noise << ", " << L;
     }
   }

@@ -15,6 +15,7 @@
 #include "largo/icl/single_location_training.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::single_location_test {
 namespace {
@@ -73,9 +74,10 @@ TEST(SingleLocation, SmallRisksKeepTheirDigits) {
 }
 
 // ½ (f - y)² over drawn prompts, as the definition has it.
-Estimate simulated_risk(const SingleLocation& problem, const Vector& u, const Vector& v, int prompts) {
+test::SampledMean simulated_risk(const SingleLocation& problem, const Vector& u, const Vector& v,
+                                 int prompts) {
   const auto L = static_cast<std::ptrdiff_t>(problem.L), d = u.size();
-  double sum = 0, squares = 0;
+  test::SampledMean risk;
   std::vector<double> drawn(static_cast<std::size_t>(L * d + 1));
   for (int k = 0; k < prompts; ++k) {
     Stream(3, static_cast<std::uint64_t>(k)).normals(0, drawn);
@@ -85,12 +87,10 @@ Estimate simulated_risk(const SingleLocation& problem, const Vector& u, const Ve
     const double y = tokens(0, 1) + std::sqrt(problem.noise_variance) * drawn.back();
     const Vector scores = tokens * u;
     const Vector weights = (scores.array() - scores.maxCoeff()).exp();
-    const double f = weights.dot(tokens * v) / weights.sum(), loss = 0.5 * (f - y) * (f - y);
-    sum += loss;
-    squares += loss * loss;
+    const double f = weights.dot(tokens * v) / weights.sum();
+    risk.add(0.5 * (f - y) * (f - y));
   }
-  const double mean = sum / prompts;
-  return {mean, std::sqrt((squares / prompts - mean * mean) / prompts)};
+  return risk;
 }
 
 // At random u and v, off the plane of k* and v*: every term of the formula counts. For another seed one of
@@ -107,9 +107,9 @@ TEST(SingleLocation, RiskAgreesWithSimulation) {
     Vector both(6);
     both << u, v;
     const RiskPoint exact = single_location_risk(problem, 3)->at(both);
-    const Estimate simulated = simulated_risk(problem, u, v, 100000);
-    EXPECT_NEAR(exact.value, simulated.value, 4 * simulated.error) << k;
-    EXPECT_LE(simulated.error, 0.02 * simulated.value) << k;
+    const test::SampledMean simulated = simulated_risk(problem, u, v, 100000);
+    EXPECT_NEAR(exact.value, simulated.value(), 4 * simulated.error()) << k;
+    EXPECT_LE(simulated.error(), 0.02 * simulated.value()) << k;
   }
 }
 

@@ -15,6 +15,7 @@
 #include "largo/measures/product.hpp"
 #include "largo/measures/sphere.hpp"
 #include "largo/runtime/check.hpp"
+#include "support/sampled_mean.hpp"
 
 namespace largo::task_assumptions_test {
 namespace {
@@ -46,31 +47,24 @@ Matrix some_scores(Eigen::Index size) {
   return U;
 }
 
-struct Simulated {
-  double mean, error;
-};
-
 /// E‖z'‖^k: draws a task, a query, and a token of the tilted law, whose covariates are N(Σ(u₁ + u₂ w), Σ) and
 /// whose noise is N(τ² u₂, τ²).
-Simulated simulated_moment(const RegressionProblem& problem, const Matrix& U, int k) {
+test::SampledMean simulated_moment(const RegressionProblem& problem, const Matrix& U, int k) {
   constexpr int kDraws = 400000;
   const Eigen::Index d = problem.dimension();
   const Matrix root = problem.covariance.llt().matrixL();
   Matrix draws(3 * d + 1, kDraws);
   Stream(7, 0).normals(0, {draws.data(), static_cast<std::size_t>(draws.size())});
-  double sum = 0, squares = 0;
+  test::SampledMean simulated;
   for (int i = 0; i < kDraws; ++i) {
     const Vector w = std::sqrt(problem.prior_covariance(0, 0)) * draws.col(i).head(d);
     const Vector query = std::sqrt(problem.query_covariance(0, 0)) * draws.col(i).segment(d, d);
     const Vector u = problem.score_scale * U.leftCols(d) * query;
     const Vector x = problem.covariance * (u.head(d) + u[d] * w) + root * draws.col(i).segment(2 * d, d);
     const double noise = problem.noise_variance * u[d] + std::sqrt(problem.noise_variance) * draws(3 * d, i);
-    const double value = std::pow(x.squaredNorm() + std::pow(w.dot(x) + noise, 2), k / 2);
-    sum += value;
-    squares += value * value;
+    simulated.add(std::pow(x.squaredNorm() + std::pow(w.dot(x) + noise, 2), k / 2));
   }
-  const double mean = sum / kDraws;
-  return {mean, std::sqrt((squares / kDraws - mean * mean) / kDraws)};
+  return simulated;
 }
 
 // Five standard errors: false alarms 6e-7 for each of the four comparisons.
@@ -81,11 +75,11 @@ TEST(TaskAssumptions, MomentsOfGaussianRegressionAreExact) {
     const auto rows = task_assumptions(problem, U);
     for (const int k : {4, 8}) {
       const Assumption found = row(rows, "tilted_moment_" + std::to_string(k));
-      const Simulated simulated = simulated_moment(problem, U, k);
+      const test::SampledMean simulated = simulated_moment(problem, U, k);
       EXPECT_EQ(found.kind, ValueKind::exact);
-      EXPECT_LE(std::abs(*found.value - simulated.mean), 5 * simulated.error)
+      EXPECT_LE(std::abs(*found.value - simulated.value()), 5 * simulated.error())
           << "d = " << d << ", order " << k;
-      EXPECT_LE(simulated.error, 0.05 * simulated.mean);
+      EXPECT_LE(simulated.error(), 0.05 * simulated.value());
     }
   }
 }
@@ -98,7 +92,7 @@ TEST(TaskAssumptions, MomentsOfManyDimensionsAreBounds) {
     const Assumption found = row(rows, "tilted_moment_" + std::to_string(k));
     EXPECT_EQ(found.kind, ValueKind::at_most);
     EXPECT_EQ(found.holds, Holds::yes);
-    EXPECT_GE(*found.value, simulated_moment(problem, U, k).mean);
+    EXPECT_GE(*found.value, simulated_moment(problem, U, k).value());
   }
 }
 
