@@ -95,10 +95,9 @@ SlopeRange audit_covariances(const ClaimOptions& options, report::ReportTable& t
     Curve curves[3];
     for (Curve& curve : curves) curve = {.label = name, .color = static_cast<int>(panels[0].curves.size())};
     for (const ConcentrationRow& row : audited.rows) {
-      for (Curve& curve : curves) curve.x.push_back(row.L);
-      curves[0].y.push_back(row.output.value / d);
-      curves[1].y.push_back(row.gradient_V.value);
-      curves[2].y.push_back(row.gradient_U->value);
+      curves[0].add(row.L, row.output.value / d);
+      curves[1].add(row.L, row.gradient_V.value);
+      curves[2].add(row.L, row.gradient_U->value);
     }
     const auto& y = curves[0].y;
     table.rows.push_back({name, y[0], y[3], y[6], audited.slopes[0], audited.slopes[1], audited.slopes[2]});
@@ -131,8 +130,7 @@ SlopeRange audit_laws(const ClaimOptions& options, report::ReportTable& table, P
           std::max(largest, std::abs(kAuditFar * ExactErrors(layer)(kAuditFar).output.value / constant - 1));
       if (d == 4) {
         for (const ConcentrationRow& row : audited.rows) {
-          curve.x.push_back(row.L);
-          curve.y.push_back(row.L * row.output.value / constant);
+          curve.add(row.L, row.L * row.output.value / constant);
         }
       }
       if (d > kMostSigns || options.control) continue;

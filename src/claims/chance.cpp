@@ -4,8 +4,6 @@
 
 #include <fmt/core.h>
 
-#include "report/report.hpp"
-
 namespace largo::claims {
 
 double z_limit(std::size_t comparisons) {
@@ -16,6 +14,10 @@ double z_limit(std::size_t comparisons) {
     (std::erfc(middle / std::sqrt(2.0)) > tail ? low : high) = middle;
   }
   return high;
+}
+
+report::ReportNumber largest_distance(const std::string& between, double worst, std::size_t comparisons) {
+  return {fmt::format("largest distance of {}, in standard errors", between), worst, z_limit(comparisons)};
 }
 
 std::size_t most_missed(std::size_t intervals) {

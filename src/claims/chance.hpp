@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <string>
 
+#include "report/report.hpp"
+
 namespace largo::claims {
 
 /// The probability with which a claim that is true fails by chance, at most, for one kind of comparison.
@@ -13,6 +15,10 @@ inline constexpr double kFalseAlarm = 1e-4;
 /// most kFalseAlarm: P(|g| > z) = kFalseAlarm / comparisons for a normal g (Bonferroni), whether or not the
 /// comparisons are independent. Domain: one comparison at least. Error: 1e-12.
 double z_limit(std::size_t comparisons);
+
+/// The number of a claim for the largest of so many distances, in standard errors, between two things:
+/// "simulated and exact risk".
+report::ReportNumber largest_distance(const std::string& between, double worst, std::size_t comparisons);
 
 /// The largest number of 95 % intervals that miss what they are for, unless something is wrong: more of them
 /// miss with a probability of at most kFalseAlarm, if they are independent.

@@ -83,10 +83,8 @@ std::vector<Panel> needle_panels() {
     Curve of_weight{.label = fmt::format("score {:g}", score), .color = color++}, of_tokens = of_weight;
     for (const double L : log_spaced_lengths(10, 1e12, 23)) {
       const ClassMoments m = class_moments(std::vector<TokenClass>{{1, score, 0}, {L, 0, 1.5}});
-      of_weight.x.push_back(L);
-      of_weight.y.push_back(m.weights[0].value);
-      of_tokens.x.push_back(L);
-      of_tokens.y.push_back(1 / m.P2.value);
+      of_weight.add(L, m.weights[0].value);
+      of_tokens.add(L, 1 / m.P2.value);
     }
     weight.curves.push_back(std::move(of_weight));
     tokens.curves.push_back(std::move(of_tokens));
@@ -122,8 +120,7 @@ report::ReportSection classes_claim(const ClaimOptions& options) {
           "each, exactly and as averages over {} simulated prompts. The figure is exact: a needle of "
           "given score in a crowd of spread 1.5.{}",
           prompts.size() == 2 ? "Two" : "Four", drawn, chance_text(table.rows.size()))};
-  claim.numbers = {{"largest distance of simulated and exact number, in standard errors", worst,
-                    z_limit(table.rows.size())}};
+  claim.numbers = {largest_distance("simulated and exact number", worst, table.rows.size())};
   claim.tables = {table};
   claim.figures = {{"classes",
                     {needle_panels(),

@@ -26,8 +26,7 @@ constexpr double kSecondLength = 1e300;
 // Adds simulated over exact, with two standard errors.
 void add_ratio(Curve& curve, double L, const Estimate& exact, const SampledMean& simulated) {
   if (!(exact.value > 0)) return;
-  curve.x.push_back(L);
-  curve.y.push_back(simulated.value / exact.value);
+  curve.add(L, simulated.value / exact.value);
   curve.low.push_back((simulated.value - 2 * simulated.standard_error) / exact.value);
   curve.high.push_back((simulated.value + 2 * simulated.standard_error) / exact.value);
 }
@@ -44,10 +43,9 @@ std::vector<Panel> error_panels(double L) {
   for (int i = 0; i <= 48; ++i) {
     const double s = 0.05 + i / 8.0;
     const SoftmaxMoments m = softmax_moments(s, L);
-    for (Curve* curve : {&mse, &share, &bulk}) curve->x.push_back(s);
-    mse.y.push_back(m.mse.value);
-    share.y.push_back(m.P2.value);
-    bulk.y.push_back(bulk_P2(s, L));
+    mse.add(s, m.mse.value);
+    share.add(s, m.P2.value);
+    bulk.add(s, bulk_P2(s, L));
   }
   panel.curves = {mse, share, bulk};
   return {panel};
@@ -146,8 +144,7 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
                             sampled[k]->standard_error});
       add_ratio(ratios[k], L, *exact[k], *sampled[k]);
     }
-    one.x.push_back(L);
-    one.y.push_back(1);
+    one.add(L, 1);
   }
   Figure figure{.caption = "Simulated over exact errors; bars are two standard errors."};
   for (int k = 0; k < 3; ++k) {
@@ -164,8 +161,7 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
           fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
                       "average over {} simulated prompts.{}",
                       settings.dimension, settings.prompts, chance_text(3 * rows.size()))};
-  claim.numbers = {
-      {"largest distance of simulated and exact error, in standard errors", worst, z_limit(3 * rows.size())}};
+  claim.numbers = {largest_distance("simulated and exact error", worst, 3 * rows.size())};
   claim.tables = {table};
   claim.figures = {{"exact-error", figure}, error_figure(options.quick)};
   return decided(std::move(claim));
@@ -195,13 +191,11 @@ report::ReportSection averaged_exponent_claim(const ClaimOptions& options) {
     const double limit = options.control ? 1 : averaged_exponent(sigmas[i]);
     worst = larger(worst, std::abs(exponent - limit));
     table.rows.push_back({sigmas[i], first, second, exponent, limit});
-    measured.x.push_back(sigmas[i]);
-    measured.y.push_back(exponent);
+    measured.add(sigmas[i], exponent);
     curves.curves.push_back(curve);
   }
   for (int i = 4; i <= 44; ++i) {
-    sharp.x.push_back(i / 20.0);
-    sharp.y.push_back(averaged_exponent(i / 20.0));
+    sharp.add(i / 20.0, averaged_exponent(i / 20.0));
   }
   exponents.curves = {sharp, measured};
   report::ReportSection claim{

@@ -121,8 +121,7 @@ report::ReportSection exact_risk_claim(const ClaimOptions& options) {
           fmt::join(dimensions, ", "), report::shown(static_cast<double>(prompts * kBatches)), kScoreNorm,
           chance_text(table.rows.size()))};
   claim.numbers = {
-      {"largest distance of simulated and exact number, in standard errors", worst,
-       z_limit(table.rows.size())},
+      largest_distance("simulated and exact number", worst, table.rows.size()),
       {"largest error that the quadrature reports, relative to the risk", numerical, kMostNumericalError}};
   claim.tables = {table};
   claim.figures = {

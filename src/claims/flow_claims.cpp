@@ -46,10 +46,8 @@ report::ReportSection threshold_claim(const ClaimOptions& options) {
     row = {epsilon, at.L, at.risk, most - at.risk, most - at.before.risk, epsilon * at.L};
     if (at.L == 1) row[4] = {};  // a single token cannot be removed
     last = epsilon * at.L;
-    found.x.push_back(epsilon);
-    found.y.push_back(at.L);
-    asymptote.x.push_back(epsilon);
-    asymptote.y.push_back(constant / epsilon);
+    found.add(epsilon, at.L);
+    asymptote.add(epsilon, constant / epsilon);
   }
   report::ReportSection claim{.computed =
                                   "d = 5, Σ = I, no noise, from the paper's start: bracketing on the exact "
@@ -87,11 +85,10 @@ report::ReportSection risk_ratio_claim(const ClaimOptions& options) {
     last = options.control == 2 ? of_linear / of_softmax : of_softmax / of_linear;
     larger = larger && last > 1;
     table.rows.push_back({L, of_softmax, of_linear, last});
-    for (Curve* curve : {&softmax, &linear, &ratio, &asymptote}) curve->x.push_back(L);
-    softmax.y.push_back(of_softmax);
-    linear.y.push_back(of_linear);
-    ratio.y.push_back(last);
-    asymptote.y.push_back(limit);
+    softmax.add(L, of_softmax);
+    linear.add(L, of_linear);
+    ratio.add(L, last);
+    asymptote.add(L, limit);
   }
   report::ReportSection claim{.computed =
                                   "d = 5, Σ = I, no noise, at the lengths of the table: gradient flow on the "
@@ -152,14 +149,12 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
       beaten = larger(beaten, 1 - risk / best);
       row.emplace_back(risk);
       if (!L.is_one_length()) continue;
-      curves[i].x.push_back(L.longest());
-      curves[i].y.push_back(risk);
+      curves[i].add(L.longest(), risk);
     }
     row.emplace_back(best);
     table.rows.push_back(std::move(row));
     if (!L.is_one_length()) continue;
-    own.x.push_back(L.longest());
-    own.y.push_back(best);
+    own.add(L.longest(), best);
   }
   curves.push_back(own);
   const double of_mean = risk_at(law.mean(), ends[2]);
@@ -170,10 +165,12 @@ report::ReportSection random_lengths_claim(const ClaimOptions& options) {
           "on lengths uniform from 1 to 64, and on the infinite prompt, each evaluated at other lengths, "
           "where training was run as well. The risk of the law is compared with the average of its 64 "
           "risks."};
-  claim.computed += fmt::format(" Prompts of the mean length, {:g}, have {:.2f} times that average.",
-                                law.mean(), of_mean / average);
-  claim.numbers = {{"|risk of the law / average of the risks − 1|", std::abs(risk / average - 1), 1e-10},
-                   {"largest relative gain of training at another length", beaten, 1e-7}};
+  claim.computed += fmt::format(
+      " Over prompts of the mean length, {:g}, the head trained on the law has {:.2f} times that average.",
+      law.mean(), of_mean / average);
+  claim.numbers = {
+      {"|risk of the law / average of the risks − 1|", std::abs(risk / average - 1), 1e-10},
+      {"largest relative gain of training at another length, zero if there is none", beaten, 1e-7}};
   claim.tables = {table};
   claim.figures = {{"random-lengths",
                     {{{.x_label = "prompt length L", .y_label = "risk at L", .curves = curves}},

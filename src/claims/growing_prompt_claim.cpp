@@ -191,10 +191,9 @@ report::ReportSection almost_sure_claim(const ClaimOptions& options) {
     for (std::size_t i = 0; i < path.lengths.size(); ++i) {
       const double n = path.lengths[i];
       if (n < kFallFrom) continue;
-      for (Curve* curve : {&supremum, &distance, &above}) curve->x.push_back(n);
-      supremum.y.push_back(path.suprema[i]);
-      distance.y.push_back(path.distances[i]);
-      above.y.push_back(envelope(grown.variance(), n));
+      supremum.add(n, path.suprema[i]);
+      distance.add(n, path.distances[i]);
+      above.add(n, envelope(grown.variance(), n));
       if (std::fmod(std::log10(n) + 1e-9, 1) < 1e-6) table.rows.back().push_back(path.suprema[i]);
     }
     table.rows.back().insert(table.rows.back().end(), {path.largest_ratio, order.difference});

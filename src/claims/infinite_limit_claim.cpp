@@ -167,8 +167,9 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
   }
   report::ReportSection claim{
       .computed = fmt::format(
-          "{} random starts: covariances Σ of norm 0.1 to 10 and condition up to 100 in 2 to 10 dimensions, "
-          "Θ random of every rank, α in four ranges. The last range is 2 to 100 times the end of the paper's "
+          "{} random starts: covariances Σ of norm drawn between 0.1 and 10 and condition up to 100 in 2 to "
+          "10 dimensions, "
+          "Θ of random rank, α in four ranges. The last range is 2 to 100 times the end of the paper's "
           "interval or that of α < √2/(d^{{1/4}}‖Σ‖^{{1/2}}), whichever is larger. Flow by CVODE until it is "
           "stationary.",
           starts * kRanges.size())};

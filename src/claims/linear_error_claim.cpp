@@ -150,10 +150,8 @@ Panel between_panel(const AttentionLayer& layer, bool quick) {
     ++color;
     const double apart = softmax_linear_distance(scaled, kInfinity);
     for (const double L : log_spaced_lengths(1, 1e6, quick ? 7 : 13)) {
-      exact.x.push_back(L);
-      exact.y.push_back(softmax_linear_distance(scaled, L));
-      limit.x.push_back(L);
-      limit.y.push_back(apart > 1e-20 ? apart : 0);
+      exact.add(L, softmax_linear_distance(scaled, L));
+      limit.add(L, apart > 1e-20 ? apart : 0);
     }
     panel.curves.push_back(std::move(exact));
     if (apart > 1e-20) panel.curves.push_back(std::move(limit));
@@ -189,8 +187,7 @@ report::ReportSection linear_error_claim(const ClaimOptions& options) {
       ++compared;
       table.rows.push_back({c.name, length, error, linear.value, linear.z_score(error), {}, {}, {}});
       add_point(sampled, L, linear);
-      exact.x.push_back(L);
-      exact.y.push_back(error);
+      exact.add(L, error);
       if (!c.is_one || !c.is_gaussian) continue;
       const PlainMean apart = mean_of(prompts, [](const PromptDistances& p) { return p.between; });
       const double distance = softmax_linear_distance(known, L);
@@ -220,7 +217,7 @@ report::ReportSection linear_error_claim(const ClaimOptions& options) {
           "and L = 10³⁰⁰.{}",
           options.quick ? 4000 : 20000, chance_text(compared))};
   claim.numbers = {
-      {"largest distance of sampled and exact values, in standard errors", worst, z_limit(compared)},
+      largest_distance("sampled and exact values", worst, compared),
       {"largest error of linear attention over the bound, below 1 by arithmetic", ratio},
       {fmt::format("largest relative difference of E‖T[μ̂_L] − T_lin[μ̂_L]‖² at L = {} from its limit",
                    report::shown(kFarLength)),

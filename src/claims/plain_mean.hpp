@@ -26,8 +26,7 @@ PlainMean mean_of(const std::vector<Sample>& samples, const Number& number) {
 
 /// Adds the mean to a curve of points, in multiples of `unit`, with bars of two standard errors.
 inline void add_point(Curve& curve, double x, const PlainMean& mean, double unit = 1) {
-  curve.x.push_back(x);
-  curve.y.push_back(mean.value / unit);
+  curve.add(x, mean.value / unit);
   curve.low.push_back((mean.value - 2 * mean.error) / unit);
   curve.high.push_back((mean.value + 2 * mean.error) / unit);
 }

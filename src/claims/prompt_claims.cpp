@@ -17,7 +17,7 @@ namespace {
 
 // Thresholds of the verdicts.
 constexpr double kLemmaBound = 1e-12;
-constexpr double kSampledSlopeBound = 0.2;  // six standard errors of the slope
+constexpr double kSampledSlopeBound = 0.2;  // six standard errors of the slope, 4.6 in a quick run
 
 }  // namespace
 
@@ -36,19 +36,20 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
   for (const auto& at : lemma.distances) {
     const auto L = static_cast<double>(at.length);
     table.rows.push_back({at.length, at.mean_squared_distance, at.standard_error});
-    sampled.x.push_back(L);
-    sampled.y.push_back(at.mean_squared_distance);
+    sampled.add(L, at.mean_squared_distance);
     sampled.low.push_back(at.mean_squared_distance - 2 * at.standard_error);
     sampled.high.push_back(at.mean_squared_distance + 2 * at.standard_error);
-    rate.x.push_back(L);
-    rate.y.push_back(sampled.y.front() * sampled.x.front() / L);
+    rate.add(L, sampled.y.front() * sampled.x.front() / L);
   }
   report::ReportSection claim{
       .computed = fmt::format(
           "{} random Gaussians in up to 32 dimensions ({} with a singular Γ), K and Q of 1 to d rows ({} "
-          "times fewer than d), V and a query: closed forms against the integrals that define them. Compared "
+          "times fewer than d), V and a query: closed forms against the integrals that define them, which "
+          "are "
+          "one-dimensional since scores are Gaussian, by the trapezoidal rule. Compared "
           "are attention, the covariance of ν, and its log-partition Λ_ν(b) = Λ(a + b) − Λ(a), a = KᵀQz, at "
-          "three random b, which determines the whole law. Then {} prompts at each of some lengths in d = 4: "
+          "three random b (as a function of all b it determines the law). Then {} prompts at each of some "
+          "lengths in d = 4: "
           "their mean squared distance from the limit, and its slope, which must be −1, by least squares.",
           lemma.cases, lemma.singular_cases, lemma.low_rank_cases, settings.prompts)};
   claim.numbers = {
@@ -101,21 +102,19 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
       if (row.error == "output") beside.curves.push_back({.style = Curve::Style::points, .color = color});
     }
     Curve &exact = drawn[place->second], &sampled = drawn[place->second + 1];
-    for (Curve* curve : {&exact, &sampled}) curve->x.push_back(static_cast<double>(row.length));
-    exact.y.push_back(row.exact.value);
-    sampled.y.push_back(row.sampled.value);
+    exact.add(static_cast<double>(row.length), row.exact.value);
+    sampled.add(static_cast<double>(row.length), row.sampled.value);
     sampled.low.push_back(row.sampled.low);
     sampled.high.push_back(row.sampled.high);
     Curve& difference = beside.curves[place->second / 2];
-    difference.x.push_back(static_cast<double>(row.length));
-    difference.y.push_back(std::copysign(row.z_score(), row.sampled.value - row.exact.value));
+    difference.add(static_cast<double>(row.length),
+                   std::copysign(row.z_score(), row.sampled.value - row.exact.value));
   }
   const double most = z_limit(rows.size());
   for (const double limit : {-most, most}) {
     Curve line{.style = Curve::Style::dashed, .color = 7};
     for (const std::int64_t L : settings.lengths) {
-      line.x.push_back(static_cast<double>(L));
-      line.y.push_back(limit);
+      line.add(static_cast<double>(L), limit);
     }
     beside.curves.push_back(std::move(line));
   }

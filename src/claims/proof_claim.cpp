@@ -88,10 +88,8 @@ class ProofCheck {
       Curve probability = line_for(i), share = line_for(i);
       for (const double L : log_spaced_lengths(10, kShareLength, count)) {
         const Regimes exact = exact_regimes(kProofSpreads[i], L, largest_allowed(L));
-        probability.x.push_back(L);
-        share.x.push_back(L);
-        probability.y.push_back(exact.beyond > kSmallestShown ? exact.beyond : 0);
-        share.y.push_back(exact.share > kSmallestShown ? exact.share : 0);
+        probability.add(L, exact.beyond > kSmallestShown ? exact.beyond : 0);
+        share.add(L, exact.share > kSmallestShown ? exact.share : 0);
         if (L == kShareLength && (kProofSpreads[i] <= kShareSpread || control_ == 2))
           last_share_ = larger(last_share_, exact.share);
       }
@@ -103,7 +101,7 @@ class ProofCheck {
   report::ReportSection section(const std::string& computed) {
     report::ReportSection claim{.computed = computed + chance_text(compared_)};
     claim.numbers = {
-        {"largest distance of sampled and exact numbers, in standard errors", worst_, z_limit(compared_)},
+        largest_distance("sampled and exact numbers", worst_, compared_),
         {"largest sampled tail over Bernstein's bound, less four standard errors", above_bernstein_, 1},
         {"prompts whose output is larger than their largest value, none by convexity", outside_},
         {fmt::format("share of the prompts beyond M in the error, s ≤ {:g}, L = {}", kShareSpread,
@@ -155,8 +153,7 @@ class ProofCheck {
       const PlainMean frequency = mean_of(prompts, [&](const PromptRow& p) {
         return std::abs(p[kTruncated] - weight.mean) > distance ? 1.0 : 0.0;
       });
-      line.x.push_back(u);
-      line.y.push_back(bound > kSmallestTail ? bound : 0);
+      line.add(u, bound > kSmallestTail ? bound : 0);
       above_bernstein_ =
           std::max(above_bernstein_, (frequency.value - kTailErrors * frequency.error) / bound);
       if (frequency.value * static_cast<double>(prompts.size()) >= kFewest) add_point(seen, u, frequency);
@@ -177,8 +174,10 @@ class ProofCheck {
             .y_label = "probability of a larger one",
             .log_x = false};
   report::ReportTable table_{
-      "Prompts with a weight beyond M = √L: how many there are, and their share of the squared error, exact "
-      "and sampled. The last columns are sampled over exact variances of the denominator, with all its "
+      "Prompts with a weight beyond M = √L: how many there are, and their share of the exact squared error "
+      "(the sampled one is their sampled squared error over the exact error of all prompts; exact shares "
+      "below about 10⁻⁹ are rounding). The last columns are sampled over exact variances of the denominator, "
+      "with all its "
       "terms, where ρ − 1 is exact, and with those up to M.",
       {"s", "L", "P(max > M)", "sampled P", "share", "sampled share", "variance", "truncated variance"}};
 };

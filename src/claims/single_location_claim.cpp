@@ -69,8 +69,7 @@ Panel transition_panel(bool little) {
     for (double x = 0.3; x <= 1.75; x += little ? 0.2 : 0.1) {
       const SingleLocation problem{.L = L,
                                    .signal = std::min(kLargestNeedleSignal, x * std::sqrt(2 * std::log(L)))};
-      curve.x.push_back(x);
-      curve.y.push_back(best_single_location(problem).excess.value / problem.null_risk());
+      curve.add(x, best_single_location(problem).excess.value / problem.null_risk());
       if (problem.signal >= kLargestNeedleSignal) break;
     }
     panel.curves.push_back(std::move(curve));
@@ -139,8 +138,7 @@ report::ReportSection single_location_claim(const ClaimOptions& options) {
           drawn.rows.size(), prompts, little ? "a gradient flow" : "two gradient flows",
           chance_text(drawn.rows.size()))};
   claim.numbers = {
-      {"largest distance of simulated and exact risk, in standard errors", worst_z,
-       z_limit(drawn.rows.size())},
+      largest_distance("simulated and exact risk", worst_z, drawn.rows.size()),
       {"largest slope of the risk at the head that is claimed to be the best", slope, kLargestSlope},
       {"largest distance from it at the end of training, relative", distance, kTrainedDistance},
       {"largest share of the target found below the critical signal, or lost above it",

@@ -75,9 +75,8 @@ report::ReportSection slow_limit_claim(const ClaimOptions& options) {
         exponent = found;
       }
       table.rows.push_back({d, L, excess, here.error, other, exponent});
-      for (Curve* curve : {&exact, &rules}) curve->x.push_back(L);
-      exact.y.push_back(-excess);
-      rules.y.push_back(-other);
+      exact.add(L, -excess);
+      rules.add(L, -other);
     }
     panel.curves.push_back(std::move(exact));
     panel.curves.push_back(std::move(rules));

@@ -50,10 +50,9 @@ report::ReportSection softmax_linear_claim(const ClaimOptions& options) {
     if (!found) break;
     last = tolerance * here->L;
     table.rows.push_back({tolerance, here->L, last, overall->L});
-    for (Curve* curve : {&one, &mean, &asymptote}) curve->x.push_back(tolerance);
-    asymptote.y.push_back(constant / tolerance);
-    one.y.push_back(here->L);
-    mean.y.push_back(overall->L);
+    asymptote.add(tolerance, constant / tolerance);
+    one.add(tolerance, here->L);
+    mean.add(tolerance, overall->L);
   }
   report::ReportSection claim{.computed =
                                   "The shortest prompts over which the two differ by at most a tolerance ε "

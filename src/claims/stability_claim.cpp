@@ -66,8 +66,7 @@ Curve curve_of(const ErrorsOnPath& errors, std::size_t length, int color, Curve:
               .style = style,
               .color = color};
   for (std::size_t i = 0; i < errors.path().size(); ++i) {
-    curve.x.push_back(errors.path()[i].share);
-    curve.y.push_back(errors.at(i, length)[kOutputError]);
+    curve.add(errors.path()[i].share, errors.at(i, length)[kOutputError]);
   }
   return curve;
 }
@@ -133,7 +132,8 @@ class Stability {
   }
 
   report::ReportTable suprema{
-      "Largest errors on the path of training at the length of the second column, over prompts of L tokens, "
+      "Largest errors among the computed points of the path of training at the length of the second column, "
+      "over prompts of L tokens, "
       "and the time at which that of the output is reached.",
       {"problem", "trained at", "L", "output", "gradient in V", "gradient in U", "time"}};
   report::ReportTable exponents{
@@ -206,19 +206,19 @@ class Stability {
   }
 
   static Panel supremum_panel(const ErrorsOnPath& limit, const std::vector<ErrorsOnPath>& flows) {
-    Panel panel{.title = "supremum over the path", .x_label = "prompt length L", .y_label = "largest error"};
+    Panel panel{.title = "largest over the computed points",
+                .x_label = "prompt length L",
+                .y_label = "largest error"};
     for (const TrainingError e : kTrainingErrors) {
       Curve line{.label = kErrorNames[e],
                  .color = static_cast<int>(e),
                  .note = report::shown(-exponent(limit, e), 2)};
       Curve marks{.style = Curve::Style::points, .color = static_cast<int>(e)};
       for (std::size_t l = 0; l < kLengths.size(); ++l) {
-        line.x.push_back(kLengths[l]);
-        line.y.push_back(limit.largest(l, e));
+        line.add(kLengths[l], limit.largest(l, e));
       }
       for (const ErrorsOnPath& flow : flows) {
-        marks.x.push_back(flow.lengths().front());
-        marks.y.push_back(flow.largest(0, e));
+        marks.add(flow.lengths().front(), flow.largest(0, e));
       }
       panel.curves.push_back(std::move(line));
       panel.curves.push_back(std::move(marks));
@@ -253,7 +253,8 @@ report::ReportSection stability_claim(const ClaimOptions& options) {
   found.add_signs();
   report::ReportSection claim{
       .computed = fmt::format(
-          "In-context regression with Ω = I from the paper's start until the flow is stationary, for {}: the "
+          "In-context regression with Ω = I from the paper's start (α half of the largest in its interval, Θ "
+          "= I) until the flow is stationary, for {}: the "
           "exact errors of the prediction and its gradients, averaged over tasks and queries, at five to "
           "eight points along each path, among them both ends and the point at which scores have their "
           "largest spread σ. The paths are those of training on the infinite prompt and, for the problems "
@@ -267,17 +268,18 @@ report::ReportSection stability_claim(const ClaimOptions& options) {
           options.quick ? "two covariances with label noise"
                         : "three covariances, with label noise and without",
           chance_text(found.compared))};
-  claim.numbers = {
-      {"largest error on the path of 10⁶ tokens over that on the path of 100", found.left, kMostLeft},
-      {"largest error over 10⁶ tokens on a path over that over 100, coordinates ±1", found.signs_left,
-       kMostLeft},
-      {"largest error on the path of L tokens over that on the path of the infinite prompt, at the same L",
-       found.beyond, kMostBeyond},
-      {"largest difference of an exponent from c(σ)", found.off_exponent, kMostOffExponent},
-      {"largest relative difference of an error from that with another rule over tasks", found.off_rule,
-       kMostOffRule},
-      {"largest distance of a sampled error from the exact one, in standard errors", found.z_score,
-       z_limit(found.compared)}};
+  claim.numbers = {{"largest error at the points of the path of 10⁶ tokens over that of the path of 100",
+                    found.left, kMostLeft},
+                   {"largest error over 10⁶ tokens on a path over that over 100, coordinates ±1",
+                    found.signs_left, kMostLeft},
+                   {"largest error at the points of the path of L tokens over that of the infinite prompt's, "
+                    "at the same L",
+                    found.beyond, kMostBeyond},
+                   {"largest difference of an exponent from c(σ)", found.off_exponent, kMostOffExponent},
+                   {"largest relative difference of an error from that with another rule over tasks",
+                    found.off_rule, kMostOffRule},
+                   {"largest distance of a sampled error from the exact one, in standard errors",
+                    found.z_score, z_limit(found.compared)}};
   claim.tables = {found.suprema, found.exponents};
   claim.figures = {{"stability", found.figure}};
   return decided(std::move(claim));

@@ -18,7 +18,7 @@ namespace {
 
 // Thresholds of the verdict: a relative difference of exponents, of E[P₂] from its limit, and the effective
 // tokens that are left far above the critical scale.
-constexpr double kMostDifference = 0.01;
+constexpr double kExponentDifference = 0.01;
 constexpr double kMostDistance = 0.02;
 constexpr double kFewTokens = 2;
 constexpr double kFarAbove = 10;  // times the critical scale
@@ -99,9 +99,8 @@ std::vector<Panel> temperature_panels(bool little) {
     for (int i = 0; i < count; ++i) {
       const double x = 1.5 * i / (count - 1);
       const CrowdWeights found = crowd_weights(normal_crowd(1), L, x * std::sqrt(2 * log_L));
-      for (Curve* curve : {&exponent, &entropy}) curve->x.push_back(x);
-      exponent.y.push_back(-std::log(found.P2.value) / log_L);
-      entropy.y.push_back(found.entropy.value / log_L);
+      exponent.add(x, -std::log(found.P2.value) / log_L);
+      entropy.add(x, found.entropy.value / log_L);
     }
     exponents.curves.push_back(std::move(exponent));
     entropies.curves.push_back(std::move(entropy));
@@ -109,17 +108,15 @@ std::vector<Panel> temperature_panels(bool little) {
   Curve kappa{.label = "limit", .style = Curve::Style::dashed, .color = 7}, limit = kappa;
   for (int i = 0; i <= 60; ++i) {
     const double x = i / 40.0;
-    for (Curve* curve : {&kappa, &limit}) curve->x.push_back(x);
-    kappa.y.push_back(concentration_exponent(x * condensation_line(1e6), 1e6));
-    limit.y.push_back(std::max(0.0, 1 - x * x));
+    kappa.add(x, concentration_exponent(x * condensation_line(1e6), 1e6));
+    limit.add(x, std::max(0.0, 1 - x * x));
   }
   exponents.curves.push_back(std::move(kappa));
   entropies.curves.push_back(std::move(limit));
   for (const double d : little ? std::vector{8.0} : std::vector{5.0, 8.0}) {
     Curve tokens{.label = fmt::format("d = {:g}, n = {}", d, report::shown(1e30)), .color = color++};
     for (const double x : log_spaced(0.01, 5, little ? 4 : 10)) {
-      tokens.x.push_back(x);
-      tokens.y.push_back(sphere_tokens(d, std::log(1e30), 1, x));
+      tokens.add(x, sphere_tokens(d, std::log(1e30), 1, x));
     }
     spheres.curves.push_back(std::move(tokens));
   }
@@ -161,11 +158,12 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
           "Normal scores: the exponent is the slope of −ln E[P₂] in ln L between 10²⁹⁴ and 10³⁰⁰ tokens; "
           "from "
           "x = 1/√3 to 1, where E[P₂] has a factor 1/√(ln L) beside the power, the slope of that factor is "
-          "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens. Spheres: the slope between 10²⁸ and 10³⁰ tokens, "
+          "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens for the x of the table; nearer to 1 it approaches "
+          "its limit slowly. Spheres: the slope between 10²⁸ and 10³⁰ tokens, "
           "whose scores near the query are the nodes of a quadrature, and the effective tokens at {:g} times "
           "the critical scale.",
           kFarAbove)};
-  claim.numbers = {{"largest relative difference of an exponent", worst, kMostDifference},
+  claim.numbers = {{"largest relative difference of an exponent", worst, kExponentDifference},
                    {"largest distance of E[P₂] from 1 − 1/x, beyond x = 1", distance, kMostDistance},
                    {"most effective tokens far above the critical scale on a sphere", left, kFewTokens}};
   claim.tables = {table};

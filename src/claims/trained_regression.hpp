@@ -61,8 +61,7 @@ Curve path_curve(std::string label, int color, const Trajectory& path, double fr
   for (const TrajectoryPoint& point : path.points()) {
     const double y = height(point);
     if (point.time < (curve.x.empty() ? from : kApart * curve.x.back()) || !(y > 0)) continue;
-    curve.x.push_back(point.time);
-    curve.y.push_back(y);
+    curve.add(point.time, y);
   }
   return curve;
 }

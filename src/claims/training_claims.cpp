@@ -104,13 +104,11 @@ Panel published_panel(const char* title, const std::vector<TrainingRun>& runs) {
     Curve flow{.label = fmt::format("{}, flow", name), .color = color},
         descent{.label = fmt::format("{}, descent", name), .style = Curve::Style::points, .color = color};
     for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::flow)) {
-      flow.x.push_back(run->L.longest());
-      flow.y.push_back(run->final_risk.value);
+      flow.add(run->L.longest(), run->final_risk.value);
     }
     for (const TrainingRun* run : sorted_runs(runs, attention, TrainingMethod::descent)) {
       const double risk = run->final_risk.value;
-      descent.x.push_back(run->L.longest());
-      descent.y.push_back(risk);
+      descent.add(run->L.longest(), risk);
       const double spread = run->predicted_noise ? run->predicted_noise->spread : run->noise->spread;
       descent.low.push_back(risk - 2 * spread);
       descent.high.push_back(risk + 2 * spread);
@@ -207,8 +205,12 @@ report::ReportSection published_claim(const ClaimOptions& options) {
                     options.quick ? "10,000 steps of 0.03" : "30,000 steps of 0.01",
                     options.quick ? ", data of the paper; that risks fall with L was not checked" : "")};
   claim.computed +=
-      " All runs have one random start. Risks have a factor ½, and are those of predicting the label without "
-      "its noise. Steps of finite size leave noise in the parameters, which costs risk: excess and standard "
+      " All runs have one random start, drawn as PyTorch's linear layers are, since the paper's start is not "
+      "published. From other starts a flow may wait near a saddle, and noise then decides when a descent "
+      "leaves it; such starts were not used. Except with --full, descents are at L = 50 only: at 10 tokens, "
+      "steps longer than the published ones may lead to another valley. Risks have a factor ½, and are those "
+      "of predicting the label without its noise. Steps of finite size leave noise in the parameters, which "
+      "costs risk: excess and standard "
       "deviation are predicted from the flow's end alone, by the Hessian there and the covariance of a "
       "batch's gradient.";
   claim.numbers = {

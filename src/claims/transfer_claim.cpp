@@ -83,9 +83,8 @@ class Transfer {
       falls = falls && from_limit.predictions.value < predictions;
       before = end;
       predictions = from_limit.predictions.value;
-      for (Curve* curve : {&ratio, &distance}) curve->x.push_back(L);
-      ratio.y.push_back(L * end / constant);
-      distance.y.push_back(from_limit.parameters.value);
+      ratio.add(L, L * end / constant);
+      distance.add(L, from_limit.parameters.value);
       if (softmax) continue;
       const InvariantPoint best = best_linear(problem, options_.control == 2 ? 2 * L : L);
       const Vector closed = parameters_of(best);
@@ -143,9 +142,9 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
           "lengths of the table. The flow of the infinite prompt ends with risk R* = 0 for all of them: the "
           "target has no noise, and an infinite prompt averages out that of its labels. That the risk falls "
           "from each length of the table to the next is checked: a length that is enough for some ε is "
-          "enough at all longer ones of the table. Lengths between them were not computed. C is the constant "
-          "of L(ε) "
-          "for softmax attention, and ½ (tr Σ + (tr Σ + τ²) d) for linear attention. Linear attention is "
+          "enough at all longer ones of the table. Lengths between them were not computed. Other Θ and α "
+          "were not computed at finite L. C is the constant of L(ε) for softmax attention (docs/icl.md has "
+          "it for any Σ and noise), and ½ (tr Σ + (tr Σ + τ²) d) for linear attention. Linear attention is "
           "compared with its minimum in closed form, of the risk and of the parameters: like the flow of the "
           "infinite prompt it keeps ‖A‖² − b², which is zero at the start, so that of all minima it reaches "
           "the one with ‖A‖ = b."};
