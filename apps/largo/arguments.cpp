@@ -62,7 +62,19 @@ CLI::Validator number_that(std::function<bool(double)> fits, const std::string& 
 
 }  // namespace
 
-std::string check_given(const std::string& text) { return text.empty() ? "must not be empty" : ""; }
+CLI::Option* add_text_option(CLI::App& command, const std::string& name, std::string& text,
+                             const std::string& help) {
+  const auto check = [](const std::string& given) -> std::string {
+    return given.empty() ? "must not be empty" : "";
+  };
+  return command.add_option(name, text, help)->check(check, "");
+}
+
+void add_dimension_option(CLI::App& command, std::optional<std::ptrdiff_t>& dimension) {
+  constexpr std::uint64_t kLargest = std::uint64_t{1} << 20;  // such a matrix fills 8 TB
+  command.add_option("--d", dimension, "Dimension, if the law does not set it")
+      ->transform(whole_number(1, kLargest));
+}
 
 CLI::Validator whole_number(std::uint64_t least, std::uint64_t most) {
   const auto check = [least, most](std::string& text) -> std::string {

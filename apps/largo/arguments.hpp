@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,12 @@
 
 namespace largo {
 
-inline constexpr std::uint64_t kLargestDimension = std::uint64_t{1} << 20;  ///< such a matrix fills 8 TB
-
-/// For CLI::Option::check: an empty text is a mistake, not the default. It may come from a shell variable
-/// that is not set.
-std::string check_given(const std::string& text);
+/// An option whose value is a text. An empty text is a mistake, not the default: it may come from a shell
+/// variable that is not set.
+CLI::Option* add_text_option(CLI::App& command, const std::string& name, std::string& text,
+                             const std::string& help);
+/// --d, for a law that may be of any dimension.
+void add_dimension_option(CLI::App& command, std::optional<std::ptrdiff_t>& dimension);
 
 /// For CLI::Option::transform: a whole number in decimal notation, 10000 or 1e4, between `least` and `most`.
 /// (CLI11 itself would read 010 as eight, and -1 as some large seed.)

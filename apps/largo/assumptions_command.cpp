@@ -24,7 +24,7 @@ struct AssumptionsOptions : CommonOptions {
   std::optional<std::ptrdiff_t> dimension;
   std::string U, K, Q;
   std::string query, query_law;
-  std::string csv;
+  OutputFiles outputs;
 };
 
 Matrix read_scores(const AssumptionsOptions& options, std::ptrdiff_t d) {
@@ -60,8 +60,7 @@ AttentionLayer read_assumed_layer(const AssumptionsOptions& options) {
 void run_assumptions(const AssumptionsOptions& options) {
   const InputNames inputs{.laws = {options.law, options.query_law},
                           .matrices = {options.U, options.K, options.Q, options.query}};
-  check_not_read(kAssumptionsCommand, "--csv", options.csv, inputs);
-  check_output_files(kAssumptionsCommand, options.csv, "");
+  options.outputs.check(kAssumptionsCommand, inputs);
   const AttentionLayer layer = read_assumed_layer(options);
   AssumptionsReport report;
   report.assumptions = assumptions(layer, options.execution());
@@ -70,31 +69,25 @@ void run_assumptions(const AssumptionsOptions& options) {
                     {"queries", options.query_law.empty() ? options.query : options.query_law}};
   report.heading = fmt::format("tokens {}, d = {}, queries {}", options.law, layer.tokens->dimension(),
                                options.query_law.empty() ? options.query : options.query_law);
-  print_assumptions(kAssumptionsCommand, report, options.json, options.csv);
+  print_assumptions(kAssumptionsCommand, report, options.json, options.outputs);
 }
 
 }  // namespace
 
 void add_assumptions_command(CLI::App& app) {
-  auto options = std::make_shared<AssumptionsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "assumptions", "Check the hypotheses of the propositions for a law, and say which fails and where");
+  const auto [command, options] =
+      add_subcommand(app, "assumptions", run_assumptions,
+                     "Check the hypotheses of the propositions for a law, and say which fails and where");
   command->add_option("--law", options->law, "Token law, as in largo attention")->required();
-  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
-      ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "Score matrix, d x e (default: identity)")->check(check_given, "");
-  command->add_option("--K", options->K, "Key matrix, r x d; use --K and --Q instead of --U")
-      ->check(check_given, "");
-  command->add_option("--Q", options->Q, "Query matrix, r x e; needs --K")->check(check_given, "");
-  command
-      ->add_option("--query", options->query,
-                   "One query (1,0,-1), or several (1,0,-1;0,1,2 or a file with one query per row)")
-      ->check(check_given, "");
-  command
-      ->add_option("--query-law", options->query_law,
-                   "Law of the queries: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …")
-      ->check(check_given, "");
-  command->add_option("--csv", options->csv, "Write the table to this CSV file")->check(check_given, "");
+  add_dimension_option(*command, options->dimension);
+  add_text_option(*command, "--U", options->U, "Score matrix, d x e (default: identity)");
+  add_text_option(*command, "--K", options->K, "Key matrix, r x d; use --K and --Q instead of --U");
+  add_text_option(*command, "--Q", options->Q, "Query matrix, r x e; needs --K");
+  add_text_option(*command, "--query", options->query,
+                  "One query (1,0,-1), or several (1,0,-1;0,1,2 or a file with one query per row)");
+  add_text_option(*command, "--query-law", options->query_law,
+                  "Law of the queries: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …");
+  options->outputs.add_csv_option(*command, "the table");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "Each assumption has its value (exact, or a bound), whether it holds, and what needs it. Nothing is\n"
@@ -102,7 +95,6 @@ void add_assumptions_command(CLI::App& app) {
       "Examples:\n"
       "  largo assumptions --law gaussian:cov=toeplitz:0.5 --d 3 --U 0.5*identity --query-law gaussian\n"
       "  largo assumptions --law rademacher --d 4 --K K.npy --Q Q.npy --query 1,0,0,0 --json");
-  command->callback([options] { run_assumptions(*options); });
 }
 
 }  // namespace largo

@@ -2,12 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include <fmt/format.h>
-
-#include "output.hpp"
-#include "output_files.hpp"
-#include "processes.hpp"
 
 namespace largo {
 namespace {
@@ -53,15 +50,14 @@ std::string to_csv(const AssumptionsReport& report) {
 }  // namespace
 
 void print_assumptions(const char* command, const AssumptionsReport& report, bool as_json,
-                       const std::string& csv) {
+                       const OutputFiles& outputs) {
   io::Json json = report.subject;
   json["assumptions"] = io::Json::array();
   for (const Assumption& row : report.assumptions) json["assumptions"].push_back(row_json(row));
-  io::check_numbers(json);
-  if (first_process() && !csv.empty()) write_text(command, csv, to_csv(report));
-  if (as_json) return print_json(json);
-  print_text(report);
-  if (!csv.empty()) fmt::print("table written to {}\n", csv);
+  const Results results{.json = std::move(json),
+                        .to_csv = [&] { return to_csv(report); },
+                        .print = [&] { print_text(report); }};
+  show_results(command, results, outputs, as_json);
 }
 
 }  // namespace largo

@@ -6,6 +6,7 @@
 
 #include "io/json.hpp"
 #include "largo/concentration/assumptions.hpp"
+#include "output_files.hpp"
 
 namespace largo {
 
@@ -15,8 +16,8 @@ struct AssumptionsReport {
   std::vector<Assumption> assumptions;
 };
 
-/// Prints the report, as JSON or as text, and writes the CSV file if there is one.
+/// Prints the report, as JSON or as text, and writes the table if a file was asked for.
 void print_assumptions(const char* command, const AssumptionsReport& report, bool as_json,
-                       const std::string& csv);
+                       const OutputFiles& outputs);
 
 }  // namespace largo

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 
 #include <fmt/core.h>
@@ -30,7 +31,7 @@ struct AttentionOptions : CommonOptions {
   std::optional<std::ptrdiff_t> dimension;
   std::string U, V, K, Q;
   std::string score_scale = "1";
-  std::string query;
+  std::string query, plant;
   std::string length = "inf";
   std::string out;
   bool gradients = false;
@@ -61,20 +62,27 @@ std::ptrdiff_t query_dimension(const Weights& weights) {
   return std::get<FactoredWeights>(weights).Q.cols();
 }
 
-// The law itself for L = inf, otherwise a prompt drawn from it.
-MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law) {
+// The law itself for L = inf, otherwise a prompt drawn from it with the planted tokens at its end.
+MeasurePtr prompt_of(const AttentionOptions& options, MeasurePtr law, const RowMatrix& planted) {
   const std::vector<double> lengths = io::parse_lengths("--L", options.length);
   if (lengths.size() != 1)
     fail("attention", "--L", fmt::format("'{}'", options.length), "one length, or inf");
-  if (std::isinf(lengths[0])) return law;
+  if (std::isinf(lengths[0])) {
+    if (planted.rows() == 0) return law;
+    fail("attention",
+         "--plant needs a finite --L: in an infinite prompt the tokens of --plant have no weight, and a "
+         "prompt from "
+         "a file can hold them itself");
+  }
   constexpr double kMostEntries = 1e12;
   if (lengths[0] * static_cast<double>(law->dimension()) > kMostEntries) {
     fail("attention", "--L", lengths[0], "small enough to draw (L d at most 1e12), or inf");
   }
   const auto length = static_cast<std::int64_t>(lengths[0]);
-  return std::make_shared<EmpiricalMeasure>(
-      sample_prompt(*law, Stream(options.seed, kPromptStream), length, options.execution()), std::nullopt,
-      options.arithmetic());
+  RowMatrix tokens = sample_prompt(*law, Stream(options.seed, kPromptStream), length, options.execution());
+  tokens.conservativeResize(tokens.rows() + planted.rows(), Eigen::NoChange);
+  tokens.bottomRows(planted.rows()) = planted;
+  return std::make_shared<EmpiricalMeasure>(std::move(tokens), std::nullopt, options.arithmetic());
 }
 
 io::Json jacobians_json(AttentionKind kind, const Measure& prompt, const Weights& weights,
@@ -110,9 +118,9 @@ void check_out(const AttentionOptions& options) {
   if (!file.empty() && !file.ends_with(".npy") && !file.ends_with(".csv")) {
     fail("attention", "--out", fmt::format("'{}'", file), "a .npy or .csv file");
   }
-  check_not_read(
-      "attention", "--out", file,
-      {.laws = {options.law}, .matrices = {options.U, options.V, options.K, options.Q, options.query}});
+  check_not_read("attention", "--out", file,
+                 {.laws = {options.law},
+                  .matrices = {options.U, options.V, options.K, options.Q, options.query, options.plant}});
 }
 
 void write_outputs(const std::string& file, const RowMatrix& outputs) {
@@ -142,7 +150,11 @@ void run_attention(const AttentionOptions& options) {
   const MeasurePtr law = named_law(options.law, options.dimension, options.arithmetic());
   const Weights weights = read_weights(options, law->dimension());
   const RowMatrix queries = read_queries("attention", options.query, query_dimension(weights));
-  const MeasurePtr given = prompt_of(options, law);
+  RowMatrix planted(0, law->dimension());
+  if (!options.plant.empty()) {
+    planted = named_queries("attention", "--plant", options.plant, law->dimension());
+  }
+  const MeasurePtr given = prompt_of(options, law, planted);
   const auto* tokens = dynamic_cast<const EmpiricalMeasure*>(given.get());
   if (options.device != "cpu" && tokens == nullptr) {
     fail("attention", "--device", options.device,
@@ -164,7 +176,8 @@ void run_attention(const AttentionOptions& options) {
   json["law"] = options.law;
   json["d"] = law->dimension();
   json["L"] = "inf";
-  if (tokens != nullptr) json["L"] = tokens->length();
+  if (tokens != nullptr) json["L"] = tokens->length() - planted.rows();
+  if (planted.rows() > 0) json["planted"] = planted.rows();
   json["softmax"] = to_json(softmax);
   json["linear"] = to_json(linear);
   if (options.gradients) {
@@ -185,22 +198,19 @@ void run_attention(const AttentionOptions& options) {
 }  // namespace
 
 void add_attention_command(CLI::App& app) {
-  auto options = std::make_shared<AttentionOptions>();
-  CLI::App* command =
-      app.add_subcommand("attention", "Compute softmax and linear attention on a law or a prompt");
+  const auto [command, options] = add_subcommand(app, "attention", run_attention,
+                                                 "Compute softmax and linear attention on a law or a prompt");
   command
       ->add_option(
           "--law", options->law,
           "Token law: gaussian, gaussian:cov=toeplitz:0.5, rademacher, uniform, "
           "three-point, bernoulli, laplace, sphere, ball, elliptical, mixture:FILE.toml, tokens:FILE")
       ->required();
-  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
-      ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "Score matrix, d x e (default: identity)")->check(check_given, "");
-  command->add_option("--K", options->K, "Key matrix, r x d; use --K and --Q instead of --U")
-      ->check(check_given, "");
-  command->add_option("--Q", options->Q, "Query matrix, r x e; needs --K")->check(check_given, "");
-  command->add_option("--V", options->V, "Value matrix, o x d (default: identity)")->check(check_given, "");
+  add_dimension_option(*command, options->dimension);
+  add_text_option(*command, "--U", options->U, "Score matrix, d x e (default: identity)");
+  add_text_option(*command, "--K", options->K, "Key matrix, r x d; use --K and --Q instead of --U");
+  add_text_option(*command, "--Q", options->Q, "Query matrix, r x e; needs --K");
+  add_text_option(*command, "--V", options->V, "Value matrix, o x d (default: identity)");
   command
       ->add_option("--score-scale", options->score_scale,
                    "Factor of the scores; auto means 1/sqrt(key dimension)")
@@ -213,9 +223,10 @@ void add_attention_command(CLI::App& app) {
       ->add_option("--L", options->length,
                    "Draw a prompt of this length from the law; inf uses the law itself")
       ->capture_default_str();
+  add_text_option(*command, "--plant", options->plant,
+                  "Tokens beside the L that are drawn: 1,0,-1 or 1,0,-1;0,1,2, or a file with one per row");
   command->add_flag("--gradients", options->gradients, "Compute the full Jacobians in (U, V) or (K, Q, V)");
-  command->add_option("--out", options->out, "Write the softmax outputs to this .npy or .csv file")
-      ->check(check_given, "");
+  add_text_option(*command, "--out", options->out, "Write the softmax outputs to this .npy or .csv file");
   add_device_option(
       *command, options->device,
       "Device that attends over the prompt: cpu or cuda (an NVIDIA GPU), which agrees to the precision "
@@ -229,7 +240,6 @@ void add_attention_command(CLI::App& app) {
       "  largo attention --law rademacher --d 4 --query random:7 --L 1000 --gradients --json\n"
       "  largo attention --law tokens:prompt.npy --K K.npy --Q Q.npy --V V.npy --score-scale auto --query "
       "q.npy");
-  command->callback([options] { run_attention(*options); });
 }
 
 }  // namespace largo

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <string>
 
 #include <CLI/CLI.hpp>
@@ -33,6 +34,23 @@ struct CommonOptions {
 /// them matters where. Help lists those `without_effect` under a heading that says so.
 void add_common_options(CLI::App& command, CommonOptions& options,
                         std::initializer_list<const char*> without_effect = {});
+
+/// A subcommand, and the options that it reads into.
+template <typename Options>
+struct Subcommand {
+  CLI::App* command;
+  std::shared_ptr<Options> options;
+};
+
+/// Adds a subcommand that calls run(options), and keeps the options as long as itself.
+template <typename Options>
+Subcommand<Options> add_subcommand(CLI::App& parent, const char* name, void (*run)(const Options&),
+                                   const char* help) {
+  const auto options = std::make_shared<Options>();
+  CLI::App* const command = parent.add_subcommand(name, help);
+  command->callback([options, run] { run(*options); });
+  return {command, options};
+}
 
 void add_assumptions_command(CLI::App& app);
 void add_attention_command(CLI::App& app);

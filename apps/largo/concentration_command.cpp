@@ -33,13 +33,14 @@ struct ConcentrationOptions : CommonOptions {
   std::optional<std::ptrdiff_t> dimension;
   std::string U, K, Q;  // without any of them, U is the identity
   std::string V = "identity";
-  std::string query, query_law;
+  std::string query, query_law, plant;
+  std::vector<std::string> sinks;
   std::string sigma = "1", L;
   std::string method = "auto";
   std::optional<std::int64_t> prompts;
   double relative_error = 0;
   std::optional<double> c1, c2, tolerance, within;
-  std::string csv, plot;
+  OutputFiles outputs;
   bool fit = false, quick = false, dry_run = false;
 };
 
@@ -80,6 +81,28 @@ std::optional<FactoredWeights> read_factors(const ConcentrationOptions& options,
   return FactoredWeights(std::move(K), std::move(Q), named_matrix("--V", options.V, std::nullopt, d));
 }
 
+// The tokens beside the crowd. A sink has no value.
+std::vector<PlantedToken> read_planted(const ConcentrationOptions& options, std::ptrdiff_t d) {
+  std::vector<PlantedToken> planted;
+  if (!options.plant.empty()) {
+    const RowMatrix rows = named_queries(kConcentrationCommand, "--plant", options.plant, d);
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) planted.push_back({rows.row(i).transpose()});
+  }
+  for (const std::string& text : options.sinks) {
+    const double score = io::parse_number("--sink", text);
+    if (!std::isfinite(score)) fail(kConcentrationCommand, "--sink", score, "a finite score");
+    planted.push_back({Vector::Zero(d), score});
+  }
+  if (!planted.empty() && !options.K.empty()) {
+    fail(kConcentrationCommand,
+         "the gradients in K and Q are not known beside planted tokens: give --U in place of --K and --Q");
+  }
+  if (!planted.empty() && options.tolerance) {
+    fail(kConcentrationCommand, "--tolerance compares with linear attention: leave out --plant and --sink");
+  }
+  return planted;
+}
+
 AttentionLayer read_layer(const ConcentrationOptions& options, std::optional<FactoredWeights>& factors) {
   AttentionLayer layer;
   layer.tokens = named_law(options.law, options.dimension, options.arithmetic());
@@ -89,6 +112,7 @@ AttentionLayer read_layer(const ConcentrationOptions& options, std::optional<Fac
       factors ? factors->merged().U : named_matrix("--U", options.U.empty() ? "identity" : options.U, d);
   layer.V = named_matrix("--V", options.V, std::nullopt, d);
   layer.queries = read_queries_of(options, layer.U.cols());
+  layer.planted = read_planted(options, d);
   return layer;
 }
 
@@ -171,17 +195,16 @@ void describe(const ConcentrationPlan& plan, bool as_json) {
 
 // Called before the work.
 void check_files(const ConcentrationOptions& options, const ConcentrationPlan& plan) {
-  if (!options.plot.empty()) {
+  if (!options.outputs.plot.empty()) {
     if (std::all_of(plan.lengths.begin(), plan.lengths.end(), [](double L) { return std::isinf(L); })) {
       fail(kConcentrationCommand,
            "--plot needs a finite length in --L: the errors of the infinite prompt are zero");
     }
   }
-  const InputNames inputs{.laws = {options.law, options.query_law},
-                          .matrices = {options.U, options.K, options.Q, options.V, options.query}};
-  check_not_read(kConcentrationCommand, "--csv", options.csv, inputs);
-  check_not_read(kConcentrationCommand, "--plot", options.plot, inputs);
-  check_output_files(kConcentrationCommand, options.csv, options.plot);
+  const InputNames inputs{
+      .laws = {options.law, options.query_law},
+      .matrices = {options.U, options.K, options.Q, options.V, options.query, options.plant}};
+  options.outputs.check(kConcentrationCommand, inputs);
 }
 
 void run_concentration(const ConcentrationOptions& options) {
@@ -214,6 +237,7 @@ void run_concentration(const ConcentrationOptions& options) {
     add_factored_bounds(report.rows, {layer.tokens, *factors, layer.queries}, options.execution());
   }
   report.law = options.law;
+  report.planted = layer.planted.size();
   report.dimension = layer.tokens->dimension();
   report.queries = options.query_law.empty() ? options.query : options.query_law;
   report.summary = summarise(layer, report.rows, constants);
@@ -221,9 +245,11 @@ void run_concentration(const ConcentrationOptions& options) {
   if (const auto missing = missing_bound(layer))
     report.notes.push_back(fmt::format("no certified bounds: {}", *missing));
   if (plan.exact && !report.rows.front().gradient_U) {
-    report.notes.push_back(
-        "the gradient in U has no exact formula here: the law of a token given its score is not known to "
-        "fourth order, or it has too many values; to sample it, use --method exact,sampled");
+    report.notes.push_back(fmt::format(
+        "the gradient in U has no exact formula here: {}; to sample it, use --method exact,sampled",
+        layer.planted.empty() ? "the law of a token given its score is not known to fourth order, "
+                                "or it has too many values"
+                              : "it is not known beside planted tokens"));
   }
   if (options.tolerance) {
     report.tolerance = *options.tolerance;
@@ -237,56 +263,42 @@ void run_concentration(const ConcentrationOptions& options) {
           {sigma, lengths_within(layer, factors, *options.within, sigma, options.execution())});
     }
   }
-  const io::Json json = to_json(report);
-  io::check_numbers(json);
-  const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(kConcentrationCommand, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_figure(kConcentrationCommand, options.plot, svg);
-  if (options.json) {
-    print_json(json);
-    return;
-  }
-  print_report(report);
-  if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
+  show_report(kConcentrationCommand, report, options);
 }
 
 }  // namespace
 
 void add_concentration_command(CLI::App& app) {
-  auto options = std::make_shared<ConcentrationOptions>();
-  CLI::App* command = app.add_subcommand(
-      "concentration",
+  const auto [command, options] = add_subcommand(
+      app, "concentration", run_concentration,
       "Measure how far attention over L tokens is from its limit, beside bounds that are theorems");
   command->add_option("--law", options->law, "Token law, as in largo attention")->required();
-  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
-      ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "Score matrix, d x e (default: identity)")->check(check_given, "");
+  add_dimension_option(*command, options->dimension);
+  add_text_option(*command, "--U", options->U, "Score matrix, d x e (default: identity)");
+  add_text_option(*command, "--K", options->K,
+                  "Key matrix, r x d; use --K and --Q instead of --U, to add the errors of their gradients");
+  add_text_option(*command, "--Q", options->Q, "Query matrix, r x e");
+  add_text_option(*command, "--V", options->V, "Value matrix, o x d")->capture_default_str();
+  add_text_option(
+      *command, "--query", options->query,
+      "One query (1,0,-1), or several to average over (1,0,-1;0,1,2 or a file with one query per row)");
+  add_text_option(
+      *command, "--query-law", options->query_law,
+      "Law of the queries to average over: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …");
+  add_text_option(*command, "--plant", options->plant,
+                  "Tokens that every prompt holds beside the L of the law: 1,0,-1 or 1,0,-1;0,1,2, or a file "
+                  "with one per row");
   command
-      ->add_option("--K", options->K,
-                   "Key matrix, r x d; use --K and --Q instead of --U, to add the errors of their gradients")
-      ->check(check_given, "");
-  command->add_option("--Q", options->Q, "Query matrix, r x e")->check(check_given, "");
-  command->add_option("--V", options->V, "Value matrix, o x d")
-      ->check(check_given, "")
-      ->capture_default_str();
-  command
-      ->add_option(
-          "--query", options->query,
-          "One query (1,0,-1), or several to average over (1,0,-1;0,1,2 or a file with one query per row)")
-      ->check(check_given, "");
-  command
-      ->add_option(
-          "--query-law", options->query_law,
-          "Law of the queries to average over: gaussian, gaussian:cov=diag:1,2, sphere, tokens:FILE, …")
-      ->check(check_given, "");
+      ->add_option("--sink", options->sinks,
+                   "Score of a token without a value beside the L of the law (0 is softmax plus one); may be "
+                   "repeated")
+      ->take_all();
   command
       ->add_option("--L", options->L,
                    "Prompt lengths, 1 to 1e300 or inf: 16,64,256 or 1e1:1e6:11 (log-spaced)")
       ->required();
-  command
-      ->add_option("--sigma", options->sigma, "Scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
-      ->check(check_given, "")
+  add_text_option(*command, "--sigma", options->sigma,
+                  "Scales of the tokens: 1, a list, or 0.2:2:10 (evenly spaced)")
       ->capture_default_str();
   command
       ->add_option("--method", options->method,
@@ -322,9 +334,7 @@ void add_concentration_command(CLI::App& app) {
                    "Find the lengths from which the output and each gradient are within this share of the "
                    "limit, in root mean square (0.01: one percent)")
       ->transform(finite_number(Sign::positive));
-  command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
-      ->check(check_given, "");
+  options->outputs.add_csv_and_plot_options(*command, "all rows");
   command->add_flag(
       "--fit", options->fit,
       "Fit the constants of the paper's bounds to the errors: the least bounds above all points");
@@ -336,16 +346,18 @@ void add_concentration_command(CLI::App& app) {
       "The error is the mean over prompts (and queries) of |T[prompt] - T[law]|^2. The errors of the\n"
       "gradients in V and U are defined in the same way. In the table, exponent is\n"
       "-d ln(output error) / d ln L, and to linear is E|T[prompt] - T_lin[prompt]|^2. Certified bounds are\n"
-      "theorems with all their constants (docs/bounds.md); a fit of the paper's form (--fit) is not.\n\n"
+      "theorems with all their constants (docs/bounds.md); a fit of the paper's form (--fit) is not.\n"
+      "With --plant and --sink the limit stays T[law]: a given number of tokens has no weight in an\n"
+      "infinite prompt. --sigma scales planted tokens too, but not the scores of sinks.\n\n"
       "Examples:\n"
       "  largo concentration --law gaussian --d 4 --U 0.5*identity --query 1,0,-1,0 --L 16:1024:7\n"
       "  largo concentration --law gaussian --d 8 --query-law gaussian --sigma 0.5,1,2 --L 2:1e12:13 --plot "
       "c.svg\n"
       "  largo concentration --law sphere --d 16 --U 4*identity --query-law sphere --L 10:1e4:4 --json\n"
       "  largo concentration --law gaussian --d 4 --query 1,0,0,0 --L 1e1:1e6:6 --tolerance 0.01\n"
+      "  largo concentration --law sphere --d 4 --query 2,0,0,0 --L 1e1:1e6:6 --sink 4 --plant 3,0,0,0\n"
       "  largo concentration --law sphere --d 4 --K K.npy --Q Q.npy --query 1,0,0,0 --L 1e1:1e6:6 "
       "--within 0.01");
-  command->callback([options] { run_concentration(*options); });
 }
 
 }  // namespace largo

@@ -87,15 +87,26 @@ std::array<NamedBound, 3> bounds_of(const ConcentrationSummary& summary) {
 
 std::string short_number(double value) { return fmt::format("{:.4e}", value); }
 
+// The columns that say which row it is, and their heading.
+void print_point_heading(bool sigmas) {
+  if (sigmas) fmt::print("{:>7} ", "sigma");
+  fmt::print("{:>9} {:<8} ", "L", "method");
+}
+
+void print_point(bool sigmas, const ConcentrationRow& row) {
+  if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
+  fmt::print("{:>9.4g} {:<8} ", row.L, name_of(row.method));
+}
+
 void print_rows(const ConcentrationReport& report) {
   const bool sigmas = several_sigmas(report);
-  if (sigmas) fmt::print("{:>7} ", "sigma");
-  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>8} {:>11} {:>8} {:>9} {:>11}\n", "L", "method", "output",
-             "± error", "gradient V", "± error", "gradient U", "± error", "exponent", "to linear");
+  print_point_heading(sigmas);
+  fmt::print("{:>11} {:>8} {:>11} {:>8} {:>11} {:>8} {:>9} {:>11}\n", "output", "± error", "gradient V",
+             "± error", "gradient U", "± error", "exponent", "to linear");
   for (const ConcentrationRow& row : report.rows) {
-    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
-    fmt::print("{:>9.4g} {:<8} {:>11.4e} {:>8.0e} {:>11.4e} {:>8.0e}", row.L, name_of(row.method),
-               row.output.value, row.output.error, row.gradient_V.value, row.gradient_V.error);
+    print_point(sigmas, row);
+    fmt::print("{:>11.4e} {:>8.0e} {:>11.4e} {:>8.0e}", row.output.value, row.output.error,
+               row.gradient_V.value, row.gradient_V.error);
     if (row.gradient_U) {
       fmt::print(" {:>11.4e} {:>8.0e}", row.gradient_U->value, row.gradient_U->error);
     } else {
@@ -116,9 +127,9 @@ bool has_factored_gradients(const ConcentrationReport& report) {
 void print_factored_gradients(const ConcentrationReport& report) {
   const bool sigmas = several_sigmas(report);
   fmt::print("\nerrors of the gradients in K and Q, and certified bounds\n");
-  if (sigmas) fmt::print("{:>7} ", "sigma");
-  fmt::print("{:>9} {:<8} {:>11} {:>8} {:>11} {:>11} {:>8} {:>11}\n", "L", "method", "gradient K", "± error",
-             "bound", "gradient Q", "± error", "bound");
+  print_point_heading(sigmas);
+  fmt::print("{:>11} {:>8} {:>11} {:>11} {:>8} {:>11}\n", "gradient K", "± error", "bound", "gradient Q",
+             "± error", "bound");
   const auto shown = [](const std::optional<ErrorBar>& x, const std::optional<double>& bound) {
     return (x ? fmt::format("{:>11.4e} {:>8.0e}", x->value, x->error) : fmt::format("{:>11} {:>8}", "", "")) +
            (bound ? fmt::format(" {:>11.4e}", *bound) : fmt::format(" {:>11}", ""));
@@ -126,9 +137,8 @@ void print_factored_gradients(const ConcentrationReport& report) {
   for (const ConcentrationRow& row : report.rows) {
     const CertifiedErrors bounds = row.certified.value_or(CertifiedErrors{});
     if (!row.gradient_K && !row.gradient_Q && !bounds.gradient_K) continue;
-    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
-    fmt::print("{:>9.4g} {:<8} {} {}\n", row.L, name_of(row.method), shown(row.gradient_K, bounds.gradient_K),
-               shown(row.gradient_Q, bounds.gradient_Q));
+    print_point(sigmas, row);
+    fmt::print("{} {}\n", shown(row.gradient_K, bounds.gradient_K), shown(row.gradient_Q, bounds.gradient_Q));
   }
 }
 
@@ -136,19 +146,18 @@ void print_factored_gradients(const ConcentrationReport& report) {
 void print_certified(const ConcentrationReport& report) {
   const bool sigmas = several_sigmas(report);
   fmt::print("\ncertified bounds, with no constant fitted, and their ratios to the errors\n");
-  if (sigmas) fmt::print("{:>7} ", "sigma");
-  fmt::print("{:>9} {:<8} {:>11} {:>9} {:>11} {:>9} {:>11} {:>9}\n", "L", "method", "output", "ratio",
-             "gradient V", "ratio", "gradient U", "ratio");
+  print_point_heading(sigmas);
+  fmt::print("{:>11} {:>9} {:>11} {:>9} {:>11} {:>9}\n", "output", "ratio", "gradient V", "ratio",
+             "gradient U", "ratio");
   for (const ConcentrationRow& row : report.rows) {
     if (!row.certified) continue;
-    if (sigmas) fmt::print("{:>7.4g} ", row.sigma);
+    print_point(sigmas, row);
     const auto with_ratio = [](double bound, const std::optional<ErrorBar>& error) {
       const bool is_known = error && error->value > 0;
       return fmt::format("{:>11.4e} {:>9}", bound,
                          is_known ? fmt::format("{:.4g}", bound / error->value) : "");
     };
-    fmt::print("{:>9.4g} {:<8} {} {} {}\n", row.L, name_of(row.method),
-               with_ratio(row.certified->output, row.output),
+    fmt::print("{} {} {}\n", with_ratio(row.certified->output, row.output),
                with_ratio(row.certified->gradient_V, row.gradient_V),
                with_ratio(row.certified->gradient_U, row.gradient_U));
   }
@@ -213,6 +222,7 @@ void print_summary(const ConcentrationReport& report) {
 
 io::Json to_json(const ConcentrationReport& report) {
   io::Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
+  if (report.planted > 0) json["planted"] = report.planted;
   json["rows"] = io::Json::array();
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
   io::Json fit{{"sub_gaussian", report.summary.sub_gaussian},
@@ -252,7 +262,8 @@ io::Json to_json(const ConcentrationReport& report) {
 }
 
 void print_report(const ConcentrationReport& report) {
-  fmt::print("tokens {}, d = {}, queries {}\n", report.law, report.dimension, report.queries);
+  fmt::print("tokens {}, d = {}, queries {}", report.law, report.dimension, report.queries);
+  fmt::print("{}\n", report.planted > 0 ? fmt::format(", planted tokens {}", report.planted) : "");
   print_rows(report);
   if (has_factored_gradients(report)) print_factored_gradients(report);
   if (report.rows.front().certified) print_certified(report);

@@ -1,6 +1,7 @@
 // What largo concentration found, and how it is shown.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -25,6 +26,7 @@ struct WithinPoint {
 struct ConcentrationReport {
   std::string law, queries;  ///< as given
   std::ptrdiff_t dimension = 0;
+  std::size_t planted = 0;  ///< number of tokens beside those of the law
   std::vector<ConcentrationRow> rows;
   ConcentrationSummary summary;
   double tolerance = 0;

@@ -1,6 +1,5 @@
 // largo doctor: what this build includes, and a quick self-check.
 #include <chrono>
-#include <memory>
 #include <string>
 
 #include <fmt/core.h>
@@ -99,12 +98,10 @@ void run_doctor(const CommonOptions& options) {
 }  // namespace
 
 void add_doctor_command(CLI::App& app) {
-  auto options = std::make_shared<CommonOptions>();
-  CLI::App* command =
-      app.add_subcommand("doctor", "Show what this build includes, and run a quick self-check");
+  const auto [command, options] =
+      add_subcommand(app, "doctor", run_doctor, "Show what this build includes, and run a quick self-check");
   add_common_options(*command, *options, {"--precision"});
   command->footer("Example: largo doctor --json");
-  command->callback([options] { run_doctor(*options); });
 }
 
 }  // namespace largo

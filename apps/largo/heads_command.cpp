@@ -1,6 +1,5 @@
 // largo heads: an audit of the captured heads of a real model.
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -28,7 +27,8 @@ constexpr const char* kHeadsCommand = "heads";
 constexpr std::uint64_t kMostTokens = std::uint64_t{1} << 53;
 
 struct HeadsOptions : CommonOptions {
-  std::string file, scale = "auto", sinks = "auto", queries, layers, heads, csv, out;
+  std::string file, scale = "auto", sinks = "auto", queries, layers, heads;
+  OutputFiles outputs;
   std::int64_t recent = 0;
   double tolerance = kDefaultTolerance;
   bool causal = false, curves = false, dry_run = false;
@@ -111,26 +111,15 @@ std::string command_line(const HeadsOptions& options) {
   }
   if (options.recent != 0) line += fmt::format(" --recent {}", options.recent);
   if (options.tolerance != kDefaultTolerance) line += fmt::format(" --tolerance {}", options.tolerance);
-  return line + fmt::format(" --out {}", options.out);
-}
-
-void check_outputs(const HeadsOptions& options) {
-  if (!options.csv.empty() && same_file(options.csv, options.file))
-    fail(kHeadsCommand, "--csv", options.csv, "another file than the capture");
-  if (!options.out.empty() && !options.out.ends_with(".html"))
-    fail(kHeadsCommand, "--out", fmt::format("'{}'", options.out), "a .html file");
-  if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out))
-    fail(kHeadsCommand, "--csv and --out name the same file");
-  check_output_files(kHeadsCommand, options.csv, "");
-  check_output_files(kHeadsCommand, options.out, "");
+  return line + fmt::format(" --out {}", options.outputs.page);
 }
 
 void run_heads(const HeadsOptions& options) {
   AuditOptions audit_options = read_options(options);
-  check_outputs(options);
+  options.outputs.check(kHeadsCommand, {.files = {options.file}});
   const Capture capture = read_capture(options);
   if (options.dry_run) return describe(capture, audit_options, options.json);
-  const io::Json run = options.out.empty() ? io::Json(nullptr) : run_facts(options);
+  const io::Json run = options.outputs.page.empty() ? io::Json(nullptr) : run_facts(options);
   std::vector<HeadAudit> audits;
   {
     ProgressLine line("heads");
@@ -139,60 +128,52 @@ void run_heads(const HeadsOptions& options) {
   }
   const io::Json json = to_json(audits, options.curves ? Curves::with : Curves::without);
   io::check_numbers(json);
-  if (first_process() && !options.csv.empty()) write_text(kHeadsCommand, options.csv, to_csv(audits));
-  if (first_process() && !options.out.empty()) {
+  options.outputs.write(kHeadsCommand, [&] { return to_csv(audits); });
+  if (first_process() && !options.outputs.page.empty()) {
     const report::Report page = report::heads_page(audits, options.tolerance, command_line(options));
-    write_text(kHeadsCommand, options.out, report::report_page(page, run));
+    write_text(kHeadsCommand, options.outputs.page, report::report_page(page, run));
   }
   if (options.json) return print_json(json);
   print_table(audits);
-  if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
-  if (!options.out.empty()) fmt::print("page written to {}\n", options.out);
+  options.outputs.print();
 }
 
 }  // namespace
 
 void add_heads_command(CLI::App& app) {
-  auto options = std::make_shared<HeadsOptions>();
-  CLI::App* command = app.add_subcommand(
-      "heads", "Audit captured heads of a real model: which of them are averages, affine, sinks, retrieval");
-  command
-      ->add_option("FILE", options->file,
-                   "Capture: .safetensors with layers.N.q, layers.N.k, layers.N.v of shape (heads, tokens, "
-                   "head_dim)")
-      ->required()
-      ->check(check_given, "");
+  const auto [command, options] = add_subcommand(
+      app, "heads", run_heads,
+      "Audit captured heads of a real model: which of them are averages, affine, sinks, retrieval");
+  add_text_option(*command, "FILE", options->file,
+                  "Capture: .safetensors with layers.N.q, layers.N.k, layers.N.v of shape (heads, tokens, "
+                  "head_dim)")
+      ->required();
   command->add_flag("--causal", options->causal, "Each query sees the keys up to its own position");
-  command->add_option("--scale", options->scale, "Factor on the scores; auto is 1/sqrt(head_dim)")
-      ->check(check_given, "")
+  add_text_option(*command, "--scale", options->scale, "Factor on the scores; auto is 1/sqrt(head_dim)")
       ->capture_default_str();
-  command
-      ->add_option("--sinks", options->sinks,
-                   fmt::format("Positions of sinks, such as 0,-1 (from the end), at most {}; none; or auto: "
-                               "those of much weight",
-                               kMostSinks))
-      ->check(check_given, "")
+  add_text_option(*command, "--sinks", options->sinks,
+                  fmt::format("Positions of sinks, such as 0,-1 (from the end), at most {}; none; or auto: "
+                              "those of much weight",
+                              kMostSinks))
       ->capture_default_str();
   command
       ->add_option("--recent", options->recent,
                    "Keys less than this far from the query's position are recent; 0 means none")
       ->transform(whole_number(0, kMostTokens))
       ->capture_default_str();
-  command
-      ->add_option("--queries", options->queries,
-                   fmt::format("Queries audited in each head, evenly spaced; or all (default: {})",
-                               kDefaultAuditQueries))
-      ->check(check_given, "");
+  add_text_option(
+      *command, "--queries", options->queries,
+      fmt::format("Queries audited in each head, evenly spaced; or all (default: {})", kDefaultAuditQueries));
   command->add_option("--tolerance", options->tolerance, "Relative error that counts as small, up to 1")
       ->transform(finite_number(Sign::positive))
       ->capture_default_str();
-  command->add_option("--layers", options->layers, "Only these layers, such as 0,5")->check(check_given, "");
-  command->add_option("--heads", options->heads, "Only heads of these numbers")->check(check_given, "");
-  command->add_flag("--curves", options->curves, "With --json, the errors at every length, too");
-  command->add_option("--csv", options->csv, "Write all numbers to this CSV file, one row per head")
-      ->check(check_given, "");
-  command->add_option("--out", options->out, "Write a page with all heads to this .html file")
-      ->check(check_given, "");
+  add_text_option(*command, "--layers", options->layers,
+                  "Only these layers, such as 0,5; others are not read");
+  add_text_option(*command, "--heads", options->heads, "Only heads of these numbers; others are not read");
+  command->add_flag("--curves", options->curves,
+                    "With --json, the errors at every length and the histogram of the scores, too");
+  options->outputs.add_csv_option(*command, "all numbers, one row per head,");
+  options->outputs.add_page_option(*command, "a page with all heads");
   command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(fmt::format(
@@ -208,7 +189,6 @@ void add_heads_command(CLI::App& app) {
       "  largo heads capture.safetensors --causal\n"
       "  largo heads capture.safetensors --sinks 0,-1 --csv heads.csv --out heads.html",
       kSinkMass, kSinkShare, kLocalWindow, kLocalMass, kRetrievalWeight));
-  command->callback([options] { run_heads(*options); });
 }
 
 }  // namespace largo

@@ -1,5 +1,4 @@
 // largo icl assumptions: the hypotheses about in-context regression, averaged over its tasks.
-#include <memory>
 #include <string>
 
 #include <fmt/core.h>
@@ -21,7 +20,7 @@ constexpr const char* kIclAssumptions = "icl assumptions";
 
 struct TaskAssumptionsOptions : ProblemOptions {
   std::string A, U;
-  std::string csv;
+  OutputFiles outputs;
 };
 
 // U, or A in its corner; without either, the A that training on infinite prompts ends with.
@@ -44,8 +43,7 @@ void run_task_assumptions(const TaskAssumptionsOptions& options) {
       .laws = {options.laws.covariates, options.laws.queries, options.laws.prior, options.laws.noise},
       .matrices = {options.covariance, options.query_covariance, options.prior, options.A, options.U,
                    options.task}};
-  check_not_read(kIclAssumptions, "--csv", options.csv, inputs);
-  check_output_files(kIclAssumptions, options.csv, "");
+  options.outputs.check(kIclAssumptions, inputs);
   AssumptionsReport report;
   Eigen::Index d = 0;
   if (const auto other = options.other()) {
@@ -67,28 +65,26 @@ void run_task_assumptions(const TaskAssumptionsOptions& options) {
                                                   : "A from the limit of infinite-prompt training";
   report.heading = fmt::format("in-context regression, d = {}, {}", d, scores);
   report.subject = {{"d", d}, {"scores", scores}};
-  print_assumptions(kIclAssumptions, report, options.json, options.csv);
+  print_assumptions(kIclAssumptions, report, options.json, options.outputs);
 }
 
 }  // namespace
 
 void add_icl_assumptions_command(CLI::App& icl) {
-  auto options = std::make_shared<TaskAssumptionsOptions>();
-  CLI::App* command = icl.add_subcommand(
-      "assumptions", "Check the hypotheses about a regression: what has an average over tasks and queries");
+  const auto [command, options] =
+      add_subcommand(icl, "assumptions", run_task_assumptions,
+                     "Check the hypotheses about a regression: what has an average over tasks and queries");
   add_problem_options(*command, *options, {"--seed", "--threads", "--precision"});
-  command->add_option("--A", options->A, "Score matrix on the invariant set, d x d (default: the limit's)")
-      ->check(check_given, "");
-  command->add_option("--U", options->U, "Any score matrix, (d + outputs) x (d + outputs)")
-      ->check(check_given, "");
-  command->add_option("--csv", options->csv, "Write the table to this CSV file")->check(check_given, "");
+  add_text_option(*command, "--A", options->A,
+                  "Score matrix on the invariant set, d x d (default: the limit's)");
+  add_text_option(*command, "--U", options->U, "Any score matrix, (d + outputs) x (d + outputs)");
+  options->outputs.add_csv_option(*command, "the table");
   command->footer(
       "Each assumption has its value (exact, or a bound), whether it holds, and what needs it\n"
       "(docs/assumptions.md).\n\n"
       "Examples:\n"
       "  largo icl assumptions --d 5 --A 0.3*identity\n"
       "  largo icl assumptions --d 2 --noise 0.1 --U random:3 --json");
-  command->callback([options] { run_task_assumptions(*options); });
 }
 
 }  // namespace largo

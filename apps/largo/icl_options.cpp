@@ -55,34 +55,22 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
       .add_option("--d", options.dimension,
                   "Dimension of the covariates (default: 5, or the size of a given matrix)")
       ->transform(whole_number(1, kMostProblemDimensions));
-  command
-      .add_option("--cov", options.covariance,
-                  "Covariance of the covariates: the name of a matrix, or a file")
-      ->check(check_given, "");
-  command
-      .add_option("--query-cov", options.query_covariance, "Covariance of the query (default: that of --cov)")
-      ->check(check_given, "");
-  command.add_option("--prior", options.prior, "Covariance of the tasks w (default: identity)")
-      ->check(check_given, "");
+  add_text_option(command, "--cov", options.covariance,
+                  "Covariance of the covariates: the name of a matrix, or a file");
+  add_text_option(command, "--query-cov", options.query_covariance,
+                  "Covariance of the query (default: that of --cov)");
+  add_text_option(command, "--prior", options.prior, "Covariance of the tasks w (default: identity)");
   command.add_option("--noise", options.noise, "Variance of the label noise (default: 0)")
       ->transform(finite_number(Sign::non_negative));
-  command
-      .add_option("--task", options.task,
-                  "A TOML file that describes the whole problem: its laws, loss and outputs (docs/icl.md)")
-      ->check(check_given, "");
-  command
-      .add_option("--covariates", options.laws.covariates,
-                  "Another law of covariates and queries (rademacher, uniform, sphere, …)")
-      ->check(check_given, "");
-  command.add_option("--query-law", options.laws.queries, "Another law of the queries alone")
-      ->check(check_given, "");
-  command.add_option("--prior-law", options.laws.prior, "Another law of the tasks w")->check(check_given, "");
-  command.add_option("--noise-law", options.laws.noise, "Another law of the label noise")
-      ->check(check_given, "");
-  command
-      .add_option("--loss", options.laws.loss,
-                  "Loss: squared (half the squared error, the default), huber:DELTA, absolute or logistic")
-      ->check(check_given, "");
+  add_text_option(command, "--task", options.task,
+                  "A TOML file that describes the whole problem: its laws, loss and outputs (docs/icl.md)");
+  add_text_option(command, "--covariates", options.laws.covariates,
+                  "Another law of covariates and queries (rademacher, uniform, sphere, …)");
+  add_text_option(command, "--query-law", options.laws.queries, "Another law of the queries alone");
+  add_text_option(command, "--prior-law", options.laws.prior, "Another law of the tasks w");
+  add_text_option(command, "--noise-law", options.laws.noise, "Another law of the label noise");
+  add_text_option(command, "--loss", options.laws.loss,
+                  "Loss: squared (half the squared error, the default), huber:DELTA, absolute or logistic");
   command.add_option("--score-scale", options.score_scale, "Factor of the scores (default: 1)")
       ->transform(finite_number());
   add_common_options(command, options, without_effect);
@@ -116,8 +104,7 @@ void add_start_options(CLI::App& command, StartOptions& options) {
           "--alpha", options.alpha,
           "Start at A = alpha Theta Theta^T/|Theta Theta^T|, b = alpha (default: half the admissible range)")
       ->transform(finite_number(Sign::positive));
-  command.add_option("--theta", options.theta, "Matrix Theta of the start, d x k")
-      ->check(check_given, "")
+  add_text_option(command, "--theta", options.theta, "Matrix Theta of the start, d x k")
       ->capture_default_str();
 }
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <memory>
 #include <optional>
 
 #include <fmt/core.h>
@@ -276,29 +275,22 @@ void run_risk(const RiskOptions& options) {
 }  // namespace
 
 void add_icl_risk_command(CLI::App& icl) {
-  auto options = std::make_shared<RiskOptions>();
-  CLI::App* command = icl.add_subcommand(
-      "risk",
+  const auto [command, options] = add_subcommand(
+      icl, "risk", run_risk,
       "Risks of softmax and linear attention at every prompt length L, next to the best known learner: exact "
       "for Gaussian regression, averages over draws for other problems");
   add_problem_options(*command, *options);
-  command
-      ->add_option("--L", options->L,
-                   "Prompt lengths, 1 to 1e300 or inf, which need not be whole; or laws of lengths: "
-                   "uniform:1:100, geometric:50, 10=0.5,100=0.5")
-      ->check(check_given, "")
+  add_text_option(*command, "--L", options->L,
+                  "Prompt lengths, 1 to 1e300 or inf, which need not be whole; or laws of lengths: "
+                  "uniform:1:100, geometric:50, 10=0.5,100=0.5")
       ->capture_default_str();
-  command->add_option("--A", options->A, "Score matrix on the invariant set, d x d; needs --b")
-      ->check(check_given, "");
+  add_text_option(*command, "--A", options->A, "Score matrix on the invariant set, d x d; needs --b");
   command->add_option("--b", options->b, "Value weight on the invariant set; needs --A")
       ->transform(finite_number());
-  command->add_option("--U", options->U, "Any score matrix, (d+1) x (d+1); needs --V")
-      ->check(check_given, "");
-  command
-      ->add_option(
-          "--V", options->V,
-          "Value matrix, of which only the last row (with m outputs, the last m rows) matters; needs --U")
-      ->check(check_given, "");
+  add_text_option(*command, "--U", options->U, "Any score matrix, (d+1) x (d+1); needs --V");
+  add_text_option(
+      *command, "--V", options->V,
+      "Value matrix, of which only the last row (with m outputs, the last m rows) matters; needs --U");
   command
       ->add_option("--prompts", options->prompts,
                    fmt::format("Number of draws to average over, where laws or the loss are not those of "
@@ -327,7 +319,6 @@ void add_icl_risk_command(CLI::App& icl) {
       "  largo icl risk --d 3 --covariates rademacher --A identity --b 1 --L 10,100,1000\n"
       "  largo icl risk --d 5 --prior-law laplace --noise 0.1 --L 10,100,1e6,inf\n"
       "  largo icl risk --task examples/tasks/logistic_classification.toml --L 10,100,inf");
-  command->callback([options] { run_risk(*options); });
 }
 
 }  // namespace largo

@@ -2,7 +2,6 @@
 // prompt or how weak a signal may be.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,7 +30,8 @@ constexpr double kMostLocations = 1e5;
 constexpr const char *kDefaultLengths = "10:1e6:6", *kDefaultSignal = "4";
 
 struct SingleLocationOptions : CommonOptions {
-  std::string L, signal, u, v, start = "0.1,0.1", csv, plot;  // L, signal: empty means the default
+  std::string L, signal, u, v, start = "0.1,0.1";  // L, signal: empty means the default
+  OutputFiles outputs;
   double needle_spread = 1, noise = 0;
   std::optional<double> a, b, epsilon;
   bool train = false;
@@ -180,15 +180,13 @@ Figure figure_of(const std::vector<LocationRow>& rows) {
       trained{.label = "trained", .style = Curve::Style::points, .color = 1}, weight{.label = ""},
       given{.label = ""}, critical{.label = "√(2 ln L)", .style = Curve::Style::dotted, .color = 2};
   for (const LocationRow& row : rows) {
-    for (Curve* curve : {&head, &null, &weight, &given, &critical}) curve->x.push_back(row.problem.L);
-    head.y.push_back(row.head.excess.value);
-    null.y.push_back(row.problem.null_risk() - row.problem.noise_variance / 2);
-    weight.y.push_back(row.head.needle_weight.value);
-    given.y.push_back(row.problem.signal);
-    critical.y.push_back(critical_signal(row.problem.L));
+    head.add(row.problem.L, row.head.excess.value);
+    null.add(row.problem.L, row.problem.null_risk() - row.problem.noise_variance / 2);
+    weight.add(row.problem.L, row.head.needle_weight.value);
+    given.add(row.problem.L, row.problem.signal);
+    critical.add(row.problem.L, critical_signal(row.problem.L));
     if (row.flow) {
-      trained.x.push_back(row.problem.L);
-      trained.y.push_back(row.flow->last.excess.value);
+      trained.add(row.problem.L, row.flow->last.excess.value);
     }
   }
   risk.curves = {head, null};
@@ -238,49 +236,44 @@ void check_modes(const SingleLocationOptions& options) {
   }
 }
 
+void print_text(const std::vector<LocationRow>& rows, const SingleLocationOptions& options) {
+  print_table(rows);
+  if (!options.epsilon) return;
+  fmt::print("{} an excess risk of at most {:g}\n",
+             options.signal.empty() ? "signal: the weakest with" : "L: the longest prompt with",
+             *options.epsilon);
+}
+
 void run_single_location(const SingleLocationOptions& options) {
   check_modes(options);
-  check_output_files(kSingleLocation, options.csv, options.plot);
+  options.outputs.check(kSingleLocation);
   const std::vector<LocationRow> rows = compute(options);
   io::Json json;
   json["needle_spread"] = options.needle_spread;
   json["noise"] = options.noise;
   if (options.epsilon) json["epsilon"] = *options.epsilon;
   for (const LocationRow& row : rows) json["rows"].push_back(to_json(row));
-  io::check_numbers(json);
-  const std::string svg = options.plot.empty() ? "" : to_svg(figure_of(rows));
-  if (first_process() && !options.csv.empty()) write_text(kSingleLocation, options.csv, to_csv(rows));
-  if (first_process() && !options.plot.empty()) write_figure(kSingleLocation, options.plot, svg);
-  if (options.json) return print_json(json);
-  print_table(rows);
-  if (options.epsilon) {
-    fmt::print("{} an excess risk of at most {:g}\n",
-               options.signal.empty() ? "signal: the weakest with" : "L: the longest prompt with",
-               *options.epsilon);
-  }
-  if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
+  const Results results{.json = std::move(json),
+                        .to_csv = [&] { return to_csv(rows); },
+                        .to_svg = [&] { return to_svg(figure_of(rows)); },
+                        .print = [&] { print_text(rows, options); }};
+  show_results(kSingleLocation, results, options.outputs, options.json);
 }
 
 }  // namespace
 
 void add_icl_single_location_command(CLI::App& icl) {
-  auto options = std::make_shared<SingleLocationOptions>();
-  CLI::App* command = icl.add_subcommand(
-      "single-location", "One token of the prompt holds the answer: risks, the best head, training");
-  command
-      ->add_option("--L", options->L,
-                   fmt::format("Numbers of tokens, 2 to 1e300 or inf: 10,100 or 1e1:1e6:6 (log-spaced)\n"
-                               "(default: {})",
-                               kDefaultLengths))
-      ->check(check_given, "");
-  command
-      ->add_option(
-          "--signal", options->signal,
-          fmt::format("Mean m of the needle along k*, from 0 to 50: a number, or a formula in L such "
-                      "as \"1.2*sqrt(2*ln(L))\" (default: {})",
-                      kDefaultSignal))
-      ->check(check_given, "");
+  const auto [command, options] =
+      add_subcommand(icl, "single-location", run_single_location,
+                     "One token of the prompt holds the answer: risks, the best head, training");
+  add_text_option(*command, "--L", options->L,
+                  fmt::format("Numbers of tokens, 2 to 1e300 or inf: 10,100 or 1e1:1e6:6 (log-spaced)\n"
+                              "(default: {})",
+                              kDefaultLengths));
+  add_text_option(*command, "--signal", options->signal,
+                  fmt::format("Mean m of the needle along k*, from 0 to 50: a number, or a formula in L such "
+                              "as \"1.2*sqrt(2*ln(L))\" (default: {})",
+                              kDefaultSignal));
   command
       ->add_option("--needle-spread", options->needle_spread,
                    "Standard deviation of the needle's coordinates")
@@ -292,11 +285,9 @@ void add_icl_single_location_command(CLI::App& icl) {
   command->add_option("--a", options->a, "Risk of u = a k*, v = b v* instead of the best head; with --b")
       ->transform(finite_number());
   command->add_option("--b", options->b, "See --a")->transform(finite_number());
-  command
-      ->add_option("--u", options->u,
-                   "Risk of any score vector u, such as 2,0,0.5: along k*, along v*, then the rest; with --v")
-      ->check(check_given, "");
-  command->add_option("--v", options->v, "Value vector, in the same coordinates")->check(check_given, "");
+  add_text_option(*command, "--u", options->u,
+                  "Risk of any score vector u, such as 2,0,0.5: along k*, along v*, then the rest; with --v");
+  add_text_option(*command, "--v", options->v, "Value vector, in the same coordinates");
   command->add_flag("--train", options->train, "Follow the gradient flow of (a, b) to its end");
   command->add_option("--start", options->start, "Where the flow starts, a,b")->capture_default_str();
   command
@@ -304,9 +295,7 @@ void add_icl_single_location_command(CLI::App& icl) {
                    "With --L, find the weakest signal at which the best excess risk is at most this; "
                    "with --signal, the longest prompt")
       ->transform(finite_number(Sign::positive));
-  command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
-      ->check(check_given, "");
+  options->outputs.add_csv_and_plot_options(*command, "all rows");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "The needle is N(m k*, spread^2 I), the other tokens are N(0, I), and the target is the needle's\n"
@@ -321,7 +310,6 @@ void add_icl_single_location_command(CLI::App& icl) {
       "  largo icl single-location --L 1e2:1e12:6 --epsilon 0.05 --plot single_location.svg\n"
       "  largo icl single-location --signal 5 --epsilon 0.05\n"
       "  largo icl single-location --L 50 --u 2,0.3,0.5 --v 0.1,0.8,-0.2");
-  command->callback([options] { run_single_location(*options); });
 }
 
 }  // namespace largo

@@ -1,6 +1,4 @@
 // largo icl threshold: the smallest prompt length whose trained risk is within epsilon of the limit.
-#include <memory>
-
 #include <fmt/core.h>
 
 #include "arguments.hpp"
@@ -112,9 +110,9 @@ void run_threshold(const ThresholdOptions& options) {
 }  // namespace
 
 void add_icl_threshold_command(CLI::App& icl) {
-  auto options = std::make_shared<ThresholdOptions>();
-  CLI::App* command = icl.add_subcommand(
-      "threshold", "Find the smallest prompt length L whose trained risk is within epsilon of the limit");
+  const auto [command, options] =
+      add_subcommand(icl, "threshold", run_threshold,
+                     "Find the smallest prompt length L whose trained risk is within epsilon of the limit");
   add_problem_options(*command, *options, {"--precision"});
   command->add_option("--epsilon", options->epsilon, "Largest excess risk to accept, above 0")
       ->required()
@@ -140,7 +138,6 @@ void add_icl_threshold_command(CLI::App& icl) {
       "  largo icl threshold --d 5 --epsilon 0.01 --attention linear --json\n"
       "  largo icl threshold --d 3 --prior-law laplace --epsilon 0.05";
   command->footer(fmt::format(kFooter, kLongestThreshold));
-  command->callback([options] { run_threshold(*options); });
 }
 
 }  // namespace largo

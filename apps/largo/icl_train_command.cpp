@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdint>
 #include <initializer_list>
-#include <memory>
 #include <optional>
 #include <string>
 #include <thread>
@@ -36,7 +35,8 @@ struct TrainOptions : ProblemOptions {
   std::optional<std::int64_t> prompts;
   bool common_draws = false;
   std::int64_t seeds = 1, nodes = TrainingPlan().nodes.count;
-  std::string csv, plot, checkpoints;
+  std::string checkpoints;
+  OutputFiles outputs;
   bool quick = false, dry_run = false;
 };
 
@@ -195,9 +195,7 @@ void check_files(const TrainOptions& options) {
                                  options.start.theta, options.start.U, options.start.V}};
   inputs.laws = {options.laws.covariates, options.laws.queries, options.laws.prior, options.laws.noise};
   for (const std::string& file : options.files()) inputs.matrices.push_back(file);
-  check_not_read(kIclTrainCommand, "--csv", options.csv, inputs);
-  check_not_read(kIclTrainCommand, "--plot", options.plot, inputs);
-  check_output_files(kIclTrainCommand, options.csv, options.plot);
+  options.outputs.check(kIclTrainCommand, inputs);
 }
 
 void run_train(const TrainOptions& options) {
@@ -214,57 +212,38 @@ void run_train(const TrainOptions& options) {
     report.runs = train_or_stop(options, report.plan);
     if (!first_process()) return;
   }
-  const io::Json json = to_json(report);
-  io::check_numbers(json);
-  const std::string csv = options.csv.empty() ? "" : to_csv(report),
-                    svg = options.plot.empty() ? "" : to_svg(report);  // both are made before one is written
-  if (!options.csv.empty()) write_text(kIclTrainCommand, options.csv, csv);
-  if (!options.plot.empty()) write_figure(kIclTrainCommand, options.plot, svg);
-  if (options.json) return print_json(json);
-  print_report(report);
-  if (!options.csv.empty()) fmt::print("paths written to {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
+  show_report(kIclTrainCommand, report, options);
 }
 
 }  // namespace
 
 void add_icl_train_command(CLI::App& icl) {
-  auto options = std::make_shared<TrainOptions>();
-  CLI::App* command = icl.add_subcommand(
-      "train",
+  const auto [command, options] = add_subcommand(
+      icl, "train", run_train,
       "Train at every prompt length, by gradient flow without sampled prompts and by stochastic descent");
   add_problem_options(*command, *options);
   command->get_option("--precision")
       ->description("Arithmetic over the tokens: float32 for sgd; flows have no tokens and use float64");
-  command
-      ->add_option("--L", options->L,
-                   "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published "
-                   "lengths), or laws of random lengths: uniform:1:100, geometric:50, 10=0.5,100=0.5")
-      ->check(check_given, "");
-  command
-      ->add_option("--evaluate", options->evaluate,
-                   "Other lengths, or laws of them, at which to compute the risk of what was trained")
-      ->check(check_given, "");
-  command
-      ->add_option("--method", options->method,
-                   "Training method: flow (gradient flow), sgd (stochastic gradient descent), or flow,sgd")
-      ->check(check_given, "")
+  add_text_option(*command, "--L", options->L,
+                  "Prompt lengths (default: 10,100,1000,inf; with a published preset, the published "
+                  "lengths), or laws of random lengths: uniform:1:100, geometric:50, 10=0.5,100=0.5");
+  add_text_option(*command, "--evaluate", options->evaluate,
+                  "Other lengths, or laws of them, at which to compute the risk of what was trained");
+  add_text_option(*command, "--method", options->method,
+                  "Training method: flow (gradient flow), sgd (stochastic gradient descent), or flow,sgd")
       ->capture_default_str();
-  command
-      ->add_option("--attention", options->attention, "Kind of attention: softmax, linear, or softmax,linear")
-      ->check(check_given, "");
+  add_text_option(*command, "--attention", options->attention,
+                  "Kind of attention: softmax, linear, or softmax,linear");
   command
       ->add_option("--parameters", options->parameters,
                    "Parameters to train: invariant (A and b), merged (U and v, from the same start) or "
                    "factored (K, Q, V and the output row, from a random start)")
       ->check(one_of({"invariant", "merged", "factored"}));
   add_start_options(*command, options->start);
-  command
-      ->add_option("--start-U", options->start.U,
-                   "Start at any score matrix, a file; needs --start-V and merged parameters")
-      ->check(check_given, "");
-  command->add_option("--start-V", options->start.V, "Value matrix of that start, one row for each output")
-      ->check(check_given, "");
+  add_text_option(*command, "--start-U", options->start.U,
+                  "Start at any score matrix, a file; needs --start-V and merged parameters");
+  add_text_option(*command, "--start-V", options->start.V,
+                  "Value matrix of that start, one row for each output");
   command
       ->add_option("--time", options->time,
                    "End time of the flow (default: until stationary; 1000 for merged and factored "
@@ -319,13 +298,9 @@ void add_icl_train_command(CLI::App& icl) {
       ->add_option("--kernel", options->kernel,
                    "How sgd draws prompts: collapsed (default) or full; both draw from the same law")
       ->check(one_of({"collapsed", "full"}));
-  command
-      ->add_option("--checkpoints", options->checkpoints,
-                   "Folder where sgd saves its state, to resume after a stop")
-      ->check(check_given, "");
-  command->add_option("--csv", options->csv, "Write all paths to this CSV file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
-      ->check(check_given, "");
+  add_text_option(*command, "--checkpoints", options->checkpoints,
+                  "Folder where sgd saves its state, to resume after a stop");
+  options->outputs.add_csv_and_plot_options(*command, "all paths");
   add_device_option(*command, options->device);
   command->add_flag("--quick", options->quick, "Run a hundredth of the sgd steps");
   command->add_flag("--dry-run", options->dry_run, "Print what would be computed, and stop");
@@ -338,7 +313,6 @@ void add_icl_train_command(CLI::App& icl) {
       "  largo icl train --preset published --method flow,sgd --plot published.svg\n"
       "  largo icl train --d 3 --covariates sphere --loss huber:1 --L 20,100,inf\n"
       "  largo icl train --task examples/tasks/robust_regression.toml --L 20,inf --prompts 1000");
-  command->callback([options] { run_train(*options); });
 }
 
 }  // namespace largo

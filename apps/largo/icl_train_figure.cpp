@@ -86,8 +86,7 @@ Panel risk_panel(const TrainReport& report, AttentionKind attention) {
   panel.curves =
       path_curves(report, attention, [&](const TrainingRun&, const TrajectoryPoint& point, Curve& curve) {
         if (!(point.time > kFirstTime) || !(point.risk > least)) return;
-        curve.x.push_back(point.time);
-        curve.y.push_back(point.risk);
+        curve.add(point.time, point.risk);
       });
   return panel;
 }
@@ -102,8 +101,7 @@ Panel phase_panel(const TrainReport& report, AttentionKind attention) {
   panel.curves =
       path_curves(report, attention, [&](const TrainingRun& run, const TrajectoryPoint& point, Curve& curve) {
         const RegressionParameters here = to_head(report.plan, run.map->map(point.parameters));
-        curve.x.push_back(here.U.norm());
-        curve.y.push_back(here.v[d]);
+        curve.add(here.U.norm(), here.v[d]);
       });
   return panel;
 }
@@ -131,8 +129,7 @@ Panel length_panel(const TrainReport& report) {
       for (const auto& [L, values] : risks) {
         const OverSeeds risk = over_seeds(values);
         const double spread = 2 * risk.deviation.value_or(spreads[L]);
-        curve.x.push_back(L);
-        curve.y.push_back(risk.mean);
+        curve.add(L, risk.mean);
         curve.low.push_back(std::max(risk.mean - spread, 0.2 * risk.mean));
         curve.high.push_back(risk.mean + spread);
       }

@@ -1,7 +1,6 @@
 // largo report: the results of a study, as files.
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -27,7 +26,8 @@ namespace {
 constexpr const char* kReportCommand = "report";
 
 struct ReportOptions : CommonOptions {
-  std::string store, out, csv, x;
+  std::string store, x;
+  OutputFiles outputs;
 };
 
 // The page goes beside the store, under its name.
@@ -59,42 +59,30 @@ void check_not_source(const std::string& csv) {
   }
 }
 
-void run_report(ReportOptions options) {
-  if (options.out.empty() && options.csv.empty() && !options.json) options.out = default_page(options.store);
-  if (!options.out.empty() && !options.out.ends_with(".html")) {
-    fail(kReportCommand, "--out", fmt::format("'{}'", options.out), "a .html file");
-  }
-  if (!options.x.empty() && options.out.empty())
-    fail(kReportCommand, "--x is for the page: give --out as well");
-  for (const auto& [option, file] : {std::pair("--csv", options.csv), std::pair("--out", options.out)}) {
-    if (!file.empty() && same_file(file, options.store)) {
-      fail(kReportCommand, option, fmt::format("'{}'", file), "another file than the store");
-    }
-  }
-  check_not_source(options.csv);
-  if (!options.csv.empty() && !options.out.empty() && same_file(options.csv, options.out)) {
-    fail(kReportCommand, "--csv and --out name the same file");
-  }
-  check_output_files(kReportCommand, options.csv, "");
-  check_output_files(kReportCommand, options.out, "");
+void run_report(const ReportOptions& options) {
+  OutputFiles outputs = options.outputs;
+  std::string &csv = outputs.csv, &page = outputs.page;
+  if (page.empty() && csv.empty() && !options.json) page = default_page(options.store);
+  if (!options.x.empty() && page.empty()) fail(kReportCommand, "--x is for the page: give --out as well");
+  outputs.check(kReportCommand, {.files = {options.store}});
+  check_not_source(csv);
   const Execution execution{.stop = stop_signal()};
   StudyExtent extent;
-  if (first_process() && !options.csv.empty()) {
-    io::AtomicFile file(kReportCommand, options.csv);
+  if (first_process() && !csv.empty()) {
+    io::AtomicFile file(kReportCommand, csv);
     extent = write_study_csv(
         options.store, [&](std::string_view text) { file.write(text); }, execution);
     file.commit();
   }
-  if (first_process() && !options.out.empty()) {
+  if (first_process() && !page.empty()) {
     const StudyTable table = read_study_table(options.store);
     extent = {table.units, std::ssize(table.rows)};
     std::string command = fmt::format("largo report {}", options.store);
     if (!options.x.empty()) command += fmt::format(" --x {}", options.x);
-    write_text(kReportCommand, options.out,
-               report::report_page(report::study_report(table, command, options.x)));
+    write_text(kReportCommand, page, report::report_page(report::study_report(table, command, options.x)));
   }
   if (options.json) return print_rows(options.store, execution);
-  for (const std::string& file : {options.csv, options.out}) {
+  for (const std::string& file : {csv, page}) {
     if (!file.empty()) fmt::print("{} {} in {}\n", extent.rows, extent.rows == 1 ? "unit" : "units", file);
   }
   if (extent.rows < extent.units) {
@@ -108,28 +96,17 @@ void run_report(ReportOptions options) {
 }  // namespace
 
 void add_report_command(CLI::App& app) {
-  auto options = std::make_shared<ReportOptions>();
-  CLI::App* command = app.add_subcommand("report", "Write the results of a study to files");
-  command->add_option("store", options->store, "Store of the study, a SQLite file")
-      ->required()
-      ->check(check_given, "");
-  command
-      ->add_option("--csv", options->csv,
-                   "Write inputs and results to this CSV file, one row per unit in the study's order")
-      ->check(check_given, "");
-  command
-      ->add_option("--out", options->out,
-                   "Write a page with figures to this .html file (default: named after the store, if nothing "
-                   "else is asked "
-                   "for)")
-      ->check(check_given, "");
-  command
-      ->add_option("--x", options->x,
-                   "Parameter on the x axis of the figures (default: the first that varies and is a number)")
-      ->check(check_given, "");
+  const auto [command, options] =
+      add_subcommand(app, "report", run_report, "Write the results of a study to files");
+  add_text_option(*command, "store", options->store, "Store of the study, a SQLite file")->required();
+  options->outputs.add_csv_option(*command, "inputs and results, one row per unit in the study's order,");
+  options->outputs.add_page_option(*command, "a page with figures");
+  add_text_option(*command, "--x", options->x,
+                  "Parameter on the x axis of the figures (default: the first that varies and is a number)");
   add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
-  command->footer("Example: largo report errors.sqlite --out errors.html --csv errors.csv");
-  command->callback([options] { run_report(*options); });
+  command->footer(
+      "Without --csv, --out and --json the page is written beside the store, under its name.\n\n"
+      "Example: largo report errors.sqlite --out errors.html --csv errors.csv");
 }
 
 }  // namespace largo

@@ -1,7 +1,6 @@
 // largo reproduce: the claims of the paper, each with numbers and a verdict.
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
@@ -53,7 +52,8 @@ std::string introduction(const ReproduceOptions& options, const std::vector<repo
       "{} of {} {}. Statements of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt "
       "Regime: a Measure-based Perspective (arXiv 2512.11784), or of the lecture notes on it: {}. Results "
       "of ours: {}.{} Each section names its source, says what was computed, in which scope, and how the "
-      "verdict came about. A verdict is about what was computed, and proves nothing beyond that. The "
+      "verdict came about. A verdict is about what was computed, and proves nothing beyond that. Other "
+      "statements of the paper are not in this report. The "
       "negative controls of a claim say what makes it fail.",
       held, claims.size(), claims.size() == 1 ? "claim holds" : "claims hold", claims.size() - ours, ours,
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
@@ -62,8 +62,17 @@ std::string introduction(const ReproduceOptions& options, const std::vector<repo
   intro +=
       "\n\nT[μ](z) is softmax attention over a prompt μ at the query z, with U = KᵀQ in the scores and "
       "values V; μ is the law of the tokens, an infinite prompt, and μ̂ with index L is a prompt of L tokens "
-      "drawn from it. Errors are squared distances of the two. In training, A and b are the blocks of U and "
+      "drawn from it. Errors are mean squared distances of the two. In training, A and b are the blocks of U "
+      "and "
       "V that matter for in-context linear regression, R is its risk and Σ the covariance of its covariates.";
+  intro +=
+      "\n\nIn in-context regression a task w ~ N(0, I) is drawn, then tokens (x, wᵀx + noise) with x ~ N(0, "
+      "Σ), "
+      "and a query (x_q, 0). Given w a token is N(0, Γ_w), Γ_w = [[Σ, Σw], [wᵀΣ, wᵀΣw + τ²]]. The prediction "
+      "of wᵀx_q is the last coordinate of T, and R_L = ½ E(T[μ̂_L](x_q, 0)_{d+1} − wᵀx_q)². By the Lemma "
+      "R_∞ = ½ E(vᵀΓ_w U(x_q, 0) − wᵀx_q)², with v the last row of V (no claim computes this equality by "
+      "itself). "
+      "Claims say where the laws differ.";
   return intro;
 }
 
@@ -267,9 +276,9 @@ void run_reproduce(const ReproduceOptions& options) {
 }  // namespace
 
 void add_reproduce_command(CLI::App& app) {
-  auto options = std::make_shared<ReproduceOptions>();
-  CLI::App* command = app.add_subcommand(
-      "reproduce", "Check the claims of the paper: the Lemma, exact errors, concentration, training");
+  const auto [command, options] =
+      add_subcommand(app, "reproduce", run_reproduce,
+                     "Check the claims of the paper: the Lemma, exact errors, concentration, training");
   command->add_flag(
       "--quick", options->quick,
       "Check all claims with less work: shorter prompts, fewer starts and lengths (some seconds)");
@@ -289,7 +298,6 @@ void add_reproduce_command(CLI::App& app) {
   add_device_option(*command, options->device);
   add_common_options(*command, *options, {"--precision"});
   command->footer("Example: largo reproduce --quick --out results");
-  command->callback([options] { run_reproduce(*options); });
 }
 
 }  // namespace largo

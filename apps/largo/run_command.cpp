@@ -1,7 +1,6 @@
 // largo run: the units of a study that have not been run yet.
 #include <cmath>
 #include <filesystem>
-#include <memory>
 #include <optional>
 #include <string>
 #include <system_error>
@@ -115,14 +114,11 @@ void run_run(const RunOptions& options) {
 }  // namespace
 
 void add_run_command(CLI::App& app) {
-  auto options = std::make_shared<RunOptions>();
-  CLI::App* command =
-      app.add_subcommand("run", "Run a study: one quantity at many points, declared in a file");
-  command->add_option("study", options->study, "TOML file of the study")->required()->check(check_given, "");
-  command
-      ->add_option("--store", options->store,
-                   "SQLite file for the results (default: STUDY.sqlite, next to the study)")
-      ->check(check_given, "");
+  const auto [command, options] =
+      add_subcommand(app, "run", run_run, "Run a study: one quantity at many points, declared in a file");
+  add_text_option(*command, "study", options->study, "TOML file of the study")->required();
+  add_text_option(*command, "--store", options->store,
+                  "SQLite file for the results (default: STUDY.sqlite, next to the study)");
   command
       ->add_option(
           "--set", options->changes,
@@ -136,7 +132,7 @@ void add_run_command(CLI::App& app) {
   // The study file sets both. Given here, they change the study as --set does.
   for (const char* name : {"--seed", "--precision"}) {
     CLI::Option* option = command->get_option(name);
-    option->each([options, key = std::string(name + 2)](const std::string& value) {
+    option->each([options = options, key = std::string(name + 2)](const std::string& value) {
       options->changes.push_back(fmt::format("{}={}", key, value));
     });
   }
@@ -148,7 +144,6 @@ void add_run_command(CLI::App& app) {
       "  largo run examples/studies/errors.toml\n"
       "  largo run errors.toml --set L=1e1:1e8:15 --store wide.sqlite\n"
       "  mpirun -n 3 largo run errors.toml");
-  command->callback([options] { run_run(*options); });
 }
 
 }  // namespace largo

@@ -1,5 +1,4 @@
 // largo status: the progress of a study, also while it is running.
-#include <memory>
 #include <string>
 
 #include <fmt/core.h>
@@ -54,17 +53,14 @@ void run_status(const StatusOptions& options) {
 }  // namespace
 
 void add_status_command(CLI::App& app) {
-  auto options = std::make_shared<StatusOptions>();
-  CLI::App* command = app.add_subcommand("status", "Show the progress of a study, also while it is running");
-  command->add_option("store", options->store, "Store of the study, a SQLite file")
-      ->required()
-      ->check(check_given, "");
+  const auto [command, options] =
+      add_subcommand(app, "status", run_status, "Show the progress of a study, also while it is running");
+  add_text_option(*command, "store", options->store, "Store of the study, a SQLite file")->required();
   add_common_options(*command, *options, {"--seed", "--threads", "--precision"});
   command->footer(
       "content is a hash of the units and their results in the study's order. It does not depend on\n"
       "how they were run.\n\n"
       "Example: largo status errors.sqlite");
-  command->callback([options] { run_status(*options); });
 }
 
 }  // namespace largo

@@ -1,7 +1,6 @@
 // largo temperature: laws of temperature side by side as prompts grow, or the factor that keeps a target.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -29,7 +28,8 @@ constexpr const char* kTemperatureCommand = "temperature";
 constexpr double kMostRows = 1e5;
 
 struct TemperatureOptions : CommonOptions {
-  std::string s, law, U = "identity", V = "identity", query, L, needle, target, csv, plot;
+  std::string s, law, U = "identity", V = "identity", query, L, needle, target;
+  OutputFiles outputs;
   std::optional<std::ptrdiff_t> dimension;
   std::vector<std::string> sinks, classes, betas;
 };
@@ -140,14 +140,11 @@ TemperaturePlan read_plan(const TemperatureOptions& options) {
 
 void run_temperature(const TemperatureOptions& options) {
   const TemperaturePlan plan = read_plan(options);
-  const InputNames inputs{.laws = {options.law}, .matrices = {options.U, options.V, options.query}};
-  check_not_read(kTemperatureCommand, "--csv", options.csv, inputs);
-  check_not_read(kTemperatureCommand, "--plot", options.plot, inputs);
+  InputNames inputs{.laws = {options.law}, .matrices = {options.U, options.V, options.query}};
   for (const TemperatureLaw& law : plan.laws) {
-    if (!options.csv.empty() && !law.file().empty() && same_file(law.file(), options.csv))
-      fail(kTemperatureCommand, "--csv", options.csv, "another file than that of --beta");
+    if (!law.file().empty()) inputs.files.push_back(law.file());
   }
-  check_output_files(kTemperatureCommand, options.csv, options.plot);
+  options.outputs.check(kTemperatureCommand, inputs);
 
   TemperatureReport report{.crowd = options.s.empty()
                                         ? fmt::format("{} at query {}", options.law, options.query)
@@ -164,43 +161,30 @@ void run_temperature(const TemperatureOptions& options) {
     const std::size_t count = report.rows.size();
     if (count > 1) report.growth = temperature_growth(report.rows[count - 2], report.rows[count - 1]);
   }
-  const io::Json json = to_json(report);
-  io::check_numbers(json);
-  const std::string csv = to_csv(report), svg = options.plot.empty() ? "" : to_svg(report);
-  if (first_process() && !options.csv.empty()) write_text(kTemperatureCommand, options.csv, csv);
-  if (first_process() && !options.plot.empty()) write_figure(kTemperatureCommand, options.plot, svg);
-  if (options.json) return print_json(json);
-  print_report(report);
-  if (!options.csv.empty()) fmt::print("rows written to {}\n", options.csv);
-  if (!options.plot.empty()) fmt::print("figure written to {}\n", options.plot);
+  show_report(kTemperatureCommand, report, options);
 }
 
 }  // namespace
 
 void add_temperature_command(CLI::App& app) {
-  auto options = std::make_shared<TemperatureOptions>();
-  CLI::App* command = app.add_subcommand(
-      "temperature",
+  const auto [command, options] = add_subcommand(
+      app, "temperature", run_temperature,
       "Compare factors beta(L) on the scores as prompts grow, or find the one that keeps a target");
-  command->add_option("--s", options->s, "Standard deviation of the scores of the crowd, which are normal")
-      ->check(check_given, "");
-  command->add_option("--law", options->law, "Token law of the crowd, as in largo attention; needs --query")
-      ->check(check_given, "");
-  command->add_option("--d", options->dimension, "Dimension, if the law does not set it")
-      ->transform(whole_number(1, kLargestDimension));
-  command->add_option("--U", options->U, "Score matrix, d x e: scores are <U query, token>")
-      ->check(check_given, "")
+  add_text_option(*command, "--s", options->s,
+                  "Standard deviation of the scores of the crowd, which are normal");
+  add_text_option(*command, "--law", options->law,
+                  "Token law of the crowd, as in largo attention; needs --query");
+  add_dimension_option(*command, options->dimension);
+  add_text_option(*command, "--U", options->U, "Score matrix, d x e: scores are <U query, token>")
       ->capture_default_str();
-  command->add_option("--V", options->V, "Value matrix, o x d, for the output error")
-      ->check(check_given, "")
+  add_text_option(*command, "--V", options->V, "Value matrix, o x d, for the output error")
       ->capture_default_str();
-  command->add_option("--query", options->query, "The query, such as 1,0,-1")->check(check_given, "");
+  add_text_option(*command, "--query", options->query, "The query, such as 1,0,-1");
   command
       ->add_option("--L", options->L,
                    "Numbers of tokens in the crowd, 1 to 1e300: 16,64,256 or 1e1:1e6:11 (log-spaced)")
       ->required();
-  command->add_option("--needle", options->needle, "Score of a token that is to be found")
-      ->check(check_given, "");
+  add_text_option(*command, "--needle", options->needle, "Score of a token that is to be found");
   command->add_option("--sink", options->sinks, "Score of a token beside the crowd; may be repeated")
       ->take_all();
   command
@@ -213,15 +197,11 @@ void add_temperature_command(CLI::App& app) {
                                "(0.5*log)\n(default: constant,sqrt-log,log,log-squared)",
                                temperature_names()))
       ->take_all();
-  command
-      ->add_option(
-          "--target", options->target,
-          "Find beta for effective_tokens=VALUE, entropy=VALUE or needle_weight=VALUE; VALUE may be a "
-          "formula in L")
-      ->check(check_given, "");
-  command->add_option("--csv", options->csv, "Write all rows to this CSV file")->check(check_given, "");
-  command->add_option("--plot", options->plot, "Write a figure to this .svg or .pdf file")
-      ->check(check_given, "");
+  add_text_option(
+      *command, "--target", options->target,
+      "Find beta for effective_tokens=VALUE, entropy=VALUE or needle_weight=VALUE; VALUE may be a "
+      "formula in L");
+  options->outputs.add_csv_and_plot_options(*command, "all rows");
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "All scores are multiplied by beta(L), those of the needle and of sinks too. The needle and the sinks\n"
@@ -237,7 +217,6 @@ void add_temperature_command(CLI::App& app) {
       "  largo temperature --s 1 --L 1e2:1e12:6 --target effective_tokens=10\n"
       "  largo temperature --law sphere --d 8 --query 3,0,0,0,0,0,0,0 --L 1e2:1e6:5 "
       "--beta constant,sqrt-log,log");
-  command->callback([options] { run_temperature(*options); });
 }
 
 }  // namespace largo

@@ -82,11 +82,10 @@ std::string to_svg(const TemperatureReport& report) {
     Curve one{.label = law, .color = colors.emplace(law, static_cast<int>(colors.size())).first->second};
     Curve two = one, three = one;
     for (; i < rows.size() && rows[i].law == law; ++i) {
-      for (Curve* curve : {&one, &two, &three}) curve->x.push_back(rows[i].L);
       const CrowdWeights& weights = rows[i].at.weights;
-      one.y.push_back(rows[i].at.beta);
-      two.y.push_back(weights.effective_tokens.value);
-      three.y.push_back(needle ? weights.needle.value : weights.entropy.value);
+      one.add(rows[i].L, rows[i].at.beta);
+      two.add(rows[i].L, weights.effective_tokens.value);
+      three.add(rows[i].L, needle ? weights.needle.value : weights.entropy.value);
     }
     beta.curves.push_back(std::move(one));
     tokens.curves.push_back(std::move(two));
