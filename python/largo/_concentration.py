@@ -135,6 +135,8 @@ def concentration(
     V: MatrixInput = "identity",
     K: Optional[MatrixInput] = None,
     Q: Optional[MatrixInput] = None,
+    planted: Optional[ArrayInput] = None,
+    sinks: npt.ArrayLike = (),
     sigma: npt.ArrayLike = 1.0,
     method: str = "auto",
     prompts: int = 10000,
@@ -153,7 +155,9 @@ def concentration(
     length or many (any shape; ∞ is allowed), and `sigma` scales the tokens. `method` is "exact" (nothing is sampled; works
     where a formula is known), "sampled" (`prompts` of them, or fewer once the standard error is `relative_error`), "both"
     or "auto". The scores are <z', Uz>, with the identity for U by default; `K` and `Q` in place of `U` stand for U = KᵀQ, and exact
-    rows then have the errors of the gradients in K and Q too. Rows have certified bounds beside the errors where they are known. `fit` fits the constants of the paper's
+    rows then have the errors of the gradients in K and Q too. `planted` are tokens (d,) or (n, d) that every prompt holds
+    beside the L of the law, and `sinks` the scores of tokens without a value (0 is softmax plus one), which `sigma` does
+    not scale; the limit is that of the law all the same. Rows have certified bounds beside the errors where they are known. `fit` fits the constants of the paper's
     bounds, and `bound` gives constants (c1, c2) to check them with. For the same seed the results are bit-identical to those
     of the command line.
 
@@ -170,7 +174,8 @@ def concentration(
     if U is not None and K is not None:
         raise ValueError("concentration: give either U, or K and Q")
     result = _largo.concentration(
-        law, "identity" if U is None else U, K, Q, V, queries_of(query, query_law), without_repeats(as_lengths(L)[0]),
+        law, "identity" if U is None else U, K, Q, V, queries_of(query, query_law), planted,
+        as_numbers("sinks", sinks)[0], without_repeats(as_lengths(L)[0]),
         _scales(sigma), method, prompts,
         relative_error, precision, seed, bool(exponents), bool(fit), constants, threads, as_progress(progress, "concentration"))
     return Concentration(tuple(result["rows"]), result["fit"])

@@ -100,6 +100,19 @@ py::dict to_dict(const ConcentrationSummary& summary, bool show_fit) {
   return fit;
 }
 
+// Rows of `planted`, and one token without a value for each score of `sinks`.
+std::vector<PlantedToken> planted_of(const py::object& planted, const std::vector<double>& sinks,
+                                     std::ptrdiff_t d) {
+  std::vector<PlantedToken> tokens;
+  if (!planted.is_none()) {
+    const RowMatrix rows = to_rows({kName, "planted"}, planted).view();
+    check_size(kName, "planted token", rows.cols(), d);
+    for (Eigen::Index i = 0; i < rows.rows(); ++i) tokens.push_back({rows.row(i).transpose()});
+  }
+  for (const double score : sinks) tokens.push_back({Vector::Zero(d), score});
+  return tokens;
+}
+
 AttentionLayer layer_of(const py::object& law, const py::object& U, const py::object& V,
                         const py::object& queries) {
   AttentionLayer layer;
@@ -153,7 +166,8 @@ std::optional<FactoredWeights> factors_of(const py::object& K, const py::object&
 }
 
 py::dict concentration(const py::object& law, const py::object& U, const py::object& K, const py::object& Q,
-                       const py::object& V, const py::object& queries, const std::vector<double>& lengths,
+                       const py::object& V, const py::object& queries, const py::object& planted,
+                       const std::vector<double>& sinks, const std::vector<double>& lengths,
                        const std::vector<double>& sigmas, const Text<"method">& method,
                        Whole<"prompts"> prompts, Real<"relative_error"> relative_error,
                        const Text<"precision">& precision, Seed seed, bool exponents, bool fit,
@@ -163,6 +177,10 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
       factors_of(K, Q, V, to_law({kName, "law"}, law)->dimension());
   AttentionLayer layer = layer_of(law, U, V, queries);
   if (factors) layer.U = factors->merged().U;
+  layer.planted = planted_of(planted, sinks, layer.tokens->dimension());
+  if (factors && !layer.planted.empty()) {
+    fail(kName, "the gradients in K and Q are not known beside planted tokens: give U in place of K and Q");
+  }
   ConcentrationPlan plan;
   unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.sigmas = sigmas;

@@ -57,16 +57,22 @@ Vector values_of(const char* function, const PromptTask& task, const py::object&
   return values;
 }
 
+// A setting at no length yet.
+PromptSetting setting_of(const char* function, const py::object& task, const py::object& loss, Seed seed) {
+  PromptSetting setting{to_task(function, task), to_loss(function, loss)};
+  setting.seed = seed.value;
+  return setting;
+}
+
 py::tuple prompt_risk(const std::string& function, const py::object& task, const py::sequence& given,
                       const py::object& point, const py::object& U, const py::object& v,
                       const py::object& loss, const Text<"attention">& attention,
                       Real<"score_scale"> score_scale, Whole<"prompts"> prompts, Seed seed, Threads threads,
                       const py::object& progress) {
   const char* name = function.c_str();
-  PromptSetting setting{to_task(name, task), to_loss(name, loss)};
+  PromptSetting setting = setting_of(name, task, loss, seed);
   setting.attention = kind_of(name, attention.value);
   setting.score_scale = score_scale.value;
-  setting.seed = seed.value;
   const Eigen::Index d = setting.task->token_dimension(), e = setting.task->query_dimension(),
                      m = setting.task->output_dimension();
   const Vector head = values_of(name, *setting.task, point, U, v);
@@ -98,8 +104,7 @@ py::tuple prompt_risk(const std::string& function, const py::object& task, const
 py::object learner_risk_(const py::object& task, const py::sequence& given, const py::object& loss,
                          Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
   constexpr const char* kName = "icl.learner_risk";
-  PromptSetting setting{to_task(kName, task), to_loss(kName, loss)};
-  setting.seed = seed.value;
+  PromptSetting setting = setting_of(kName, task, loss, seed);
   const std::vector<LengthLaw> lengths = lengths_of(given);
   if (setting.task->learner().empty()) return py::none();
   const auto n = std::ssize(lengths);
@@ -119,8 +124,7 @@ py::object learner_risk_(const py::object& task, const py::sequence& given, cons
 py::object bayes_risk_(const py::object& task, const py::sequence& given, const py::object& loss,
                        Whole<"prompts"> prompts, Seed seed, Threads threads, const py::object& progress) {
   constexpr const char* kName = "icl.bayes_risk";
-  PromptSetting setting{to_task(kName, task), to_loss(kName, loss)};
-  setting.seed = seed.value;
+  PromptSetting setting = setting_of(kName, task, loss, seed);
   const std::vector<LengthLaw> lengths = lengths_of(given);
   const auto n = std::ssize(lengths);
   for (const LengthLaw& L : lengths) {
