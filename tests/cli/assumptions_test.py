@@ -83,7 +83,7 @@ class Laws(CliTest):
 
     def test_text_and_csv(self):
         out = self.succeed("assumptions", "--law", "sphere", "--d", "2", "--query", "0,0", "--csv", "table.csv")
-        self.assertEqual([line.split()[0] for line in out.splitlines()[2:] if not line.startswith("    ")], [*NAMES, "table"])
+        self.assertEqual([line.split()[0] for line in out.splitlines()[2:] if not line.startswith("    ")], [*NAMES, "rows"])
         with open(self.path("table.csv"), newline="") as file:
             table = list(csv.DictReader(file))
         self.assertEqual([row["name"] for row in table], NAMES)

@@ -253,6 +253,20 @@ class Gradients(CliTest):
 class SampledPrompts(CliTest):
     PROMPT = ["attention", "--law", "gaussian:cov=toeplitz:0.5", "--d", "3", "--query", "1,0,-1;0.5,2,1", "--L", "30000"]
 
+    def test_planted_tokens(self):
+        """Ten tokens that are all alike and two planted ones, against the sum over them."""
+        self.write("point.csv", "1,2\n")
+        query = [0.5, -0.3]
+        got = self.json("attention", "--law", "tokens:point.csv", "--L", "10", "--plant", "3,0;-1,1", text([query]))
+        eye = [[1.0, 0.0], [0.0, 1.0]]
+        softmax, linear = naive_attention([[1.0, 2.0]] * 10 + [[3.0, 0.0], [-1.0, 1.0]], eye, eye, [query])
+        for name, expected in (("softmax", softmax), ("linear", linear)):
+            for a, b in zip(got[name][0], expected[0]):
+                self.assertAlmostEqual(a, b, delta=ROUNDING)
+        self.assertEqual((got["L"], got["planted"]), (10, 2))
+        for arguments in (["--plant", "1,2"], ["--L", "10", "--plant", "1,2,3"]):
+            self.refuse("attention", "--law", "tokens:point.csv", text([query]), *arguments, fragment="--plant")
+
     def test_the_seed_decides(self):
         first = self.json(*self.PROMPT, "--seed", "7")
         self.assertEqual(first["L"], 30000)

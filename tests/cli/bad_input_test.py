@@ -92,31 +92,34 @@ class BadSafetensors(BadInput):
     def tensor(name, begin, end, shape="[1, 3]", dtype="F64"):
         return f'"{name}": {{"dtype": "{dtype}", "shape": {shape}, "data_offsets": [{begin}, {end}]}}'
 
+    def refused_tensor(self, begin, end, size, fragment, **other):
+        """One tensor from `begin` to `end`, in a file with `size` bytes of data."""
+        self.refused_file(f'{{{self.tensor("a", begin, end, **other)}}}', bytes(size), fragment)
+
     def test_overlap(self):
         self.refused_file(f'{{{self.tensor("a", 0, 24)}, {self.tensor("b", 8, 32)}}}', bytes(32), "overlap")
 
     def test_out_of_range(self):
-        self.refused_file(f'{{{self.tensor("a", 8, 32)}}}', bytes(24), "out of range")
-        self.refused_file(f'{{{self.tensor("a", 24, 0)}}}', bytes(24), "out of range")
-        self.refused_file(f'{{{self.tensor("a", 0, 2**64)}}}', bytes(24), "bad.safetensors")
+        self.refused_tensor(8, 32, 24, "out of range")
+        self.refused_tensor(24, 0, 24, "out of range")
+        self.refused_tensor(0, 2**64, 24, "bad.safetensors")
 
     def test_hole(self):
-        self.refused_file(f'{{{self.tensor("a", 8, 32)}}}', bytes(32), "no tensor")
-        self.refused_file(f'{{{self.tensor("a", 0, 24)}}}', bytes(32), "no tensor")
+        self.refused_tensor(8, 32, 32, "no tensor")
+        self.refused_tensor(0, 24, 32, "no tensor")
 
     def test_duplicate_names(self):
         self.refused_file(f'{{{self.tensor("a", 0, 24)}, {self.tensor("a", 24, 48)}}}', bytes(48), "duplicate")
 
     def test_shapes(self):
-        self.refused_file(f'{{{self.tensor("a", 0, 24, "[2, 3]")}}}', bytes(24), "bytes")
-        self.refused_file(f'{{{self.tensor("a", 0, 24, "[-1, 3]")}}}', bytes(24), "shape")
-        self.refused_file(f'{{{self.tensor("a", 0, 24, "[1.0, 3]")}}}', bytes(24), "shape")
-        self.refused_file(f'{{{self.tensor("a", 0, 24, "[4294967296, 4294967296]")}}}', bytes(24), "overflow")
-        self.refused_file(f'{{{self.tensor("a", 0, 0, "[0, 3]")}}}', b"", "0 x 3")
+        for shape, fragment in (("[2, 3]", "bytes"), ("[-1, 3]", "shape"), ("[1.0, 3]", "shape"),
+                                ("[4294967296, 4294967296]", "overflow")):
+            self.refused_tensor(0, 24, 24, fragment, shape=shape)
+        self.refused_tensor(0, 0, 0, "0 x 3", shape="[0, 3]")
 
     def test_dtypes(self):
-        self.refused_file(f'{{{self.tensor("a", 0, 24, dtype="I64")}}}', bytes(24), "I64")
-        self.refused_file(f'{{{self.tensor("a", 0, 24, dtype="F65")}}}', bytes(24), "F65")
+        for dtype in ("I64", "F65"):
+            self.refused_tensor(0, 24, 24, dtype, dtype=dtype)
 
     def test_header(self):
         good = safetensors_raw(f'{{{self.tensor("a", 0, 24)}}}', bytes(24))

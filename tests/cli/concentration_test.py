@@ -178,6 +178,33 @@ class ConcentrationTest(largo_cli.CliTest):
                                 ((*QUERY, "--K", "diag:1,2", "--Q", "random:2"), "--K")):
             self.refuse("concentration", "--law", "sphere", "--d", "3", *arguments, "--L", "20", fragment=word)
 
+    def test_planted_tokens(self):
+        """Exact and sampled errors agree; a prompt of equal tokens is a sum by hand; the limit is that of the law."""
+        planted = ["--sink", "2", "--plant", "1,0,1;0,2,0"]
+        exact, sampled = self.rows(*LAYER, *QUERY, *planted, "--L", "20", "--method", "exact,sampled", "--prompts", "20000")
+        for name in ("output", "gradient_V"):
+            self.assertLess(abs(exact[name]["value"] - sampled[name]["value"]), 4 * sampled[name]["error"])
+        self.assertNotIn("gradient_U", exact)
+        self.assertNotIn("certified", exact)
+        # Softmax plus one: L equal tokens (2) and one of score 0 without a value.
+        self.write("point.csv", "2\n")
+        row = self.rows("--law", "tokens:point.csv", "--query", "0.5", "--L", "10", "--sink", "0")[0]
+        self.assertAlmostEqual(row["output"]["value"], (2 / (1 + 10 * math.e)) ** 2, delta=1e-14)
+        infinite = self.rows(*LAYER, *QUERY, *planted, "--L", "inf")[0]
+        self.assertEqual(infinite["output"]["value"], 0)
+        answer = self.json("concentration", *LAYER, *QUERY, *planted, "--L", "20")
+        self.assertEqual(answer["planted"], 3)
+        self.assertIn("no certified bounds", " ".join(answer["notes"]))
+        self.assertIn("planted tokens 3\n", self.succeed("concentration", *LAYER, *QUERY, *planted, "--L", "20"))
+        averaged = self.json("concentration", *LAYER, "--query-law", "gaussian", *planted, "--L", "20", "--quick")
+        self.assertEqual(averaged["rows"][0]["method"], "sampled")
+        for arguments, word in ((("--plant", "1,0"), "--plant"), (("--sink", "nan"), "--sink"), (("--sink", ""), "--sink"),
+                                (("--sink", "1e9", "--method", "exact"), "distance of a planted score"),
+                                (("--sink", "1", "--tolerance", "0.1"), "linear attention"),
+                                (("--sink", "1", "--within", "0.1"), "need not fall"),
+                                (("--sink", "1", "--K", "identity", "--Q", "identity"), "K and Q")):
+            self.refuse("concentration", *LAYER, *QUERY, "--L", "20", *arguments, fragment=word)
+
     def test_queries_in_rows(self):
         both = self.rows(*LAYER, "--query", "1,0,-1;0,2,0", "--L", "50")[0]["output"]["value"]
         one, other = (self.rows(*LAYER, "--query", q, "--L", "50")[0]["output"]["value"] for q in ("1,0,-1", "0,2,0"))

@@ -72,6 +72,17 @@ def expected(q, k, v, causal):
     return {**result, "error_uniform": errors[0] / outputs, "error_affine": errors[1] / outputs}
 
 
+def expected_shares(q, k):
+    """The shares of 40 intervals from -5 to 5, and of what is beyond, among the standardised scores of all queries."""
+    places = []
+    for query in q:
+        scores = [dot(query, key) for key in k]
+        mean, std = statistics.fmean(scores), statistics.pstdev(scores)
+        places += [math.floor(4 * (score - mean) / std) for score in scores]
+    return [places.count(place) / len(places) for place in range(-20, 20)], [
+        sum(place < -20 for place in places) / len(places), sum(place >= 20 for place in places) / len(places)]
+
+
 class Heads(CliTest):
     def setUp(self):
         super().setUp()
@@ -112,6 +123,23 @@ class Heads(CliTest):
         # The tolerance holds from length_measured on.
         for point in curve:
             self.assertEqual(point["measured"] <= 0.1, point["L"] >= row["length_measured"], point)
+
+    def test_the_histogram_of_the_scores(self):
+        outlier = [list(row) for row in self.tensors["layers.0.k"][0]]
+        outlier[4] = [90.0, 0.0, 0.0]  # far above the others, or far below, as the first number of the query says
+        self.write("outlier.safetensors", capture({**self.tensors, "layers.0.k": [outlier, self.tensors["layers.0.k"][1]]}))
+        for row in self.json("heads", "outlier.safetensors", "--curves", "--queries", "all")["heads"]:
+            key = outlier if (row["layer"], row["head"]) == (0, 0) else self.tensors[f"layers.{row['layer']}.k"][row["head"]]
+            shares, beyond = expected_shares(self.tensors[f"layers.{row['layer']}.q"][row["head"]], key)
+            self.assertEqual(len(row["score_shares"]), 40)
+            for found, wanted in zip([*row["score_shares"], row["scores_below"], row["scores_above"]], shares + beyond):
+                self.assertAlmostEqual(found, wanted, delta=1e-12)
+        first = self.json("heads", "outlier.safetensors", "--queries", "all")["heads"][0]
+        self.assertNotIn("score_shares", first)
+        self.assertGreater(min(first["scores_below"], first["scores_above"]), 0)
+        self.write("equal.safetensors", capture({**self.tensors, "layers.0.k": [[[1.0] * 3] * 30] * 2}))
+        equal = self.json("heads", "equal.safetensors", "--curves")["heads"][0]
+        self.assertEqual(sum(equal["score_shares"]) + equal["scores_below"] + equal["scores_above"], 0)
 
     def test_selections(self):
         rows = self.json("heads", "m.safetensors", "--layers", "3", "--heads", "1")["heads"]
@@ -173,16 +201,55 @@ class Heads(CliTest):
         self.refuse("heads", "no-k.safetensors", fragment="layers.3.k is missing")
         self.write("short.safetensors", capture({**good, "layers.3.k": [head[:20] for head in good["layers.3.k"]]}))
         self.refuse("heads", "short.safetensors", fragment="shape")
-        bad = [[list(row) for row in head] for head in good["layers.3.v"]]
-        bad[1][17][2] = math.nan
-        self.write("nan.safetensors", capture({**good, "layers.3.v": bad}))
-        self.refuse("heads", "nan.safetensors", "--csv", "out.csv", fragment="layers.3.v")
-        self.refuse("heads", "nan.safetensors", fragment="row 17, coordinate 2")
-        self.succeed("heads", "nan.safetensors", "--layers", "0")
         self.write("none.safetensors", capture({"layers.0." + part: [[[]]] for part in "qkv"}))
         self.refuse("heads", "none.safetensors", fragment="head_dim must be at least 1")
         self.write("text.safetensors", "q, k, v")
         self.refuse("heads", "text.safetensors")
+
+    def with_number(self, name, head, row, coordinate, value):
+        """The capture with another number in a tensor."""
+        changed = [[list(numbers) for numbers in one] for one in self.tensors[name]]
+        changed[head][row][coordinate] = value
+        return capture({**self.tensors, name: changed})
+
+    def test_numbers_that_are_not_finite(self):
+        for value in (math.nan, math.inf, -math.inf):
+            for name in ("layers.3.q", "layers.3.k", "layers.3.v"):
+                self.write("bad.safetensors", self.with_number(name, 1, 17, 2, value))
+                self.refuse("heads", "bad.safetensors", "--csv", "out.csv", "--out", "out.html", fragment=name)
+                self.refuse("heads", "bad.safetensors", fragment="head 1 (of the queries), row 17, coordinate 2")
+                # It is one of a selected head, though of no audited query and, with --causal, no key of one.
+                self.refuse("heads", "bad.safetensors", "--layers", "3", "--heads", "1", "--queries", "1", fragment=name)
+                self.refuse("heads", "bad.safetensors", "--causal", "--json", fragment=name)
+
+    def test_values_whose_squares_have_no_place(self):
+        for factor in (1e200, 1e-200, 1e-320):
+            scaled = [[[factor * x for x in row] for row in head] for head in self.tensors["layers.3.v"]]
+            self.write("scaled.safetensors", capture({**self.tensors, "layers.3.v": scaled}))
+            self.refuse("heads", "scaled.safetensors", "--csv", "out.csv", fragment="layers.3.v")
+        expected = self.json("heads", "m.safetensors", "--layers", "3")["heads"]
+        for factor in (1e100, 1e-100):
+            scaled = [[[factor * x for x in row] for row in head] for head in self.tensors["layers.3.v"]]
+            self.write("scaled.safetensors", capture({**self.tensors, "layers.3.v": scaled}))
+            for row, other in zip(self.json("heads", "scaled.safetensors", "--layers", "3")["heads"], expected):
+                self.assertAlmostEqual(row["error_affine"] / other["error_affine"], 1, delta=1e-9)
+        self.write("zero.safetensors", capture({**self.tensors, "layers.3.v": [[[0.0] * 3] * 30] * 2}))
+        self.assertEqual(self.json("heads", "zero.safetensors", "--layers", "3")["heads"][0]["error_affine"], 0)
+
+    def test_heads_that_are_not_selected_are_not_read(self):
+        everything = self.json("heads", "m.safetensors")["heads"]
+        for name in ("layers.3.q", "layers.3.k", "layers.3.v"):
+            self.write("bad.safetensors", self.with_number(name, 1, 17, 2, math.nan))
+            rows = self.json("heads", "bad.safetensors", "--heads", "0")["heads"]
+            self.assertEqual(rows, [everything[0], everything[2]])
+            self.assertEqual(self.json("heads", "bad.safetensors", "--layers", "0")["heads"], everything[:2])
+            self.assertIn("4 heads", self.succeed("heads", "bad.safetensors", "--dry-run"))
+        # A head of keys that a selected head shares is read.
+        shared = {name: heads[:1] if name[-1] in "kv" else heads for name, heads in self.tensors.items()}
+        shared["layers.0.k"] = [[[math.inf] * 3, *shared["layers.0.k"][0][1:]]]
+        self.write("shared.safetensors", capture(shared))
+        for head in ("0", "1"):
+            self.refuse("heads", "shared.safetensors", "--heads", head, fragment="layers.0.k")
 
     def test_page(self):
         shutil.copy(EXAMPLE, self.path("h.safetensors"))
@@ -202,7 +269,18 @@ class Heads(CliTest):
             self.assertEqual(values["kind"][i][j], row["kind"])
             self.assertAlmostEqual(values["error of the affine limit"][i][j] / float(row["error_affine"]), 1, places=4)
             curve = grid["details"][i][j][0]["panels"][0]["curves"][0]
-            self.assertEqual(curve["x"][:3], [1, 4, 16])
+            self.assertEqual(grid["lists"][curve["x"]][:3], [1, 4, 16])
+        audits = self.json("heads", "h.safetensors", "--causal", "--sinks", "0", "--curves")["heads"]
+        for audit in audits:
+            i, j = grid["rows"].index(str(audit["layer"])), grid["columns"].index(str(audit["head"]))
+            bars, density = grid["details"][i][j][1]["panels"][0]["curves"]
+            self.assertEqual(bars["style"], "bars")
+            self.assertEqual(grid["lists"][bars["x"]], [-4.875 + b / 4 for b in range(40)])
+            for z, value in zip(grid["lists"][density["x"]], grid["lists"][density["y"]]):
+                self.assertAlmostEqual(value * math.exp(z * z / 2) * math.sqrt(2 * math.pi), 1, delta=1e-4)
+            self.assertEqual(len(bars["y"]), len(audit["score_shares"]))
+            for height, share in zip(bars["y"], audit["score_shares"]):
+                self.assertAlmostEqual(height, 4 * share, delta=1e-4 * height)
         self.refuse("heads", "h.safetensors", "--out", "h.txt", fragment="a .html file")
 
     def test_a_signal_stops_it(self):

@@ -176,11 +176,11 @@ class Commands(StudyTest):
             content = self.json("run", "m.toml", "--store", store)["content"]
             os.symlink(store, self.path("link"))
             for name in (store, "./" + store, "link", self.path(store)):
-                self.refuse("report", store, "--csv", name, fragment="another file than the store")
+                self.refuse("report", store, "--csv", name, fragment="which the command reads")
             self.refuse("report", store, "--csv", "x.html", "--out", "x.html", fragment="the same file")
             os.remove(self.path("link"))
             self.assertEqual(self.content(store), content)
-        self.refuse("report", "m.html", fragment="another file than the store")  # its default page
+        self.refuse("report", "m.html", fragment="which the command reads")  # its default page
         self.assertEqual(self.content("m.html"), content)
 
     def test_reports_leave_studies_alone(self):

@@ -81,6 +81,17 @@ def test_concentration(cli, threads):
         assert (found.L, found.value) == (one["L"], one["value"])
 
 
+def test_concentration_beside_planted_tokens(cli):
+    seen = cli("concentration", "--law", "sphere", "--d", 3, "--query", "1,0,-1", "--plant", "1,0,1;0,2,0", "--sink", 2, "--L",
+               "16,256", "--method", "exact,sampled", "--prompts", 300)
+    result = largo.concentration(largo.Sphere(3), query=[1, 0, -1], planted=[[1, 0, 1], [0, 2, 0]], sinks=[2], L=[16, 256],
+                                 method="both", prompts=300)
+    assert plain(result.to_dict())["rows"] == seen["rows"]
+    for planted in ([1, 2], [[math.nan, 0, 0]], "1,0,0"):
+        with pytest.raises((ValueError, TypeError), match="planted"):
+            largo.concentration(largo.Sphere(3), query=[1, 0, -1], planted=planted, L=10)
+
+
 def test_sampled_concentration_over_a_law(cli):
     seen = cli("concentration", "--law", "uniform", "--d", 3, "--query-law", "sphere", "--L", "10,100", "--prompts", 300)
     result = largo.concentration(largo.uniform(3), query_law=largo.Sphere(3), L=[10, 100], prompts=300)

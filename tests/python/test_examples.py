@@ -1,5 +1,9 @@
 """The examples run, and say what they should."""
 
+import ast
+import contextlib
+import io
+import json
 import pathlib
 import subprocess
 import sys
@@ -19,3 +23,31 @@ def test_example(script, tmp_path):
     figures = list(tmp_path.glob("*.pdf"))
     assert figures and all(file.read_bytes().startswith(b"%PDF") for file in figures)
     assert run.stdout.strip()
+
+
+def shown_by(source, space):
+    """What a cell of a notebook prints, and the value of its last line, as a notebook shows them."""
+    tree = ast.parse(source)
+    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(tree, "cell", "exec"), space)
+        value = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), space)
+    return printed.getvalue(), value
+
+
+def test_notebook(monkeypatch):
+    """The cells run one after the other, and print what is stored beside them."""
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    notebook = EXAMPLES.parent / "heads/heads.ipynb"
+    monkeypatch.chdir(notebook.parent)
+    space = {}
+    cells = [cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"]
+    for cell in cells:
+        printed, value = shown_by("".join(cell["source"]), space)
+        stored = {output["output_type"]: output for output in cell["outputs"]}
+        assert printed == "".join(stored.get("stream", {}).get("text", []))
+        if "execute_result" in stored:
+            assert repr(value) == "".join(stored["execute_result"]["data"]["text/plain"])
+    assert len(cells) == 4
