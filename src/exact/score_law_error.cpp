@@ -106,12 +106,9 @@ class Integrand {
   /// All terms of the squared error, times t² as dt = t dy. Sets bias() and left_bound().
   Term evaluate(double y) {
     constexpr double kGone = 6.7;  // the exponential of -e^6.7 is zero
-    if (y + planted_.log_sum > kGone) {
-      bias_ = Vector::Zero(table_.x.cols());
-      left_bound_ = std::numeric_limits<double>::infinity();
-      return {};
-    }
+    if (y + planted_.log_sum > kGone) return nothing();
     const double decay = nodes_.exponent(y);
+    if (std::isinf(decay)) return nothing();  // φ_0 is zero, and so are all terms
     const Array& z = nodes_.z();
     mass_ = z * nodes_.exponential();
     const double first = ((table_.square * mass_) * z).sum();
@@ -137,6 +134,12 @@ class Integrand {
   exact::NodesAtT& nodes() { return nodes_; }
 
  private:
+  Term nothing() {
+    bias_ = Vector::Zero(table_.x.cols());
+    left_bound_ = std::numeric_limits<double>::infinity();
+    return {};
+  }
+
   // The terms of X_0 = S_0 times the mean, and the factor e^{-t S_0} of all terms.
   void add_planted(double y, double decay, double survival, Term& term) {
     weight_ = std::exp(y + planted_.log_sum);
@@ -271,7 +274,11 @@ OutputError score_law_error(const ScoreLaw& law, const ConstMatrixRef& value_map
     if (!table.square.isFinite().all()) {
       fail(kFunction, "the squared output overflows float64: scale down the value map");
     }
-    return integrate(table, together, centred.log_partition, length, coarsening * exact::kStepInLogT);
+    Integral sum = integrate(table, together, centred.log_partition, length, coarsening * exact::kStepInLogT);
+    if (!std::isfinite(sum.magnitude)) {
+      fail(kFunction, "an integral overflows float64: scale down the value map");
+    }
+    return sum;
   };
   const Integral fine = at_coarsening(1);
   const Integral coarse = at_coarsening(2);

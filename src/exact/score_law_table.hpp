@@ -46,9 +46,8 @@ struct NodeTable {
 };
 
 /// Nodes for prompts of the given length, as far out as `prompts` says; coarsening 2 doubles all steps (see
-/// score_nodes). fill(node,
-/// features) sets the means of `count` functions of a token given the node. If the table would have more than
-/// `most_numbers` averages, nothing is filled, and all arrays are empty.
+/// score_nodes). fill(node, features) sets the means of `count` functions of a token given the node. If the
+/// table would have more than `most_numbers` averages, nothing is filled, and all arrays are empty.
 NodeTable make_node_table(const ScoreLaw& law, double reference, double length,
                           const measures::ScoreReach& prompts, int coarsening, std::ptrdiff_t count,
                           std::ptrdiff_t most_numbers,
@@ -80,7 +79,7 @@ class NodesAtT {
 /// Sums integrands over y = ln t on the lattice of `step`, from the right, where φ_0^L or all the e^{-z}
 /// vanish, to the left, where terms have become negligible for good. add(y) adds what is at y and returns the
 /// size of its largest part; is_rest_small() says whether all smaller t together are negligible. Returns y of
-/// the largest term.
+/// the largest term. Stops at a term that is not finite, which the caller finds in its sum.
 double sum_over_t(NodesAtT& nodes, double log_partition, double length, double step,
                   const std::function<double(double y)>& add, const std::function<bool()>& is_rest_small);
 

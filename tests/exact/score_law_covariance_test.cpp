@@ -210,6 +210,9 @@ TEST(ScoreLawCovariance, MissesWhatIsNotKnown) {
   const auto sphere = std::make_shared<SphereMeasure>(2, 1);
   const IndependentPair pair(sphere, std::make_shared<GaussianMeasure>(GaussianMeasure::standard(1)));
   EXPECT_FALSE(score_law_covariance_error(pair.score_law(Vector{{0, 0, 1}}), V, 10));
+  // Tokens and values so large that a fourth power overflows.
+  const SphereMeasure large(3, 1e30);
+  EXPECT_FALSE(score_law_covariance_error(large.score_law(Vector{{1e-30, 0, 0}}), 1e92 * V, 1000));
   // A prompt of 2^14 tokens in 16 dimensions takes more numbers than allowed.
   const EmpiricalMeasure many(RowMatrix(normals(1 << 14, 16, 130)));
   EXPECT_FALSE(score_law_covariance_error(many.score_law(Vector::Ones(16)), Matrix::Identity(16, 16), 10));
