@@ -170,8 +170,12 @@ void check(const Setting& setting, std::ptrdiff_t query_size) {
 }
 
 std::vector<std::string> warnings_of(const Setting& setting, const SampledErrors& errors, double condensed) {
-  const estimation::SampledLayer layer{setting.prompt.law, setting.U, setting.prompt.V,
-                                       setting.sampling.length, setting.sampling.gradient_U};
+  const estimation::SampledLayer layer{setting.prompt.law,
+                                       setting.U,
+                                       setting.prompt.V,
+                                       setting.sampling.length,
+                                       setting.sampling.gradient_U,
+                                       setting.sampling.planted};
   const std::int64_t samples = errors.output.samples;
   std::vector<std::string> warnings =
       setting.limit ? estimation::rare_events(layer, *setting.limit, samples)

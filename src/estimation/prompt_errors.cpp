@@ -32,9 +32,7 @@ void plant(const std::vector<PlantedToken>& tokens, const Vector& direction, std
            prompts::PromptTilt& tilt) {
   const double log_length = numerics::portable_log(static_cast<double>(L));
   std::vector<double> scores{log_length + tilt.log_partition};  // the first is the whole crowd's
-  for (const PlantedToken& token : tokens) {
-    scores.push_back(numerics::portable_log(token.count) + token.score.value_or(token.token.dot(direction)));
-  }
+  for (const PlantedToken& token : tokens) scores.push_back(log_weight(token, direction));
   const Vector shares = numerics::softmax(scores);
   const Vector crowd_mean = tilt.mean;
   tilt.log_partition = numerics::log_sum_exp(scores) - log_length;

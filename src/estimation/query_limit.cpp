@@ -33,16 +33,15 @@ QueryLimit::QueryLimit(const Measure& law, const ConstMatrixRef& U, const ConstV
   entropy = entropy_of(direction.dot(tilt.mean), tilt.log_partition);
 }
 
-double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L) {
+double rare_token_entropy(const Measure& law, const QueryLimit& limit, double log_weight) {
   const Vector& a = limit.direction;
-  const double prompt_score = limit.tilt.log_partition + std::log(L);
   double low = 0;
   double high = 4;
-  if (along(law, limit.direction, high).score > prompt_score) {
+  if (along(law, limit.direction, high).score > log_weight) {
     constexpr int kSteps = 10;  // precise enough for a count of tokens
     for (int i = 0; i < kSteps; ++i) {
       const double middle = (low + high) / 2;
-      (along(law, limit.direction, middle).score <= prompt_score ? low : high) = middle;
+      (along(law, limit.direction, middle).score <= log_weight ? low : high) = middle;
     }
   }
   const Tilt carriers = law.tilt(high * a, TiltOrder::covariance);

@@ -24,11 +24,12 @@ struct QueryLimit {
 };
 
 /// The variance of the squared error over prompts comes from tokens typical of another tilt ν_{θa}: θ = 4, or
-/// the smaller θ at which a single token outweighs the rest of the prompt, <a, mean(ν_{θa})> = Λ(a) + ln L.
+/// the smaller θ at which a single token outweighs the rest of the prompt, <a, mean(ν_{θa})> = `log_weight`.
+/// That is the logarithm of the expected sum of e^{score}: Λ(a) + ln L for L tokens of the law alone.
 /// Returns D(ν_{θa}‖μ): among n prompts there are about n L e^{-D} such tokens, and the width of an interval
 /// is reliable only if these are many. Where ν_{θa} is partly the bulk of the tokens and partly a rare
 /// component, D is raised to that of the rare ones. Cost: up to 14 tilts.
-double rare_token_entropy(const Measure& law, const QueryLimit& limit, double L);
+double rare_token_entropy(const Measure& law, const QueryLimit& limit, double log_weight);
 
 /// Known means of controls: sums over the prompt, divided by e^{Λ(a)} instead of the sum of the weights.
 struct LinearLimit {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <vector>
 
 #include <fmt/format.h>
@@ -29,6 +30,17 @@ constexpr std::uint64_t kProxies = 256;
 constexpr double kMostPrompts = 1e9;  // the most that anybody would draw
 
 double log_length(const SampledLayer& layer) { return std::log(static_cast<double>(layer.length)); }
+
+// The logarithm of the expected Σ e^{score} over a prompt.
+double log_weight(const SampledLayer& layer, const QueryLimit& limit) {
+  std::vector<double> parts{limit.tilt.log_partition + log_length(layer)};
+  for (const PlantedToken& token : layer.planted) parts.push_back(log_weight(token, limit.direction));
+  return numerics::log_sum_exp(parts);
+}
+
+constexpr const char* kPlantedQueries =
+    "which queries carry the error is known for tokens of the law alone, not beside planted ones: intervals "
+    "may be too short; at given queries, the output and the gradient in V are exact";
 
 // A law may refuse tilts that are only needed for a diagnosis.
 constexpr const char* kNotKnown =
@@ -94,7 +106,8 @@ std::vector<ProxySample> proxy_samples(const SampledLayer& layer, const QueryPro
     const ErrorProxy error = error_proxy(layer.tokens, layer.U, drawn.query, L);
     const double weight = std::log(drawn.weight);
     samples.push_back({{error.output + weight, error.gradient_U + weight},
-                       std::min(0.0, log_length(layer) - rare_token_entropy(layer.tokens, limit, L))});
+                       std::min(0.0, log_length(layer) -
+                                         rare_token_entropy(layer.tokens, limit, log_weight(layer, limit)))});
   }
   return samples;
 }
@@ -137,8 +150,12 @@ Need samples_needed(const SampledLayer& layer, const Measure& queries, const Que
 
 std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit& limit,
                                      std::int64_t prompts) {
-  // If condensed, one token has all of the weight, and its error is seen as often as the token is.
-  const bool condensed = layer.length > 1 && limit.entropy > log_length(layer);
+  // If condensed, one token has all of the weight, and its error is seen as often as the token is. Beside
+  // planted tokens of more weight than the crowd's, it has not.
+  const double crowd_weight = limit.tilt.log_partition + log_length(layer);
+  const double all_weight = log_weight(layer, limit);
+  const bool condensed =
+      layer.length > 1 && limit.entropy > log_length(layer) && all_weight < crowd_weight + std::numbers::ln2;
   std::vector<std::string> said;
   if (condensed) {
     said.push_back(
@@ -152,7 +169,7 @@ std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit
       said.insert(said.end(), of_atoms.begin(), of_atoms.end());
       return said;
     }
-    const double entropy = rare_token_entropy(layer.tokens, limit, static_cast<double>(layer.length));
+    const double entropy = rare_token_entropy(layer.tokens, limit, all_weight);
     const Need carriers{"tokens", std::log(kFewCarriers) + entropy - log_length(layer), kFewCarriers};
     return said_of_both(carriers, atoms_needed(layer), prompts);
   } catch (const InputError&) {
@@ -163,6 +180,7 @@ std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit
 
 std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
                                      const QueryProposal& proposal, std::int64_t prompts) {
+  if (!layer.planted.empty()) return {kPlantedQueries};
   try {
     return said_of_both(samples_needed(layer, queries, proposal), atoms_needed(layer), prompts);
   } catch (const InputError&) {

@@ -19,7 +19,8 @@ std::vector<std::string> rare_events(const SampledLayer& layer, const QueryLimit
 
 /// Warnings for averages over queries: too few of the queries that carry the error are drawn
 /// (rare_queries.hpp finds those that the proposal does not know of), or too few of the tokens that carry it
-/// at these queries. The number of prompts that a warning advises is enough for it to disappear. Cost: up to
+/// at these queries. The number of prompts that a warning advises is enough for it to disappear. Beside
+/// planted tokens the queries that carry the error are not known, and there is always a warning. Cost: up to
 /// 15 tilts for each of 256 queries, and rare_query_entropy.
 std::vector<std::string> rare_events(const SampledLayer& layer, const Measure& queries,
                                      const QueryProposal& proposal, std::int64_t prompts);

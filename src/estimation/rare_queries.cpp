@@ -112,7 +112,8 @@ class Search {
     const QueryLimit limit(layer_.tokens, layer_.U, query, TiltOrder::mean);
     // If prompts are too short for the limit, the error is that its tokens are missing.
     const bool condensed = limit.entropy > std::log(L);
-    const double missing = condensed ? 0 : rare_token_entropy(layer_.tokens, limit, L) - std::log(L);
+    const double log_weight = limit.tilt.log_partition + std::log(L);
+    const double missing = condensed ? 0 : rare_token_entropy(layer_.tokens, limit, log_weight) - std::log(L);
     rarest_ = std::max(rarest_, drawn + std::max(0.0, missing));
   }
 

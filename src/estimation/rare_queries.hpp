@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "estimation/query_proposal.hpp"
 #include "largo/measures/measure.hpp"
+#include "largo/measures/planted_token.hpp"
 
 namespace largo::estimation {
 
@@ -15,6 +17,7 @@ struct SampledLayer {
   const Matrix& V;
   std::int64_t length = 1;
   bool gradient_U = false;
+  std::span<const PlantedToken> planted = {};
 };
 
 /// Searches for queries by tilting their law ν: those typical of ν tilted along b are a share e^{-D} of the

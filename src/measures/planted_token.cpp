@@ -3,8 +3,13 @@
 #include <cmath>
 
 #include "largo/runtime/check.hpp"
+#include "numerics/portable_math.hpp"
 
 namespace largo {
+
+double log_weight(const PlantedToken& token, const ConstVectorRef& direction) {
+  return numerics::portable_log(token.count) + token.score.value_or(token.token.dot(direction));
+}
 
 void check_planted_token(std::string_view function, const PlantedToken& token, std::ptrdiff_t d) {
   constexpr double kMostCopies = 1e300;

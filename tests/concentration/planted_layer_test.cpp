@@ -99,6 +99,41 @@ TEST(PlantedLayer, SampledGradientsInUOfAKnownPrompt) {
   EXPECT_NEAR(ExactErrors(layer)(kLength).output.value, output, 1e-13 * output);
 }
 
+// A crowd of two points and prompts of two: three prompts, so that means over prompts are sums.
+TEST(PlantedLayer, SampledGradientsInUOfAFewPrompts) {
+  const RowMatrix points{{0.4, -0.2}, {-1, 0.8}};
+  const EmpiricalMeasure law(points);
+  const Matrix U{{1, 0.5}, {-0.3, 2}}, V{{1, 2}, {0, 1}, {3, -1}};
+  const Vector z{{0.7, -1}}, a = U * z;
+  ErrorSampling sampling;
+  sampling.length = 2;
+  sampling.plan.samples = 40000;
+  sampling.gradient_U = true;
+  sampling.precision = TokenPrecision::float64;
+  sampling.planted = {{Vector{{1, 2}}}, {Vector{{-1, 0.5}}, 0.3, 4}};
+  RowMatrix tokens(4, 2);
+  tokens << points, 1, 2, -1, 0.5;
+  const Matrix limit = law.tilt(a, TiltOrder::covariance).covariance;
+  double gradient_U = 0, P2 = 0;
+  for (int first = 0; first <= 2; ++first) {  // how many tokens are the first point
+    const Vector counts{{static_cast<double>(first), 2.0 - first, 1, 4}};
+    Vector each = (tokens * a).array().exp();
+    each[3] = std::exp(0.3);
+    each /= counts.dot(each);
+    const Vector weights = counts.cwiseProduct(each);
+    const Vector mean = tokens.transpose() * weights;
+    const Matrix centred = tokens.rowwise() - mean.transpose();
+    const Matrix covariance = centred.transpose() * weights.asDiagonal() * centred;
+    const double probability = first == 1 ? 0.5 : 0.25;
+    gradient_U += probability * z.squaredNorm() * (V * (covariance - limit)).squaredNorm();
+    P2 += probability * weights.dot(each);
+  }
+  const SampledErrors found = sample_attention_errors(law, U, V, z, sampling);
+  EXPECT_LE(std::abs(found.gradient_U.value - gradient_U), kLargestZScore * found.gradient_U.standard_error);
+  EXPECT_LE(std::abs(found.p2.value - P2), kLargestZScore * found.p2.standard_error);
+  EXPECT_LE(found.gradient_U.standard_error, 0.01 * gradient_U);
+}
+
 TEST(PlantedLayer, ATokenFarBelowChangesNothing) {
   AttentionLayer layer = planted_layer(2);
   layer.planted.clear();

@@ -17,6 +17,9 @@ struct PlantedToken {
   double count = 1;  ///< copies of it in every prompt, at least 1; need not be a whole number
 };
 
+/// ln of the sum of e^{score} over its copies, for scores along `direction`.
+double log_weight(const PlantedToken& token, const ConstVectorRef& direction);
+
 /// Throws InputError unless the token has d coordinates, all numbers are finite, and 1 <= count <= 1e300.
 void check_planted_token(std::string_view function, const PlantedToken& token, std::ptrdiff_t d);
 
