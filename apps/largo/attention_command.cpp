@@ -129,8 +129,10 @@ void write_outputs(const std::string& file, const RowMatrix& outputs) {
 }
 
 void print_table(const io::Json& json, const RowMatrix& softmax, const RowMatrix& linear) {
-  fmt::print("law {}, d = {}, L = {}\n", json["law"].get<std::string>(), json["d"].get<std::ptrdiff_t>(),
+  fmt::print("law {}, d = {}, L = {}", json["law"].get<std::string>(), json["d"].get<std::ptrdiff_t>(),
              json["L"].is_string() ? "inf" : fmt::format("{}", json["L"].get<std::int64_t>()));
+  if (json.contains("planted")) fmt::print(" and {} planted", json["planted"].get<std::ptrdiff_t>());
+  fmt::print("\n");
   for (std::ptrdiff_t q = 0; q < softmax.rows(); ++q) {
     fmt::print("query {}\n  softmax {}\n  linear  {}\n", q, short_list(softmax.row(q).transpose()),
                short_list(linear.row(q).transpose()));

@@ -100,7 +100,24 @@ std::vector<PlantedToken> read_planted(const ConcentrationOptions& options, std:
   if (!planted.empty() && options.tolerance) {
     fail(kConcentrationCommand, "--tolerance compares with linear attention: leave out --plant and --sink");
   }
+  if (!planted.empty() && (options.fit || options.c1 || options.c2)) {
+    fail(kConcentrationCommand,
+         "the paper's bounds are for prompts of independent tokens: leave out --fit, --c1 and --c2, or "
+         "--plant "
+         "and --sink");
+  }
   return planted;
+}
+
+// The planted tokens in words, as given.
+std::string beside_of(const ConcentrationOptions& options) {
+  std::vector<std::string> parts;
+  if (!options.plant.empty()) parts.push_back("planted tokens " + options.plant);
+  if (!options.sinks.empty()) {
+    parts.push_back(fmt::format("{} {}", options.sinks.size() == 1 ? "a sink of score" : "sinks of scores",
+                                fmt::join(options.sinks, ", ")));
+  }
+  return fmt::format("{}", fmt::join(parts, " and "));
 }
 
 AttentionLayer read_layer(const ConcentrationOptions& options, std::optional<FactoredWeights>& factors) {
@@ -238,6 +255,7 @@ void run_concentration(const ConcentrationOptions& options) {
   }
   report.law = options.law;
   report.planted = layer.planted.size();
+  report.beside = beside_of(options);
   report.dimension = layer.tokens->dimension();
   report.queries = options.query_law.empty() ? options.query : options.query_law;
   report.summary = summarise(layer, report.rows, constants);

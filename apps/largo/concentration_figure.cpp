@@ -175,9 +175,9 @@ std::string to_svg(const ConcentrationReport& report) {
   }
   std::size_t all = 0;
   for (const SigmaSummary& s : report.summary.sigmas) all += s.method == report.summary.method ? 1 : 0;
-  figure.caption =
-      fmt::format("Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}.",
-                  report.law, report.dimension, report.queries);
+  figure.caption = fmt::format(
+      "Distance of softmax attention over L tokens from its limit: {}, d = {}, queries {}{}.", report.law,
+      report.dimension, report.queries, report.beside.empty() ? "" : ", beside " + report.beside);
   figure.caption += marks_of(report);
   const bool slopes = std::any_of(figure.panels.begin(), figure.panels.end(), [](const Panel& panel) {
     return std::any_of(panel.curves.begin(), panel.curves.end(),

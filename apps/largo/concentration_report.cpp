@@ -222,7 +222,10 @@ void print_summary(const ConcentrationReport& report) {
 
 io::Json to_json(const ConcentrationReport& report) {
   io::Json json{{"law", report.law}, {"d", report.dimension}, {"queries", report.queries}};
-  if (report.planted > 0) json["planted"] = report.planted;
+  if (report.planted > 0) {
+    json["planted"] = report.planted;
+    json["beside"] = report.beside;
+  }
   json["rows"] = io::Json::array();
   for (const ConcentrationRow& row : report.rows) json["rows"].push_back(to_json(row));
   io::Json fit{{"sub_gaussian", report.summary.sub_gaussian},
@@ -263,7 +266,7 @@ io::Json to_json(const ConcentrationReport& report) {
 
 void print_report(const ConcentrationReport& report) {
   fmt::print("tokens {}, d = {}, queries {}", report.law, report.dimension, report.queries);
-  fmt::print("{}\n", report.planted > 0 ? fmt::format(", planted tokens {}", report.planted) : "");
+  fmt::print("{}\n", report.beside.empty() ? "" : ", beside " + report.beside);
   print_rows(report);
   if (has_factored_gradients(report)) print_factored_gradients(report);
   if (report.rows.front().certified) print_certified(report);

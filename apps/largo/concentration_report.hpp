@@ -27,6 +27,7 @@ struct ConcentrationReport {
   std::string law, queries;  ///< as given
   std::ptrdiff_t dimension = 0;
   std::size_t planted = 0;  ///< number of tokens beside those of the law
+  std::string beside;       ///< what they are, in words
   std::vector<ConcentrationRow> rows;
   ConcentrationSummary summary;
   double tolerance = 0;

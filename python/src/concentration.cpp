@@ -124,7 +124,10 @@ AttentionLayer layer_of(const py::object& law, const py::object& U, const py::ob
 }
 
 void choose_methods(const std::string& method, const AttentionLayer& layer, ConcentrationPlan& plan) {
-  const auto missing = missing_formula(layer);
+  std::optional<std::string> missing;
+  for (const double sigma : plan.sigmas) {
+    if (!missing) missing = missing_formula(layer, sigma);
+  }
   if (method == "auto") {
     plan.exact = !missing;
     plan.sampled = missing.has_value();
@@ -181,9 +184,14 @@ py::dict concentration(const py::object& law, const py::object& U, const py::obj
   if (factors && !layer.planted.empty()) {
     fail(kName, "the gradients in K and Q are not known beside planted tokens: give U in place of K and Q");
   }
+  if ((fit || constants) && !layer.planted.empty()) {
+    fail(kName,
+         "the paper's bounds are for prompts of independent tokens: leave out fit and bound, or planted and "
+         "sinks");
+  }
   ConcentrationPlan plan;
-  unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.sigmas = sigmas;
+  unlocked([&] { choose_methods(method.value, layer, plan); });
   plan.lengths = lengths;
   plan.exponents = exponents;
   SamplingArguments{prompts, relative_error, precision, seed}.read(plan);

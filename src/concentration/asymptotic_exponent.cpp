@@ -48,8 +48,10 @@ std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& laye
   check_layer(kAsymptoticExponent, layer);
   check_positive(kAsymptoticExponent, "sigma", sigma);
   // Where the crowd does not vary, the error is the square of the bias that planted tokens add.
-  const bool varies = (layer.V * layer.tokens->covariance() * layer.V.transpose()).trace() > 0;
-  if (!layer.planted.empty() && !varies) return std::nullopt;
+  const auto varies = [&] {
+    return (layer.V * layer.tokens->covariance() * layer.V.transpose()).trace() > 0;
+  };
+  if (!layer.planted.empty() && !varies()) return std::nullopt;
   AsymptoticExponent smallest;
   const auto* queries = std::get_if<MeasurePtr>(&layer.queries);
   if (queries == nullptr) return smallest;

@@ -41,7 +41,7 @@ void check_layer(std::string_view function, const AttentionLayer& layer) {
 
 void check_law_alone(std::string_view function, const AttentionLayer& layer) {
   check_layer(function, layer);
-  if (!layer.planted.empty()) fail(function, "planted tokens are not known here: leave them out");
+  if (!layer.planted.empty()) fail(function, "it is not defined beside planted tokens: leave them out");
 }
 
 bool has_gaussian_tokens(const AttentionLayer& layer) {

@@ -282,6 +282,7 @@ ConcentrationSummary summarise(const AttentionLayer& layer, Rows rows,
     curve.gradient_U = slope(rows, curve, gradient_U_of);
     curve.asymptotic = asymptotic_exponent(layer, row.sigma);
   }
+  if (!layer.planted.empty()) return summary;  // the bounds are for independent tokens
   summary.output = bound(summary, rows, kOutputBound, output_of, given);
   summary.gradient_V = bound(summary, rows, kGradientVBound, gradient_V_of, given);
   summary.gradient_U = bound(summary, rows, kGradientUBound, gradient_U_of, given);

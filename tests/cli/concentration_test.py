@@ -195,12 +195,26 @@ class ConcentrationTest(largo_cli.CliTest):
         answer = self.json("concentration", *LAYER, *QUERY, *planted, "--L", "20")
         self.assertEqual(answer["planted"], 3)
         self.assertIn("no certified bounds", " ".join(answer["notes"]))
-        self.assertIn("planted tokens 3\n", self.succeed("concentration", *LAYER, *QUERY, *planted, "--L", "20"))
+        beside = "beside planted tokens 1,0,1;0,2,0 and a sink of score 2"
+        self.assertIn(f", {beside}\n", self.succeed("concentration", *LAYER, *QUERY, *planted, "--L", "20",
+                                                    "--plot", "planted.svg"))
+        with open(os.path.join(self.folder, "planted.svg"), encoding="utf-8") as file:
+            self.assertIn("sink of score 2", file.read())
         averaged = self.json("concentration", *LAYER, "--query-law", "gaussian", *planted, "--L", "20", "--quick")
         self.assertEqual(averaged["rows"][0]["method"], "sampled")
+        self.assertIn("which queries carry the error", averaged["rows"][0]["warnings"][0])
+
+    def test_a_sink_hides_rare_tokens_from_samples(self):
+        """The few tokens that carry the error beside a heavy sink are rarer than ten thousand prompts can show."""
+        self.write("across.csv", "0,1\n")
+        layer = ["--law", "gaussian", "--d", "2", "--query", "3,0", "--V", "across.csv", "--L", "1000", "--method", "sampled"]
+        self.assertNotIn("warnings", self.rows(*layer)[0])
+        self.assertIn("rare tokens", self.rows(*layer, "--sink", "27")[0]["warnings"][0])
         for arguments, word in ((("--plant", "1,0"), "--plant"), (("--sink", "nan"), "--sink"), (("--sink", ""), "--sink"),
                                 (("--sink", "1e9", "--method", "exact"), "distance of a planted score"),
                                 (("--sink", "1", "--tolerance", "0.1"), "linear attention"),
+                                (("--sink", "1", "--fit"), "independent tokens"),
+                                (("--sink", "1", "--c1", "10", "--c2", "0.5"), "independent tokens"),
                                 (("--sink", "1", "--within", "0.1"), "need not fall"),
                                 (("--sink", "1", "--K", "identity", "--Q", "identity"), "K and Q")):
             self.refuse("concentration", *LAYER, *QUERY, "--L", "20", *arguments, fragment=word)

@@ -19,7 +19,7 @@ struct AsymptoticExponent {
 /// images and mixtures of these.) It is also known for Gaussian tokens with queries that are Gaussian (any
 /// mean and covariance), elliptical Gaussian, or images and mixtures of these: the component with the largest
 /// σ decides, and an elliptical component counts at its largest radius. For all other layers it is not known,
-/// and with planted tokens only for bounded queries.
+/// and with planted tokens only for bounded queries, if the values of the tokens vary.
 std::optional<AsymptoticExponent> asymptotic_exponent(const AttentionLayer& layer, double sigma = 1);
 
 }  // namespace largo
