@@ -52,9 +52,9 @@ std::string introduction(const ReproduceOptions& options, const std::vector<repo
       "{} of {} {}. Statements of E. Boursier and C. Boyer, Softmax as Linear Attention in the Large-Prompt "
       "Regime: a Measure-based Perspective (arXiv 2512.11784), or of the lecture notes on it: {}. Results "
       "of ours: {}.{} Each section names its source, says what was computed, in which scope, and how the "
-      "verdict came about. A verdict is about what was computed, and proves nothing beyond that. Other "
-      "statements of the paper are not in this report. The "
-      "negative controls of a claim say what makes it fail.",
+      "verdict came about. A verdict is about what was computed, and proves nothing beyond that. The "
+      "negative controls of a claim say what makes it fail. Other statements of the paper are not in this "
+      "report: docs/report.md lists them.",
       held, claims.size(), claims.size() == 1 ? "claim holds" : "claims hold", claims.size() - ours, ours,
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
       : options.full ? " This was a full run."

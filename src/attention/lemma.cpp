@@ -8,6 +8,7 @@
 #include "largo/measures/empirical.hpp"
 #include "largo/measures/gaussian.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/larger.hpp"
 #include "runtime/distribute.hpp"
 
 namespace largo {
@@ -121,8 +122,9 @@ CaseErrors case_errors(const Case& c, const LemmaSettings& settings) {
   for (Eigen::Index k = 0; k < c.directions.cols(); ++k) {
     const Vector b = c.directions.col(k);
     const double there = log_partition_by_definition(c, a + b);
-    errors.log_partition = std::max(errors.log_partition, std::abs(tilted.log_partition(b) - (there - at_a)) /
-                                                              (1 + std::abs(there) + std::abs(at_a)));
+    errors.log_partition =
+        numerics::larger(errors.log_partition, std::abs(tilted.log_partition(b) - (there - at_a)) /
+                                                   (1 + std::abs(there) + std::abs(at_a)));
   }
   return errors;
 }

@@ -127,7 +127,7 @@ SlopeRange audit_laws(const ClaimOptions& options, report::ReportTable& table, P
       range.add(audited.slopes);
       const double constant = limit_constant(layer, options);
       largest =
-          std::max(largest, std::abs(kAuditFar * ExactErrors(layer)(kAuditFar).output.value / constant - 1));
+          larger(largest, std::abs(kAuditFar * ExactErrors(layer)(kAuditFar).output.value / constant - 1));
       if (d == 4) {
         for (const ConcentrationRow& row : audited.rows) {
           curve.add(row.L, row.L * row.output.value / constant);
@@ -171,8 +171,8 @@ report::ReportSection audit_claim(const ClaimOptions& options) {
           "are known exactly. C is computed from tilts alone, without the exact error that it is compared "
           "with.",
           range.count, kTokenLaws.size(), kAuditScores)};
-  claim.numbers = {{"largest |slope + 1|",
-                    std::max(std::abs(range.steepest + 1), std::abs(range.flattest + 1)), kSlopeBound},
+  claim.numbers = {{"largest |slope + 1|", larger(std::abs(range.steepest + 1), std::abs(range.flattest + 1)),
+                    kSlopeBound},
                    {fmt::format("largest |L error/C − 1| at a query, L = {}", report::shown(kAuditFar)),
                     from_limit, kAuditConstant},
                    {"steepest slope", range.steepest},

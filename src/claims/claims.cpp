@@ -30,7 +30,7 @@ std::span<const NamedClaim> all_claims() {
                    "attend over them."},
        .compute = almost_sure_claim},
       {.id = "lemma",
-       .title = "Gaussian tokens make softmax attention linear",
+       .title = "Gaussian tokens make softmax attention affine",
        .source = "Lemma (Castin et al., 2025; lecture notes, section I)",
        .statement = "Softmax attention over an infinite prompt of Gaussian tokens N(m, Γ) is the affine map "
                     "z ↦ V m + V Γ KᵀQ z, because the law ν that softmax makes of the tokens is Gaussian "
@@ -55,12 +55,14 @@ std::span<const NamedClaim> all_claims() {
       {.id = "other-laws",
        .title = "Tokens that are not Gaussian",
        .source = "ours",
-       .statement = "Attention over prompts of other laws converges as well, to V times the mean "
-                    "of the tilted law, which is not linear in the query in general. Its error "
-                    "is an integral over one variable t wherever the law of the score ⟨Uz, x⟩ of "
-                    "a token x and the moments of the token given its score are known; below, Y "
-                    "= Vx − T[μ](z). The error of the gradient in U is an integral of the same "
-                    "kind, with up to four tokens under it.",
+       .statement =
+           "Attention over prompts of other laws converges as well, to V times the mean of the tilted law, "
+           "which is not linear in the query in general (docs/attention.md: tanh for coordinates ±1; not "
+           "computed here. Two of the summaries given with the paper call the limit linear without saying "
+           "that tokens are Gaussian). Its error is an integral over one variable t wherever the law of the "
+           "score ⟨Uz, x⟩ of a token x and the moments of the token given its score are known; below, Y = "
+           "Vx − T[μ](z). The error of the gradient in U is an integral of the same kind, with up to four "
+           "tokens under it.",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T[\hat\mu_L](z)-T[\mu](z)\|^2 = \int_0^\infty t\,\Big\{L\,\Phi_2[\|Y\|^2]\,\varphi^{L-1} + L(L-1)\,\|\Phi_1[Y]\|^2\,\varphi^{L-2}\Big\}\,dt,\\ \Phi_k[h]=\mathbb E\big[h\,e^{k\langle Uz,x\rangle}\,e^{-t e^{\langle Uz,x\rangle}}\big],\quad \varphi=\Phi_0[1]\end{gathered})",
        .control = "The exact errors are those of the transposed U.",
@@ -83,12 +85,13 @@ std::span<const NamedClaim> all_claims() {
        .statement =
            "Where every prompt holds given tokens beside the L that are drawn from a "
            "law, attention has the limit of the law all the same, and the distance from "
-           "it is an integral at any L. Over the given tokens S₀ is the sum of "
+           "it is an integral. Over the given tokens S₀ is the sum of "
            "exp(score), and X₀ the sum of exp(score) times the value minus the limit; "
            "Y, φ and Φ are those of other-laws.",
        .formula =
            R"(\mathbb E\,\|T-T[\mu](z)\|^2=\int_0^\infty t\,e^{-tS_0}\big\{\|X_0\|^2\varphi^L+2L\langle X_0,\Phi_1[Y]\rangle\varphi^{L-1}+L\Phi_2[\|Y\|^2]\varphi^{L-1}+L(L-1)\|\Phi_1[Y]\|^2\varphi^{L-2}\big\}dt)",
-       .control = "The exact errors are those of the crowd alone.",
+       .control = {"The exact errors are those of the crowd alone.",
+                   "The scores of planted tokens grow like ln L."},
        .compute = planted_claim},
       {.id = "temperature",
        .title = "Critical scales of the temperature",
@@ -98,10 +101,10 @@ std::span<const NamedClaim> all_claims() {
                     "attention to few of them at a critical scale of β. For L normal scores of "
                     "spread s it is √(2 ln L)/s: with x = βs/√(2 ln L) the mean of P₂, one over "
                     "the effective number of tokens, falls like a power of L below x = 1, and "
-                    "stays at 1 − 1/x above. For n tokens on the sphere of Rᵈ it is n^{2/(d−1)}: "
-                    "with β to the power γ of it the effective tokens grow like n^{1−γ} below, "
-                    "and tend to one above, for γ > 1. The exponent between x = 1/√3 and 1 comes "
-                    "from a heuristic.",
+                    "tends to 1 − 1/x above. For n tokens on the sphere of Rᵈ it is n^{2/(d−1)}: "
+                    "with β to the power γ of it the effective tokens grow like n^{1−γ} below; "
+                    "at ten times the scale few are left (that they tend to one for γ > 1 is not "
+                    "computed). The exponent between x = 1/√3 and 1 comes from a heuristic.",
        .formula =
            R"(\begin{gathered}\mathbb E[P_2]=L^{-\kappa(x)+o(1)},\quad \kappa=1-2x^2\ (x\le\tfrac1{\sqrt3}),\quad \kappa=\tfrac14\big(\tfrac1x-x\big)^2\ (\tfrac1{\sqrt3}\le x\le1),\\ \mathbb E[P_2]\to1-\tfrac1x\ (x>1)\end{gathered})",
        .control = {"The exponents of normal scores are those of scores that are larger by 5 %.",
@@ -140,11 +143,11 @@ std::span<const NamedClaim> all_claims() {
       {.id = "bounds",
        .title = "The paper's bounds",
        .source = "Propositions 3.1 and 3.4",
-       .statement = "There are constants c₁, c₂ > 0, which depend on d, U and V alone, such that "
-                    "for σ-sub-Gaussian tokens, σ ≫ 1, 1-sub-Gaussian queries and L ≥ 2 (at L = "
-                    "1 the bounds are zero) the errors are at most as below, those of the "
-                    "gradients if moments of the tilted law are bounded; the gradient in V has a "
-                    "bound like that of the output. (docs/assumptions.md has our reading of that "
+       .statement = "Let tokens be σ-sub-Gaussian (the scanned notes read σ ≫ 1, which may be σ ≥ "
+                    "1), queries 1-sub-Gaussian, and L ≥ 2; at L = 1 the bounds are zero. Then "
+                    "the errors are at most as below, with constants c₁, c₂ > 0 that depend on d, "
+                    "U and V alone. For gradients, moments of the tilted law must be bounded; the "
+                    "gradient in V has the bound of the output. (docs/assumptions.md has our reading of that "
                     "hypothesis, and a proof that it holds for sub-Gaussian tokens and queries.)",
        .formula =
            R"(\mathbb E\,\|T[\hat\mu_L]-T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\qquad \mathbb E\,\|\nabla_U T[\hat\mu_L]-\nabla_U T[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^{12}\,\frac{\ln^2 L}{L^{c_2/\sigma^2}})",
@@ -191,14 +194,12 @@ std::span<const NamedClaim> all_claims() {
        .statement =
            "The mean squared distance of linear attention over L tokens from its limit is at most a "
            "bound of the form below. It is exactly the variance of one term over L, so there are such "
-           "constants for each law. (The notes call linear attention normalized; as they write it, it is not.) The "
-           "notes have one pair for all laws with the same σ. That is false unless tokens are centred, "
-           "because the error grows with the square of their mean. (Probably T is meant, as in "
-           "Proposition 3.1: see bounds.) The lecture notes say that softmax and linear attention have "
-           "the same limit for Gaussian tokens, which is so if they are centred. Softmax attention over "
-           "the same Gaussian tokens, of mean m, has another limit unless ⟨m, Uz⟩ = 1 or Vm = 0: the "
-           "mean squared distance of the two tends to (1 − ⟨m, Uz⟩)² |Vm|². (What is said about "
-           "Gaussian tokens is ours.)",
+           "constants for each law. The notes have one pair of constants for all laws with the same σ. As "
+           "written, that needs centred tokens, because the error grows with the square of their mean; "
+           "probably T is meant, as in Proposition 3.1. The notes also say that softmax and (normalized) "
+           "linear attention have the same limit for Gaussian tokens. That is so if the tokens are centred. "
+           "Over Gaussian tokens of mean m the two limits differ unless ⟨m, Uz⟩ = 1 or Vm = 0: the mean "
+           "squared distance tends to (1 − ⟨m, Uz⟩)² |Vm|², which is ours.",
        .formula =
            R"(\begin{gathered}\mathbb E\,\|T_{\mathrm{lin}}[\hat\mu_L]-T_{\mathrm{lin}}[\mu]\|^2_{L^2(\nu)} \le c_1\,\sigma^6\,\frac{\ln L}{L^{c_2/\sigma^2}},\\ \mathbb E\,\|T[\hat\mu_L](z)-T_{\mathrm{lin}}[\hat\mu_L](z)\|^2 \longrightarrow (1-\langle m,Uz\rangle)^2\,\|Vm\|^2\end{gathered})",
        .control = {"The exact values are those of tokens without their mean.",
@@ -220,13 +221,13 @@ std::span<const NamedClaim> all_claims() {
        .source = "abstract of the paper; the rate and its exponent are ours",
        .statement =
            "Along the whole training trajectory, from the start to the end, attention over L tokens stays "
-           "close to that over the infinite prompt, and so do its gradients: the suprema over time of the "
-           "errors fall as L grows. This is checked for Gaussian regression from the paper's start, and for "
-           "one "
-           "problem whose tokens are not Gaussian given the task. For the former a "
-           "heuristic says that they fall like L⁻ᶜ up to logarithms, where c is the exponent of the averaged "
-           "error at the largest spread σ of the scores on the path. Scores may be largest in the middle of "
-           "the path, not at its end.",
+           "close to that over the infinite prompt, and so do its gradients: the largest errors at a few "
+           "points of the path fall as L grows. (The abstract says so for general in-context learning with "
+           "sub-Gaussian tokens.) This is checked for Gaussian regression from the paper's start, and for "
+           "one problem whose tokens are not Gaussian given the task. For the former a heuristic says that "
+           "they fall like L⁻ᶜ up to logarithms, where c is the exponent of the averaged error at the "
+           "largest spread σ of the scores on the path. Scores may be largest in the middle of the path, "
+           "not at its end.",
        .formula =
            R"(\sup_{t\ge0}\,\mathbb E\,\|T^{\theta(t)}[\hat\mu_L]-T^{\theta(t)}[\mu]\|^2_{L^2(\nu)} = L^{-c(\sigma)+o(1)}\;\text{(heuristic)},\qquad \sigma=\sup_{t\ge0}\,\|\Sigma^{1/2}A(t)\,\Sigma^{1/2}\|)",
        .control = {"The scores run away: along the path they grow to 16 times what training makes them.",
@@ -244,8 +245,8 @@ std::span<const NamedClaim> all_claims() {
            "keeps ‖A‖² − b². From this start all other entries of U and v stay zero at every L "
            "(docs/icl.md; not computed here), so that flows are in (A, b). On infinite prompts softmax "
            "and linear attention have the same risk, and so the same flow, by the Lemma (this is not "
-           "computed here): that is why results on linear attention carry over. It ends there from "
-           "every larger α, too (docs/icl.md has our proof): the interval is enough, but not needed.",
+           "computed here): that is why results on linear attention carry over. The flow ends at "
+           "this point from every larger α, too; docs/icl.md proves it. So α need not be in the interval.",
        .formula =
            R"(A_\infty = \operatorname{tr}(\Sigma^{-2})^{-1/4}\,\Sigma^{-1},\qquad b_\infty = \operatorname{tr}(\Sigma^{-2})^{1/4})",
        .control = {"The limit has tr(Σ⁻²)^{1/2} for tr(Σ⁻²)^{1/4}: another minimum of the same risk.",
@@ -270,13 +271,13 @@ std::span<const NamedClaim> all_claims() {
            "If the flow of the infinite prompt is bounded (Theorem 4.3, for smooth losses), then on a "
            "finite horizon the training trajectories of long prompts from the same start are uniformly "
            "close to it, and for every ε there is an L(ε) from which on all trained risks are at most ε "
-           "above its limit. For regression without label noise, from the start of Theorem 5.1, that "
-           "limit is the Bayes risk, zero (Theorem 5.2). (The notes say that the Bayes risk is that of "
-           "the label noise, which is zero for a target without noise.) With label noise only Theorem "
-           "4.3 applies. This is what the abstract calls the transfer of analyses of linear attention; "
-           "it holds for paths on a finite horizon and for limits of the risk, and not for end points: "
-           "for d = 5 training on prompts of a million tokens ends at another point than training on "
-           "the infinite prompt (docs/icl.md; not computed here).",
+           "above its limit. For regression without label noise, from the start of Theorem 5.1, that limit "
+           "is the Bayes risk, zero (Theorem 5.2). (The scanned notes read “= instance of label noise”, "
+           "probably “= 0 in absence of label noise”.) With label noise only Theorem 4.3 applies. This is "
+           "what the abstract calls the transfer of analyses of linear attention; it holds for paths on a "
+           "finite horizon and for limits of the risk, and not for end points: for d = 5 training on "
+           "prompts of a million tokens ends at another point than training on the infinite prompt "
+           "(docs/icl.md; not computed here).",
        .formula =
            R"(\sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0,\qquad \lim_{t\to\infty} R_L(\theta_L(t)) \le \lim_{t\to\infty} R_\infty(\theta_\infty(t)) + \varepsilon \;\text{ for } L\ge L(\varepsilon))",
        .control = {"The limit flow is that of prompts with twice the covariance.",
@@ -316,14 +317,14 @@ std::span<const NamedClaim> all_claims() {
                    "The law has one length, and heads trained at a length are those trained at L = 8."},
        .compute = random_lengths_claim},
       {.id = "slow-limit",
-       .title = "Off the invariant set risks approach their limit more and more slowly",
+       .title = "Off the invariant set two heads approach their limit more and more slowly",
        .source = "ours",
        .statement =
-           "Where scores depend on labels, U₂₁ ≠ 0, pairs of a large task and a large query have scores as "
-           "large as their product, and carry the difference between the risk of L tokens and its limit. For "
-           "the heads below the exponent with which it falls becomes smaller and smaller as L grows. A "
-           "heuristic says why: it is about exp(−c √(ln L)), which falls more slowly than every power of L. "
-           "Training from the paper's start keeps U₂₁ = 0, and is not concerned.",
+           "Where scores depend on labels, U₂₁ ≠ 0, the difference of the risk of L tokens from its limit "
+           "falls with an exponent that becomes smaller and smaller as L grows, for the heads below. A "
+           "heuristic says why: pairs of a large task and a large query, whose scores are as large as their "
+           "product, carry the difference, which is about exp(−c √(ln L)); that falls more slowly than "
+           "every power of L. Training from the paper's start keeps U₂₁ = 0, and is not concerned.",
        .formula =
            R"(R_L-R_\infty=\tfrac12\,\mathbb E\big[c^2(F-1)+\kappa\,p+2\,c\,y\,p\big],\qquad |R_L-R_\infty|\approx e^{-c\sqrt{\ln L}}\;\text{(heuristic)})",
        .control = {"The plain rules have a head whose U₂₁ is 1 % larger.", "Lengths are taken downwards."},
@@ -352,8 +353,8 @@ std::span<const NamedClaim> all_claims() {
            "The tokens of a text are neither Gaussian nor independent. For the heads of a real model, the "
            "audit of largo computes from their queries q, keys k and values v how far attention is from the "
            "affine limit of Gaussian tokens, and how far L tokens drawn from the prompt are from the whole "
-           "prompt. For most of the heads here, the spread of the scores predicts how many tokens share the "
-           "weight.",
+           "prompt. For at least 60 % of the heads here, normal scores of the measured mean and spread, "
+           "beside the sinks found, predict P₂ within a factor of 2.",
        .formula =
            R"(T(q)=\sum_jp_jv_j,\quad p_j\propto e^{\langle u,k_j\rangle},\quad u=q/\sqrt{d_k},\qquad \tilde T(q)=\bar v+\operatorname{Cov}(v,k)\,u)",
        .control = {"The audit has scores that are larger by 1 %.",
@@ -362,10 +363,10 @@ std::span<const NamedClaim> all_claims() {
        .compute = real_heads_claim},
       {.id = kPublishedClaim,
        .title = "The published experiment",
-       .source = "ours, on the experiment of Section 5 of the paper",
+       .source = "ours, on the experiment of the paper",
        .statement =
            "From the start used here, stochastic training at L = 50 (in a full run, at all lengths) "
-           "ends where the flow on the risk averaged over tasks does, up to an excess of the size that "
+           "ends with the risk of the flow on the risk averaged over tasks, up to an excess of the size that "
            "the steps make likely, for softmax and for linear attention. Except in a quick run, both "
            "risks are also seen to fall with L, and the data are also those of the paper's code, Σ² for "
            "prompts and I for queries; the data of the paper are Σᵢⱼ = 0.5^{|i−j|} for both.",
@@ -379,8 +380,8 @@ std::span<const NamedClaim> all_claims() {
        .statement = "With covariates that are not Gaussian, training on prompts of L tokens "
                     "approaches training on the infinite prompt of their law as L grows. The "
                     "risk on fresh prompts is above that of the infinite prompt by an excess "
-                    "that falls with an exponent near one; the verdict excludes 1/√L, and no "
-                    "more. The theorem is about gradient flow, and this is stochastic descent. "
+                    "that falls with an exponent near one; the verdict rules out 1/√L, and "
+                    "nothing finer. The theorem is about gradient flow, and this is stochastic descent. "
                     "Only a finite horizon is tested; whether these limit flows stay bounded, as "
                     "the theorem asks for later times, was not checked.",
        .formula =
@@ -394,11 +395,11 @@ std::span<const NamedClaim> all_claims() {
                     "prompt as L grows for other laws of the tasks and other smooth losses as "
                     "well, in the parameters and in the risk on fresh prompts: for "
                     "classification with the logistic loss, and for two more problems. The "
-                    "verdict excludes that half of the excess and of the distance remains, and "
-                    "no more. The theorem is about gradient flow, and this is stochastic "
+                    "verdict says only that less than half of the excess and of the distance is "
+                    "left. The theorem is about gradient flow, and this is stochastic "
                     "descent. Only a finite horizon is tested; whether the limit flows stay "
-                    "bounded was not checked. (Huber's loss has a slope that is Lipschitz, no "
-                    "more.)",
+                    "bounded was not checked. (The slope of Huber's loss is Lipschitz, but "
+                    "not differentiable.)",
        .formula =
            R"(R_L(\theta)=\mathbb E\,\ell\big(T^{\theta}[\hat\mu_L](z_q),\,y_q\big),\qquad \sup_{t\le T}\|\theta_L(t)-\theta_\infty(t)\| \to 0)",
        .control = "The infinite prompt trains on the squared loss.",

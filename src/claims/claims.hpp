@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "largo/runtime/execution.hpp"
+#include "numerics/larger.hpp"
 #include "report/report.hpp"
 
 namespace largo::claims {
@@ -61,8 +62,7 @@ std::span<const NamedClaim> all_claims();
 /// The claim that a device has work for.
 inline constexpr const char* kPublishedClaim = "published";
 
-/// The larger of two numbers, and NaN if one of them is not a number: a verdict on it then fails.
-inline double larger(double a, double b) { return a >= b || std::isnan(a) ? a : b; }
+using numerics::larger;  // a verdict on NaN fails
 
 /// A condition of a verdict that is not the limit of a number, and how the reason puts it.
 struct Condition {

@@ -157,10 +157,11 @@ report::ReportSection exact_error_claim(const ClaimOptions& options) {
                              .curves = {ratios[k], one}});
   }
   report::ReportSection claim{
-      .computed =
-          fmt::format("Random covariance, U, V and query in d = {} for each L: the exact value, and the "
-                      "average over {} simulated prompts.{}",
-                      settings.dimension, settings.prompts, chance_text(3 * rows.size()))};
+      .computed = fmt::format(
+          "Random covariance, U, V and query in d = {} for each L: the exact value, and the "
+          "average over {} simulated prompts. Tokens are centred: a mean adds the same number to all "
+          "scores and Vm to all outputs.{}",
+          settings.dimension, settings.prompts, chance_text(3 * rows.size()))};
   claim.numbers = {largest_distance("simulated and exact error", worst, 3 * rows.size())};
   claim.tables = {table};
   claim.figures = {{"exact-error", figure}, error_figure(options.quick)};

@@ -86,7 +86,7 @@ GrowingPath follow(const GrowingCase& grown, const std::vector<std::int64_t>& en
     supremum = larger(supremum, stretches[k].largest_distance);
     if (ends[k - 1] >= kEnvelopeFrom) {
       path.largest_ratio =
-          std::max(path.largest_ratio, stretches[k].largest_scaled / (envelope(variance, n) * std::sqrt(n)));
+          larger(path.largest_ratio, stretches[k].largest_scaled / (envelope(variance, n) * std::sqrt(n)));
     }
     path.lengths.push_back(n);
     path.suprema.push_back(supremum);

@@ -60,9 +60,8 @@ class PopulationClaim {
     return fmt::format(
         "Stochastic descent, {} steps on {} fresh prompts each; the infinite prompt by the same steps on "
         "fresh tasks. Risks are averages over {} prompts that no descent has seen, with the same tasks for "
-        "all lengths. Means and standard errors over {} seeds. The verdict puts {:.2g} standard errors "
-        "against "
-        "itself, which are 95 % for so few seeds (Student's t).",
+        "all lengths. Means and standard errors over {} seeds. Each number enters the verdict at its "
+        "worse end, {:.2g} standard errors away: the 95 % interval for so few seeds (Student's t).",
         plan_.steps, plan_.batch, plan_.tests, plan_.seeds, kSeedErrors);
   }
 

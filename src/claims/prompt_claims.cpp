@@ -63,7 +63,7 @@ report::ReportSection lemma_claim(const ClaimOptions& options) {
   claim.figures = {
       {"lemma",
        {{{.x_label = "prompt length L", .y_label = "E‖T[prompt] − T[law]‖²", .curves = {sampled, rate}}},
-        "Attention over L Gaussian tokens approaches its linear limit; bars are two standard errors."}}};
+        "Attention over L Gaussian tokens approaches its affine limit; bars are two standard errors."}}};
   return decided(std::move(claim));
 }
 

@@ -103,7 +103,9 @@ class ProofCheck {
     claim.numbers = {
         largest_distance("sampled and exact numbers", worst_, compared_),
         {"largest sampled tail over Bernstein's bound, less four standard errors", above_bernstein_, 1},
-        {"prompts whose output is larger than their largest value, none by convexity", outside_},
+        {"prompts whose output along the query is larger than the largest of their tokens there, none by "
+         "convexity",
+         outside_},
         {fmt::format("share of the prompts beyond M in the error, s ≤ {:g}, L = {}", kShareSpread,
                      report::shown(kShareLength)),
          last_share_, kShareLimit},
@@ -154,8 +156,7 @@ class ProofCheck {
         return std::abs(p[kTruncated] - weight.mean) > distance ? 1.0 : 0.0;
       });
       line.add(u, bound > kSmallestTail ? bound : 0);
-      above_bernstein_ =
-          std::max(above_bernstein_, (frequency.value - kTailErrors * frequency.error) / bound);
+      above_bernstein_ = larger(above_bernstein_, (frequency.value - kTailErrors * frequency.error) / bound);
       if (frequency.value * static_cast<double>(prompts.size()) >= kFewest) add_point(seen, u, frequency);
     }
     tail_.curves.insert(tail_.curves.end(), {seen, line});

@@ -12,6 +12,7 @@
 #include "largo/measures/sphere.hpp"
 #include "largo/random/streams.hpp"
 #include "largo/runtime/check.hpp"
+#include "numerics/larger.hpp"
 
 namespace largo::estimation {
 namespace {
@@ -54,8 +55,9 @@ void check(const char* name, const ErrorSimulation& settings) {
 }  // namespace
 
 double SimulatedErrors::worst_z_score() const {
-  return std::max({distance(sampled.output, exact.output), distance(sampled.gradient_V, exact.gradient_V),
-                   distance(sampled.gradient_U, exact.gradient_U)});
+  const double of_values = numerics::larger(distance(sampled.output, exact.output),
+                                            distance(sampled.gradient_V, exact.gradient_V));
+  return numerics::larger(of_values, distance(sampled.gradient_U, exact.gradient_U));
 }
 
 std::vector<SimulatedErrors> simulate_gaussian_errors(const ErrorSimulation& settings,
