@@ -33,7 +33,8 @@ namespace largo {
 /// sinks that are not in the prompt. Same bits for any execution and block.
 ///
 /// Cost: for each query and key about 4 head_dim products and 25 other operations in double precision, a
-/// nanosecond for each 2 to 8; memory beyond the capture: 32 MB for each thread and a byte for each token.
+/// nanosecond for each 2 to 8; memory beyond the capture: 32 MB for each thread, a byte for each token
+/// and 2.5 kB for each audited query of each head.
 std::vector<HeadAudit> audit(const Capture& capture, const AuditOptions& options = {},
                              const Execution& execution = {});
 
