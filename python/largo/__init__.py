@@ -40,6 +40,8 @@ STUDIES  one quantity at many points, stored in a file; a stopped study can be r
 
 FIGURES  largo.plot, with Matplotlib
 
+PYTORCH  largo.torch: attention and its limit as differentiable functions and modules
+
 Arrays may be NumPy arrays, anything with DLPack (PyTorch, JAX), a buffer, or nested lists. C-contiguous float64 and float32
 prompts and float64 queries are not copied. Matrices may be given by name ("0.5*identity", "toeplitz:0.5", "file.npy").
 Mistakes raise ValueError (or TypeError for something that is not an array of real numbers); the message says what is wrong,
@@ -89,19 +91,22 @@ __all__ = [
 
 if TYPE_CHECKING:
     from . import plot as plot
+    from . import torch as torch
+
+_NEEDS = {"plot": "matplotlib", "torch": "torch"}  # modules that need a package which may not be installed
 
 
 def __getattr__(name: str) -> Any:
-    """Loads largo.plot on first use, because it needs Matplotlib, which may not be installed."""
-    if name == "plot":
+    """Loads largo.plot and largo.torch on first use."""
+    if name in _NEEDS:
         from importlib import import_module
-        return import_module("largo.plot")
+        return import_module(f"largo.{name}")
     raise AttributeError(f"module 'largo' has no attribute '{name}'")
 
 
 def __dir__() -> List[str]:
     from importlib.util import find_spec
-    return sorted(set(globals()) | ({"plot"} if find_spec("matplotlib") else set()))
+    return sorted(set(globals()) | {name for name, package in _NEEDS.items() if find_spec(package)})
 
 
 # Objects of the compiled part appear as largo's own in help() and tracebacks.

@@ -191,7 +191,7 @@ def capture(model: Any, inputs: Any, path: Union[None, str, "os.PathLike[str]"] 
     >>> heads.capture(model, tokenizer(text, return_tensors="pt"), "capture.safetensors")        # doctest: +SKIP
     """
     try:
-        import torch  # type: ignore[import]
+        import torch
         from transformers import AttentionInterface  # type: ignore[import]
     except ImportError as error:
         raise ImportError(f"heads.capture needs PyTorch and transformers 4.48 or later ({error})") from None

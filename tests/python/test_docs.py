@@ -2,6 +2,7 @@
 
 import doctest
 import importlib
+import importlib.util
 import inspect
 import pathlib
 
@@ -11,6 +12,8 @@ import largo
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 MODULES = ["largo", "largo.heads", "largo.icl", "largo.parts", "largo.plot", "largo.training"]
+if importlib.util.find_spec("torch"):
+    MODULES.append("largo.torch")
 
 
 def documented():
@@ -63,6 +66,15 @@ def test_help_reads_like_a_page():
 
 @pytest.mark.parametrize("page,examples", [("docs/python.md", 30), ("docs/assumptions.md", 5), ("docs/your-own-problem.md", 9), ("README.md", 6)])
 def test_page(page, examples):
+    run_page(page, examples)
+
+
+def test_page_on_pytorch():
+    pytest.importorskip("torch")
+    run_page("docs/torch.md", 15)
+
+
+def run_page(page, examples):
     path = pathlib.Path(__file__).resolve().parents[2] / page
     failed, tried = doctest.testfile(str(path), module_relative=False, optionflags=FLAGS)
     assert failed == 0 and tried >= examples
