@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WITH_OPTIONS = ["check_fresh", "check_web", "deps", "python", "reproduce", "test", "test-gpu"]
+WITH_OPTIONS = ["check_fresh", "check_web", "deps", "python", "reproduce", "site", "test", "test-gpu"]
 
 # Stand-ins for a machine that may do everything. The last words that unshare is given are the line to run and
 # its environment: the stand-in runs the line here.
@@ -73,7 +73,8 @@ class Scripts(ScriptTest):
             done = self.run_script("deps", "--list", *options)
             self.assertEqual((done.returncode, done.stderr), (0, ""))
             return done.stdout.split()
-        plain, extra = packages(), {"--web": "chromium", "--dev": "debootstrap", "--bench": "python3-torch"}
+        plain, extra = packages(), {"--web": "chromium", "--dev": "debootstrap", "--bench": "python3-torch",
+                                   "--site": "python3-sphinx"}
         for option, package in extra.items():
             self.assertNotIn(package, plain)
             self.assertIn(package, packages(option))

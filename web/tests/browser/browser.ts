@@ -50,9 +50,10 @@ export async function axeErrors(page: Page): Promise<string[]> {
   await page.addScriptTag({ path: createRequire(import.meta.url).resolve("axe-core/axe.min.js") });
   return page.evaluate(async () => {
     const { axe } = window as unknown as {
-      axe: { run(): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
+      axe: { run(options: object): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
     };
-    return (await axe.run()).violations.map(
+    // Without preload: axe would ask for style sheets again, which a page on disk may not.
+    return (await axe.run({ preload: false })).violations.map(
       (v) => `${v.id}: ${v.nodes.map((n) => n.html.slice(0, 200)).join(" | ")}`,
     );
   });
