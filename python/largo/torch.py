@@ -249,16 +249,16 @@ def _columns(directions: Tensor) -> Tuple[Array, Array]:
 
 def _slopes_of_tokens(tokens: Tensor, directions: Tensor, values: Tensor, outputs: Tensor, slopes: Tensor) -> Tensor:
     """∂/∂z_l Σ_q <slope_q, T_q> = Σ_q p_ql { Vᵀ slope_q + <slope_q, V z_l - T_q> a_q }."""
-    wide = tokens.detach().to(torch.float64)
-    result = torch.zeros_like(wide)
+    tokens = tokens.detach()
+    columns, result = tokens.T, torch.zeros_like(tokens)
     for first in range(0, directions.shape[0], _QUERIES):
         block = slice(first, first + _QUERIES)
-        a, slope = directions[block], slopes[block]
-        pulled = slope @ values
-        weights = torch.softmax(a @ wide.T, dim=1)
-        result += weights.T @ pulled
-        weights *= pulled @ wide.T - (slope * outputs[block]).sum(1, keepdim=True)
-        result += weights.T @ a
-    return result.to(tokens.dtype)
+        a, slope = directions[block].to(tokens.dtype), slopes[block]
+        pulled = (slope @ values).to(tokens.dtype)
+        centres = (slope * outputs[block]).sum(1).to(tokens.dtype)
+        weights = torch.softmax(a @ columns, dim=1)
+        scaled = torch.addmm(centres[:, None], pulled, columns, beta=-1).mul_(weights)
+        result.addmm_(weights.T, pulled).addmm_(scaled.T, a)
+    return result
 
 
