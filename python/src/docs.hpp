@@ -1,4 +1,6 @@
 // The docstrings of what the extension itself defines: formula, shapes, and an example that the tests run.
+// The first line is the signature, which Python takes off the docstring where "--" follows
+// (inspect.signature).
 #pragma once
 
 namespace largo::python::docs {
@@ -26,7 +28,8 @@ array([0.      , 0.462117])
 >>> largo.attention(Coin(2), [0.0, 0.5]).round(6)
 array([0.      , 0.462117]))";
 
-inline constexpr const char* kLogPartition = R"(log_partition(a, *, threads=0)
+inline constexpr const char* kLogPartition = R"(log_partition(self, a, *, threads=0)
+--
 
 Λ(a) = log ∫ e^<a,z> dμ(z): a number for a of shape (d,), an array (n,) for (n, d).
 
@@ -34,7 +37,8 @@ inline constexpr const char* kLogPartition = R"(log_partition(a, *, threads=0)
 >>> largo.law("gaussian", d=2).log_partition([3.0, 4.0])
 12.5)";
 
-inline constexpr const char* kTilt = R"(tilt(a, *, threads=0)
+inline constexpr const char* kTilt = R"(tilt(self, a, *, threads=0)
+--
 
 The law tilted by e^<a,z>: log-partition Λ(a), mean ∇Λ(a) and covariance ∇²Λ(a), as a named tuple. Shapes (), (d,) and
 (d, d) for a of shape (d,); with n in front of them for (n, d).
@@ -43,7 +47,8 @@ The law tilted by e^<a,z>: log-partition Λ(a), mean ∇Λ(a) and covariance ∇
 >>> largo.law("gaussian", d=2).tilt([3.0, 4.0]).mean
 array([3., 4.]))";
 
-inline constexpr const char* kSample = R"(sample(L, *, seed=1, threads=0)
+inline constexpr const char* kSample = R"(sample(self, L, *, seed=1, threads=0)
+--
 
 L independent tokens, (L, d). The same for the same seed, on every machine; a longer prompt begins with the shorter one.
 
@@ -72,7 +77,8 @@ inline constexpr const char* kBall = R"(Uniform on the ball of this radius in R^
 0.2)";
 
 inline constexpr const char* kProduct =
-    "Independent coordinates: largo.rademacher, uniform, three_point, bernoulli and laplace make one.";
+    "Independent coordinates: largo.rademacher, uniform, three_point, bernoulli "
+    "and laplace make one.";
 
 inline constexpr const char* kMixture = R"(Σ π_k μ_k, of any laws; the weights π are normalised.
 
@@ -142,14 +148,20 @@ inline constexpr const char* kExpressionTerms =
     R"({((k, m), …): (c_0, c_1, …)}: the coefficient Σ c_j s^j of each product of S(k, m); () is the number 1.)";
 
 inline constexpr const char* kExpressionReduce =
-    R"(The same expectation in power sums P_k alone, for every s and every L, by Gaussian integration by parts.
+    R"(reduce(self)
+--
+
+The same expectation in power sums P_k alone, for every s and every L, by Gaussian integration by parts.
 
 >>> from largo import parts
 >>> print(parts.A.reduce())
 s - s E[P2])";
 
 inline constexpr const char* kExpressionDerivative =
-    R"(An expression whose expectation is d/ds of this one's; to be reduced.
+    R"(derivative(self)
+--
+
+An expression whose expectation is d/ds of this one's; to be reduced.
 
 >>> from largo import parts
 >>> print(parts.P(2).derivative().reduce())
@@ -196,7 +208,10 @@ is an icl.Problem, and is trained as one, exactly.
 True)";
 
 inline constexpr const char* kLoss =
-    R"(A loss that a task file names: icl.read_task(path).loss. Accepted wherever a loss is.)";
+    R"(Loss(*args, **kwargs)
+--
+
+A loss that a task file names: icl.read_task(path).loss. Accepted wherever a loss is.)";
 
 inline constexpr const char* kClassification =
     R"(Two Gaussian classes whose means the prompt must tell: m ~ N(0, mean_scale² I), tokens (y m + ξ, y), ξ ~ N(0, Σ).

@@ -144,28 +144,30 @@ std::shared_ptr<Measure> mutable_of(const MeasurePtr& law) { return std::const_p
 void bind_law(py::module_& module) {
   py::class_<Measure, PythonLaw, std::shared_ptr<Measure>>(module, "Law", docs::kLaw, py::dynamic_attr())
       .def(py::init([](Whole<"dimension"> dimension) { return new PythonLaw(dimension.value); }),
-           py::arg("dimension"))
+           "__init__(self, dimension)\n--\n\n", py::arg("dimension"))
       .def_property_readonly("dimension", &Measure::dimension, "d, of a token.")
       .def("log_partition", &log_partition, docs::kLogPartition, py::arg("a"), py::kw_only(),
            py::arg("threads") = 0)
       .def("tilt", &tilt, docs::kTilt, py::arg("a"), py::kw_only(), py::arg("threads") = 0)
       .def(
           "mean", [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::mean).mean); },
-          "The mean, (d,).")
+          "mean(self)\n--\n\nThe mean, (d,).")
       .def(
           "covariance",
           [](const Measure& law) { return to_numpy(untilted(law, TiltOrder::covariance).covariance); },
-          "The covariance, (d, d).")
+          "covariance(self)\n--\n\nThe covariance, (d, d).")
       .def(
           "sub_gaussian_constant",
           [](const Measure& law) { return unlocked([&] { return law.sub_gaussian_constant(); }); },
-          "A σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a: the smallest one, or an upper bound "
+          "sub_gaussian_constant(self)\n--\n\nA σ with Λ(a) - <a, mean> <= σ²‖a‖²/2 for every a: the "
+          "smallest one, or an upper bound "
           "(mixtures,\n"
           "prompts, elliptical laws, images). Of a law of one's own, and of what contains one, it is what a\n"
           "search of many directions finds, an estimate from below; sub_gaussian_kind() says which.")
       .def(
           "sub_gaussian_kind", [](const Measure& law) { return name_of(law.sub_gaussian_kind()); },
-          "What sub_gaussian_constant() is: \"smallest\", \"at most\" (an upper bound) or \"at least\" (a "
+          "sub_gaussian_kind(self)\n--\n\nWhat sub_gaussian_constant() is: \"smallest\", \"at most\" (an "
+          "upper bound) or \"at least\" (a "
           "search).")
       .def("sample", &sample, docs::kSample, py::arg("L"), py::kw_only(), py::arg("seed") = 1,
            py::arg("threads") = 0)
@@ -195,18 +197,18 @@ void bind_laws(py::module_& module) {
              return std::make_shared<GaussianMeasure>(to_vector({"Gaussian", "mean"}, mean),
                                                       to_matrix({"Gaussian", "covariance"}, covariance));
            }),
-           py::arg("mean"), py::arg("covariance") = py::none());
+           "__init__(self, mean, covariance)\n--\n\n", py::arg("mean"), py::arg("covariance") = py::none());
   py::class_<SphereMeasure, Measure, std::shared_ptr<SphereMeasure>>(module, "Sphere", docs::kSphere,
                                                                      py::is_final())
       .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
              return std::make_shared<SphereMeasure>(dimension.value, radius.value);
            }),
-           py::arg("dimension"), py::arg("radius") = 1.0);
+           "__init__(self, dimension, radius=1.0)\n--\n\n", py::arg("dimension"), py::arg("radius") = 1.0);
   py::class_<BallMeasure, Measure, std::shared_ptr<BallMeasure>>(module, "Ball", docs::kBall, py::is_final())
       .def(py::init([](Whole<"dimension"> dimension, Real<"radius"> radius) {
              return std::make_shared<BallMeasure>(dimension.value, radius.value);
            }),
-           py::arg("dimension"), py::arg("radius") = 1.0);
+           "__init__(self, dimension, radius=1.0)\n--\n\n", py::arg("dimension"), py::arg("radius") = 1.0);
   py::class_<CoordinateLaw, std::shared_ptr<CoordinateLaw>> one_coordinate(module, "Coordinate",
                                                                            py::dynamic_attr());
   one_coordinate.def("__reduce__",
@@ -219,7 +221,7 @@ void bind_laws(py::module_& module) {
       .def(py::init([](const py::object& coordinates) {
              return std::make_shared<ProductMeasure>(coordinates_of(coordinates));
            }),
-           py::arg("coordinates"));
+           "__init__(self, coordinates)\n--\n\n", py::arg("coordinates"));
   py::class_<MixtureMeasure, Measure, std::shared_ptr<MixtureMeasure>>(module, "Mixture", docs::kMixture,
                                                                        py::is_final())
       .def(py::init([](const py::object& weights, const py::object& components) {
@@ -231,7 +233,7 @@ void bind_laws(py::module_& module) {
              return std::make_shared<MixtureMeasure>(to_vector({"Mixture", "weights"}, weights),
                                                      laws_of({"Mixture", "components"}, components));
            }),
-           py::arg("weights"), py::arg("components"));
+           "__init__(self, weights, components)\n--\n\n", py::arg("weights"), py::arg("components"));
   py::class_<AffineMeasure, Measure, std::shared_ptr<AffineMeasure>>(module, "Affine", docs::kAffine,
                                                                      py::is_final())
       .def(py::init([](const py::object& map, const py::object& offset, const py::object& base) {
@@ -239,14 +241,14 @@ void bind_laws(py::module_& module) {
                                                     to_vector({"Affine", "offset"}, offset),
                                                     to_law({"Affine", "base"}, base));
            }),
-           py::arg("map"), py::arg("offset"), py::arg("base"));
+           "__init__(self, map, offset, base)\n--\n\n", py::arg("map"), py::arg("offset"), py::arg("base"));
   py::class_<IndependentPair, Measure, std::shared_ptr<IndependentPair>>(module, "Pair", docs::kPair,
                                                                          py::is_final())
       .def(py::init([](const py::object& first, const py::object& second) {
              return std::make_shared<IndependentPair>(to_law({"Pair", "first"}, first),
                                                       to_law({"Pair", "second"}, second));
            }),
-           py::arg("first"), py::arg("second"));
+           "__init__(self, first, second)\n--\n\n", py::arg("first"), py::arg("second"));
   py::class_<EllipticalMeasure, Measure, std::shared_ptr<EllipticalMeasure>>(
       module, "Elliptical", docs::kElliptical, py::is_final())
       .def(py::init([](const py::object& shape, const Text<"base">& base, const py::object& values,
@@ -265,12 +267,13 @@ void bind_laws(py::module_& module) {
                      ? RadialLaw::uniform(radii[0], radii[1])
                      : RadialLaw::discrete(radii, to_vector({"Elliptical", "weights"}, weights)));
            }),
+           "__init__(self, shape, base='gaussian', values=[0.0, 1.0], weights=None)\n--\n\n",
            py::arg("shape"), py::arg("base") = "gaussian", py::arg("values") = std::vector<double>{0, 1},
            py::arg("weights") = py::none());
   py::class_<EmpiricalMeasure, Measure, std::shared_ptr<EmpiricalMeasure>>(module, "Prompt", docs::kPrompt,
                                                                            py::is_final())
-      .def(py::init(&make_prompt), py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(),
-           py::arg("precision") = "auto")
+      .def(py::init(&make_prompt), "__init__(self, tokens, weights=None, *, precision='auto')\n--\n\n",
+           py::arg("tokens"), py::arg("weights") = py::none(), py::kw_only(), py::arg("precision") = "auto")
       .def("__len__", &EmpiricalMeasure::length)
       .def_property_readonly("tokens", &tokens_of,
                              "The tokens, (L, d), read-only: the memory that the prompt reads.")
@@ -280,7 +283,9 @@ void bind_laws(py::module_& module) {
             const Vector direction = to_vector({"Prompt.softmax_weights", "a"}, a);
             return to_numpy(unlocked([&] { return prompt.softmax_weights(direction); }));
           },
-          "The softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum to one.", py::arg("a"));
+          "softmax_weights(self, a)\n--\n\nThe softmax weights p_l e^<a,z_l> of the tokens, (L,); they sum "
+          "to one.",
+          py::arg("a"));
   for (const char* name :
        {"Gaussian", "Sphere", "Ball", "Product", "Mixture", "Affine", "Pair", "Elliptical"}) {
     remember_construction(module.attr(name));

@@ -222,8 +222,9 @@ auto pickled() {
 }
 
 void bind_results(py::module_& module) {
-  py::class_<Moments> moments(module, "Moments",
-                              "What moments() returns: fields are numbers, or arrays of one shape.");
+  py::class_<Moments> moments(
+      module, "Moments",
+      "Moments(*args, **kwargs)\n--\n\nWhat moments() returns: fields are numbers, or arrays of one shape.");
   moments.def_property_readonly("s", [](const py::object& self) {
     return field(self, py::cast<const Moments&>(self), &SoftmaxMoments::s);
   });
@@ -255,8 +256,9 @@ void bind_results(py::module_& module) {
                        m.bias.value, m.mse.value);
   });
 
-  py::class_<Statistics> statistics(
-      module, "Statistics", "What a SoftmaxTable returns: fields are numbers, or arrays of one shape.");
+  py::class_<Statistics> statistics(module, "Statistics",
+                                    "Statistics(*args, **kwargs)\n--\n\nWhat a SoftmaxTable returns: fields "
+                                    "are numbers, or arrays of one shape.");
   const auto add_statistic = [&statistics](const char* name, double SoftmaxStatistics::*value) {
     statistics.def_property_readonly(name, [value](const py::object& self) {
       return field(self, py::cast<const Statistics&>(self), value);
@@ -276,7 +278,8 @@ void bind_moments(py::module_& module) {
   bind_results(module);
   module.def("moments", &moments);
   py::class_<SoftmaxTable>(module, "SoftmaxTable", docs::kTable)
-      .def(py::init([](Real<"L"> L) { return std::make_unique<SoftmaxTable>(L.value); }), py::arg("L"))
+      .def(py::init([](Real<"L"> L) { return std::make_unique<SoftmaxTable>(L.value); }),
+           "__init__(self, L)\n--\n\n", py::arg("L"))
       .def_property_readonly(
           "L", [](const SoftmaxTable& self) { return self.lengths().longest(); }, "The length of the prompt.")
       .def("__reduce__",
@@ -290,8 +293,8 @@ void bind_moments(py::module_& module) {
             watch(py::none(), threads.value,
                   [&](const Call& call) { self.fill(s_max.value, call.execution()); });
           },
-          "fill(s_max, *, threads=0)\n\nPrepares all s up to s_max now, in parallel.", py::arg("s_max"),
-          py::kw_only(), py::arg("threads") = 0)
+          "fill(self, s_max, *, threads=0)\n--\n\nPrepares all s up to s_max now, in parallel.",
+          py::arg("s_max"), py::kw_only(), py::arg("threads") = 0)
       .def("__repr__", [](const SoftmaxTable& self) {
         return fmt::format("<largo.SoftmaxTable L={:g}>", self.lengths().longest());
       });

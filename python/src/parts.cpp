@@ -100,7 +100,7 @@ py::dict lemma(Whole<"cases"> cases, const std::vector<std::int64_t>& lengths, W
 void bind_parts(py::module_& module) {
   py::class_<Expression>(module, "Expression", docs::kExpression)
       .def(py::init([](Whole<"constant"> constant) { return Expression(constant.value); }),
-           py::arg("constant") = 0)
+           "__init__(self, constant=0)\n--\n\n", py::arg("constant") = 0)
       .def(py::self + py::self)
       .def(py::self - py::self)
       .def(py::self * py::self)

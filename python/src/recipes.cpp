@@ -43,7 +43,9 @@ void remember_construction(py::handle type, const char* shared) {
     }
     self.attr(kRecipe) = py::make_tuple(type, py::tuple(values), others);
   };
-  py::setattr(type, "__init__", py::cpp_function(init, py::name("__init__"), py::is_method(type)));
+  const auto doc = "__init__" + py::cast<std::string>(construct.attr("__text_signature__")) + "\n--\n\n";
+  py::setattr(type, "__init__",
+              py::cpp_function(init, py::name("__init__"), py::is_method(type), doc.c_str()));
 }
 
 py::object reduce(const py::object& self, py::handle base, py::tuple arguments) {

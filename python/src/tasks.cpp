@@ -241,6 +241,7 @@ void bind_tasks(py::module_& module) {
                        Whole<"output_dimension"> outputs) {
              return new PythonTask(tokens.value, queries.value, outputs.value);
            }),
+           "__init__(self, token_dimension, query_dimension, output_dimension=1)\n--\n\n",
            py::arg("token_dimension"), py::arg("query_dimension"), py::arg("output_dimension") = 1)
       .def_property_readonly("token_dimension", &PromptTask::token_dimension, "Of the tokens.")
       .def_property_readonly("query_dimension", &PromptTask::query_dimension, "Of the query.")
@@ -257,12 +258,15 @@ void bind_tasks(py::module_& module) {
              return std::make_shared<MixtureClassification>(
                  mean_scale.value, to_matrix({"icl.Classification", "covariance"}, covariance, std::nullopt));
            }),
-           py::arg("mean_scale"), py::arg("covariance"));
+           "__init__(self, mean_scale, covariance)\n--\n\n", py::arg("mean_scale"), py::arg("covariance"));
   py::class_<LawRegression, PromptTask, std::shared_ptr<LawRegression>>(module, "Regression",
                                                                         docs::kRegression, py::is_final())
-      .def(py::init(&make_regression), py::arg("d") = py::none(), py::kw_only(),
-           py::arg("covariates") = "gaussian", py::arg("queries") = py::none(), py::arg("prior") = "gaussian",
-           py::arg("noise") = py::none(), py::arg("noise_scale") = py::none(), py::arg("outputs") = 1);
+      .def(py::init(&make_regression),
+           "__init__(self, d=None, *, covariates='gaussian', queries=None, prior='gaussian', noise=None, "
+           "noise_scale=None, outputs=1)\n--\n\n",
+           py::arg("d") = py::none(), py::kw_only(), py::arg("covariates") = "gaussian",
+           py::arg("queries") = py::none(), py::arg("prior") = "gaussian", py::arg("noise") = py::none(),
+           py::arg("noise_scale") = py::none(), py::arg("outputs") = 1);
   for (const char* name : {"Classification", "Regression"}) remember_construction(module.attr(name));
   py::class_<Loss, std::shared_ptr<Loss>>(module, "Loss", docs::kLoss, py::dynamic_attr())
       .def("__reduce__", [](const py::object& self) { return reduce(self, py::none(), py::tuple()); });

@@ -50,6 +50,27 @@ def test_everything_is_documented():
     assert missing == []
 
 
+def test_everything_has_a_signature():
+    """Also at run time, for help() and the ? of IPython."""
+    without = []
+    for name, value in ALL.items():
+        if inspect.ismodule(value) or not callable(value):
+            continue
+        try:
+            inspect.signature(value)
+        except ValueError:
+            without.append(name)
+    assert without == []
+    class Own(largo.Law):
+        def __init__(self, scale):
+            super().__init__(2)
+
+    assert str(inspect.signature(Own)) == "(scale)"
+    assert str(inspect.signature(largo.Sphere)) == "(dimension, radius=1.0)"
+    assert str(inspect.signature(largo.Sphere(2).tilt)) == "(a, *, threads=0)"
+    assert inspect.getdoc(largo.Law.tilt).startswith("The law tilted")
+
+
 def test_functions_have_examples():
     calls = [name for name, value in ALL.items() if name.count(".") == 1 and callable(value) and not inspect.isclass(value)]
     without = [name for name in calls if ">>>" not in (inspect.getdoc(ALL[name]) or "")]
