@@ -59,7 +59,8 @@ def attention(
 
     `tokens` are (L, d), `queries` (e,) or (n, e), U is d x e and V is o x d; both default to the identity. K (r x d) and Q
     (r x e) stand for U = KᵀQ; score_scale="auto" is 1/√r. Forwards and backwards together take three passes over the tokens
-    for each 64 queries. The derivative in the tokens needs L x 64 numbers, and is only computed where it is asked for.
+    for each 64 queries. The derivative in the tokens needs two arrays of L x 64 numbers at most, and is only
+    computed where it is asked for.
 
     >>> import torch, largo
     >>> import largo.torch
