@@ -1,7 +1,6 @@
 // largo moments: exact statistics of softmax attention over L Gaussian tokens, at one (s, L) or on a grid,
 // and over tokens of several classes.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 #include <fmt/core.h>
 
 #include "arguments.hpp"
+#include "class_report.hpp"
 #include "command.hpp"
 #include "exact/named_class.hpp"
 #include "io/csv.hpp"
@@ -35,43 +35,14 @@ struct MomentsOptions : CommonOptions {
   std::string csv;
   std::vector<std::string> classes;
   std::optional<int> heaviest;
-};
-
-// What moments() does not have, from the formulas for classes of tokens.
-struct WeightMoments {
-  Estimate entropy, log_partition, max_weight;
+  std::optional<double> needle;
+  std::string below;
 };
 
 struct Point {
   SoftmaxMoments moments;
   WeightMoments weights;
 };
-
-struct WeightField {
-  const char* name;
-  Estimate WeightMoments::*estimate;
-  const char* meaning;
-};
-
-constexpr std::array kWeightFields = {
-    WeightField{"entropy", &WeightMoments::entropy, "E[H], H = - sum of p_i ln p_i"},
-    WeightField{"log_partition", &WeightMoments::log_partition, "E[ln S], S = sum of exp(scores)"},
-    WeightField{"max_weight", &WeightMoments::max_weight, "E[max p_i]"},
-};
-
-// The relative error, or the absolute error of a number that is zero to within its error, like E[A] at L = 1.
-double relative_error(const Estimate& estimate) {
-  const double size = std::abs(estimate.value);
-  return size > estimate.error ? estimate.error / size : estimate.error;
-}
-
-// The largest error among the reported numbers.
-double error_estimate(const WeightMoments& weights) {
-  double largest = 0;
-  for (const WeightField& field : kWeightFields)
-    largest = std::max(largest, relative_error(weights.*field.estimate));
-  return largest;
-}
 
 double error_estimate(const Point& point) {
   double largest = error_estimate(point.weights);
@@ -171,10 +142,6 @@ void write_table(const std::string& file, const std::vector<Point>& grid) {
   io::write_csv(file, header, table);
 }
 
-void print_number(const char* name, const Estimate& estimate, const std::string& meaning) {
-  fmt::print("{:<16}  {:>17.10e}  {:>14.0e}  {}\n", name, estimate.value, relative_error(estimate), meaning);
-}
-
 void print_point(const Point& point) {
   const SoftmaxMoments& moments = point.moments;
   fmt::print("s = {}, L = {}: weights p_i ∝ exp(s g_i), g_i standard normal\n", moments.s, moments.L);
@@ -212,70 +179,24 @@ void print_rows(const std::vector<Point>& grid) {
 void run_classes(const MomentsOptions& options) {
   if (!options.s.empty() || !options.L.empty()) fail("moments", "give either --class, or --s and --L");
   if (!options.csv.empty()) fail("moments", "--csv is for --s and --L");
-  std::vector<TokenClass> classes;
+  ClassQuestion question;
   for (const std::string& text : options.classes)
-    classes.push_back(exact::named_class("moments", "--class", text));
-  const ClassMoments found = class_moments(classes);
-  const WeightMoments weights{found.entropy, found.log_partition, mean_largest_weight(classes)};
-  double error = std::max({error_estimate(weights), relative_error(found.P2), relative_error(found.P3),
-                           relative_error(found.P2P2), relative_error(found.mean_score)});
-  for (const Estimate& weight : found.weights) error = std::max(error, relative_error(weight));
-  Estimate heaviest;
-  if (options.heaviest) {
-    heaviest = heaviest_mass(classes, *options.heaviest);
-    error = std::max(error, relative_error(heaviest));
+    question.classes.push_back(exact::named_class("moments", "--class", text));
+  question.heaviest = options.heaviest;
+  if (options.needle && !(std::abs(*options.needle) <= kLargestShift))
+    fail("moments", "--needle", *options.needle, "between -1e6 and 1e6");
+  question.needle = options.needle;
+  if (!options.below.empty()) question.below = read_values("moments", "--below", options.below);
+  for (const double x : question.below) {
+    if (!(x > 0 && x < 1)) fail("moments", "--below", x, "above 0 and below 1: it is a share of the weight");
   }
-  if (options.json) {
-    io::Json json, errors;
-    json["classes"] = io::Json::array();
-    for (std::size_t c = 0; c < classes.size(); ++c) {
-      json["classes"].push_back({{"count", classes[c].count},
-                                 {"shift", classes[c].shift},
-                                 {"spread", classes[c].spread},
-                                 {"weight", found.weights[c].value},
-                                 {"weight_error", found.weights[c].error}});
-    }
-    const auto add = [&](const char* name, const Estimate& estimate) {
-      json[name] = estimate.value;
-      errors[name] = estimate.error;
-    };
-    add("P2", found.P2);
-    json["effective_tokens"] = 1 / found.P2.value;
-    for (const WeightField& field : kWeightFields) add(field.name, weights.*field.estimate);
-    if (options.heaviest) {
-      json["heaviest"] = *options.heaviest;
-      add("heaviest_mass", heaviest);
-    }
-    json["error_estimate"] = error;
-    add("P3", found.P3);
-    add("P2P2", found.P2P2);
-    add("mean_score", found.mean_score);
-    json["self_check"] = found.self_check;
-    json["errors"] = std::move(errors);
-    print_json(json);
-    return;
-  }
-  fmt::print("{} of tokens: weights p_i ∝ exp(score)\n", classes.size() == 1 ? "one class" : "classes");
-  fmt::print("{:>9}  {:>9}  {:>9}  {:>17}  {:>14}\n", "count", "shift", "spread", "weight", "relative error");
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    fmt::print("{:>9.4g}  {:>9.4g}  {:>9.4g}  {:>17.10e}  {:>14.0e}\n", classes[c].count, classes[c].shift,
-               classes[c].spread, found.weights[c].value, relative_error(found.weights[c]));
-  }
-  fmt::print("\n{:<16}  {:>17}  {:>14}  meaning\n", "", "value", "relative error");
-  print_number("P2", found.P2, "E[P_2], P_k = sum of p_i^k");
-  print_number("effective_tokens", {1 / found.P2.value, found.P2.error / found.P2.value / found.P2.value},
-               "1 / P2");
-  print_number("P3", found.P3, "E[P_3]");
-  print_number("P2P2", found.P2P2, "E[P_2^2]");
-  print_number("mean_score", found.mean_score, "E[sum of p_i times the score of i]");
-  for (const WeightField& field : kWeightFields)
-    print_number(field.name, weights.*field.estimate, field.meaning);
-  if (options.heaviest)
-    print_number("heaviest_mass", heaviest, fmt::format("E[sum of the {} largest p_i]", *options.heaviest));
+  answer_classes(question, options.json);
 }
 
 void run_moments(const MomentsOptions& options) {
   if (options.heaviest && options.classes.empty()) fail("moments", "--heaviest goes with --class");
+  if (options.needle && options.classes.empty()) fail("moments", "--needle goes with --class");
+  if (!options.below.empty() && !options.needle) fail("moments", "--below goes with --needle");
   if (!options.classes.empty()) return run_classes(options);
   if (options.s.empty() || options.L.empty())
     fail("moments", options.s.empty() ? "--s is required (or --class)" : "--L is required");
@@ -315,6 +236,10 @@ void add_moments_command(CLI::App& app) {
                    fmt::format("With --class: mean mass of so many tokens of the largest weights, 1 to {}",
                                kMostHeaviest))
       ->transform(whole_number(1, kMostHeaviest));
+  command->add_option("--needle", options->needle,
+                      "With --class: one more token, of this score, and how its weight is distributed");
+  add_text_option(*command, "--below", options->below,
+                  "With --needle: the probability that its weight is at most this: 0.1, a list 0.01,0.1");
   add_text_option(*command, "--csv", options->csv,
                   "Write all numbers to this CSV file, one row per point; L varies fastest");
   add_common_options(*command, *options, {"--seed", "--precision"});
@@ -325,6 +250,7 @@ void add_moments_command(CLI::App& app) {
       "Examples:\n"
       "  largo moments --s 2 --L 1e4\n"
       "  largo moments --class 1e5:0:1.5 --class 1:8:0\n"
+      "  largo moments --class 1e5:0:3 --needle 15 --below 0.01,0.1\n"
       "  largo moments --s 0:6:13 --L 1e2:1e8:7 --csv moments.csv");
 }
 

@@ -19,6 +19,7 @@ ATTENTION  on a law or on a matrix of tokens
 
 STATISTICS  of softmax over L Gaussian scores of spread s; exact, for any real L up to 1e300 and for ∞
     moments(s, L), class_moments(classes), heaviest_mass(classes, k), SoftmaxTable(L)(s), power_sum_moment
+    needle_chances, needle_quantile                         the law of the weight of one token beside such classes
     condensation_line, concentration_exponent, averaged_exponent
     temperature, inverse_temperature                        factors β(L) on the scores, and those that keep a target
     largo.parts                                             an algebra of the identities behind them
@@ -71,8 +72,8 @@ from ._largo import (Affine, Ball, Elliptical, Gaussian, Law, Mixture, Moments, 
                      Sphere, Statistics, __version__)
 from ._laws import bernoulli, laplace, law, matrix, rademacher, three_point, uniform
 from ._lemma import LemmaReport, check_lemma
-from ._moments import (ClassMoments, averaged_exponent, class_moments, concentration_exponent, condensation_line,
-                       heaviest_mass, moments, power_sum_moment)
+from ._moments import (ClassMoments, NeedleChances, averaged_exponent, class_moments, concentration_exponent,
+                       condensation_line, heaviest_mass, moments, needle_chances, needle_quantile, power_sum_moment)
 from ._results import Estimate, Point, Supremum, Tilt, ToleratedLength
 from ._studies import StudyRun, StudyStatus, StudyTable, read_study, run_study, study_status
 from ._temperature import Temperatures, inverse_temperature, temperature
@@ -80,12 +81,12 @@ from ._temperature import Temperatures, inverse_temperature, temperature
 __all__ = [
     "Affine", "Assumption", "Ball", "ClassMoments", "Concentration", "Elliptical", "Estimate", "Gaussian", "Law", "LawReport", "LemmaReport",
     "Mixture",
-    "Moments", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
+    "Moments", "NeedleChances", "Pair", "PathErrors", "Point", "Product", "Prompt", "SoftmaxTable", "Sphere", "Statistics", "StudyRun",
     "StudyStatus", "StudyTable", "Supremum", "Temperatures", "Tilt", "ToleratedLength", "__version__", "assumptions", "attention",
     "attention_jacobian", "attention_vjp", "averaged_exponent", "bernoulli", "check_law", "check_lemma", "class_moments", "concentration",
     "concentration_exponent", "condensation_line", "errors_along_path", "heads", "heaviest_mass", "icl", "inverse_temperature",
     "laplace", "law",
-    "length_for_tolerance", "matrix", "moments", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
+    "length_for_tolerance", "matrix", "moments", "needle_chances", "needle_quantile", "parts", "power_sum_moment", "rademacher", "read_study", "run_study",
     "study_status", "temperature", "three_point", "training", "uniform",
 ]
 

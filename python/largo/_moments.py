@@ -95,8 +95,12 @@ class ClassMoments:
         return 1 / self.P2
 
 
-def _class_table(function: str, classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]]) -> Tuple[Any, int, Tuple[int, ...]]:
-    """Rows (count, shift, spread), one set of classes after the other; the number of classes; the shape of the points."""
+def _class_table(function: str, classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]],
+                 **others: ArrayInput) -> Tuple[Any, ...]:
+    """Rows (count, shift, spread), one set of classes after the other; the number of classes; the shape of the points.
+
+    Then the other arguments at the points, each in one row.
+    """
     rows = as_list("classes", classes)
     if not rows:
         raise ValueError(f"{function}: classes is empty: there is no token")
@@ -107,12 +111,19 @@ def _class_table(function: str, classes: Sequence[Tuple[ArrayInput, ArrayInput, 
         given = [np.asarray(value, dtype=np.float64) for row in rows for value in row]
     except (TypeError, ValueError):
         raise TypeError(f"{function}: counts, shifts and spreads must be numbers or arrays of numbers") from None
+    for name, value in others.items():
+        try:
+            given.append(np.asarray(value, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise TypeError(f"{function}: {name} must be a number or an array of numbers") from None
     try:
         points = np.broadcast_arrays(*given)
     except ValueError:
         shapes = ", ".join(str(one.shape) for one in given if one.shape)
         raise ValueError(f"{function}: the shapes {shapes} cannot be broadcast against each other") from None
-    return np.stack([one.ravel() for one in points], axis=1).reshape(-1, 3), len(rows), points[0].shape
+    columns = [one.ravel() for one in points]
+    table = np.stack(columns[:3 * len(rows)], axis=1).reshape(-1, 3)
+    return (table, len(rows), points[0].shape, *map(np.ascontiguousarray, columns[3 * len(rows):]))
 
 
 def class_moments(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], *, threads: int = 0,
@@ -159,3 +170,45 @@ def heaviest_mass(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], 
     values, errors = _largo.heaviest_mass(table, each, as_whole("count", count), threads,
                                           progress if progress is None else as_progress(progress, "heaviest_mass"))
     return Estimate(values.reshape(shape)[()], errors.reshape(shape)[()])
+
+
+@dataclass(frozen=True)
+class NeedleChances:
+    """What needle_chances() returns: P(W <= x) as `below` and P(W > x) as `above`, each with its error."""
+
+    below: Estimate
+    above: Estimate
+
+
+def needle_chances(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], score: ArrayInput, x: ArrayInput, *,
+                   threads: int = 0, progress: Progress = None) -> NeedleChances:
+    """The chances that one token of this score has at most the share x of the weight of softmax, and that it has more.
+
+    The other tokens of the prompt are in `classes`, as in class_moments, with spreads up to 50. Counts, shifts, spreads,
+    scores and x are numbers or arrays, which are broadcast against each other. Nothing is sampled: the Laplace transform of
+    the sum over the others is inverted. The errors are about 1e-12 for crowds of up to a million tokens, and grow with the
+    square root of their number. Cost: 1 to 50 ms a point.
+
+    >>> import largo
+    >>> largo.needle_chances([(1e5, 0, 3)], 15, [0.01, 0.1, 0.5]).below.value.round(6)
+    array([3.000e-06, 1.019e-03, 1.000e+00])
+    """
+    table, each, shape, scores, numbers = _class_table("needle_chances", classes, score=score, x=x)
+    values, errors = _largo.needle_weight(table, each, scores, numbers, False, threads,
+                                          progress if progress is None else as_progress(progress, "needle_chances"))
+    below, above = (Estimate(values[:, k].reshape(shape)[()], errors[:, k].reshape(shape)[()]) for k in range(2))
+    return NeedleChances(below, above)
+
+
+def needle_quantile(classes: Sequence[Tuple[ArrayInput, ArrayInput, ArrayInput]], score: ArrayInput, probability: ArrayInput,
+                    *, threads: int = 0, progress: Progress = None) -> Estimate:
+    """The share of the weight that one token of this score exceeds with probability 1 - `probability`; see needle_chances.
+
+    >>> import largo
+    >>> largo.needle_quantile([(1e5, 0, 3)], 15, [0.05, 0.5, 0.95]).value.round(4)
+    array([0.2233, 0.2743, 0.3038])
+    """
+    table, each, shape, scores, numbers = _class_table("needle_quantile", classes, score=score, probability=probability)
+    values, errors = _largo.needle_weight(table, each, scores, numbers, True, threads,
+                                          progress if progress is None else as_progress(progress, "needle_quantile"))
+    return Estimate(values[:, 0].reshape(shape)[()], errors[:, 0].reshape(shape)[()])

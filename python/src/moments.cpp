@@ -21,6 +21,7 @@
 #include "docs.hpp"
 #include "largo/exact/heaviest_tokens.hpp"
 #include "largo/exact/moment_fields.hpp"
+#include "largo/exact/needle_weight.hpp"
 #include "largo/exact/power_sums.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
@@ -81,6 +82,17 @@ Moments moments(const py::object& s, const py::object& L, Threads threads, const
   return result;
 }
 
+// The i-th set of classes, from rows of (count, shift, spread).
+std::vector<TokenClass> classes_of(const Eigen::Map<const RowMatrix>& rows, std::ptrdiff_t i,
+                                   std::ptrdiff_t each) {
+  std::vector<TokenClass> classes;
+  for (std::ptrdiff_t c = 0; c < each; ++c) {
+    const auto row = rows.row(i * each + c);
+    classes.push_back({row[0], row[1], row[2]});
+  }
+  return classes;
+}
+
 // Classes in rows of (count, shift, spread), one set of classes after the other. Returns values and errors, a
 // row for each set: seven numbers, and then the weights of the classes.
 py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given, std::ptrdiff_t each,
@@ -91,11 +103,7 @@ py::tuple class_moments_at(const py::array_t<double, py::array::c_style>& given,
   watch(progress, threads.value, [&](Call& call) {
     for_every_point(static_cast<std::size_t>(count), call, [&](std::size_t at) {
       const auto i = static_cast<std::ptrdiff_t>(at);
-      std::vector<TokenClass> prompt;
-      for (std::ptrdiff_t c = 0; c < each; ++c) {
-        const auto row = classes.row(i * each + c);
-        prompt.push_back({row[0], row[1], row[2]});
-      }
+      const std::vector<TokenClass> prompt = classes_of(classes, i, each);
       const ClassMoments found = class_moments(prompt);
       std::vector<Estimate> all = {found.P2,
                                    found.P3,
@@ -124,14 +132,40 @@ py::tuple heaviest_mass_at(const py::array_t<double, py::array::c_style>& given,
   watch(progress, threads.value, [&](Call& call) {
     for_every_point(static_cast<std::size_t>(values.size()), call, [&](std::size_t at) {
       const auto i = static_cast<std::ptrdiff_t>(at);
-      std::vector<TokenClass> prompt;
-      for (std::ptrdiff_t c = 0; c < each; ++c) {
-        const auto row = classes.row(i * each + c);
-        prompt.push_back({row[0], row[1], row[2]});
-      }
+      const std::vector<TokenClass> prompt = classes_of(classes, i, each);
       const Estimate found = heaviest_mass(prompt, tokens);
       values[i] = found.value;
       errors[i] = found.error;
+    });
+  });
+  return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
+}
+
+// The same classes, and a score and a number for each set. Of P(W <= x) and P(W > x) at the number x, or of
+// the x with P(W <= x) = the number: values and errors.
+py::tuple needle_weight_at(const py::array_t<double, py::array::c_style>& given, std::ptrdiff_t each,
+                           const py::array_t<double, py::array::c_style>& scores,
+                           const py::array_t<double, py::array::c_style>& numbers, bool quantile,
+                           Threads threads, const py::object& progress) {
+  const Eigen::Map<const RowMatrix> classes(given.data(), given.shape(0), 3);
+  const double *score = scores.data(), *number = numbers.data();
+  const std::ptrdiff_t count = classes.rows() / each, width = quantile ? 1 : 2;
+  RowMatrix values(count, width), errors(count, width);
+  watch(progress, threads.value, [&](Call& call) {
+    for_every_point(static_cast<std::size_t>(count), call, [&](std::size_t at) {
+      const auto i = static_cast<std::ptrdiff_t>(at);
+      const NeedleWeight needle(classes_of(classes, i, each), score[i]);
+      std::vector<Estimate> found;
+      if (quantile) {
+        found = {needle.quantile(number[i])};
+      } else {
+        const NeedleWeight::Chances chances = needle.at(number[i]);
+        found = {chances.below, chances.above};
+      }
+      for (std::ptrdiff_t k = 0; k < width; ++k) {
+        values(i, k) = found[static_cast<std::size_t>(k)].value;
+        errors(i, k) = found[static_cast<std::size_t>(k)].error;
+      }
     });
   });
   return py::make_tuple(to_numpy(std::move(values)), to_numpy(std::move(errors)));
@@ -301,6 +335,7 @@ void bind_moments(py::module_& module) {
   module.def("power_sum_moment", &power_sums);
   module.def("class_moments", &class_moments_at);
   module.def("heaviest_mass", &heaviest_mass_at);
+  module.def("needle_weight", &needle_weight_at);
   // From C++ alone, for benchmarks/compare_python.py: the time of `repeats` calls, in seconds.
   module.def("_time_moments", [](double s, double L, int repeats) {
     double sum = 0;

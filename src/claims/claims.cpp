@@ -74,9 +74,11 @@ std::span<const NamedClaim> all_claims() {
                     "mean weight of a "
                     "class, the power sums, the entropy, the log-partition and the largest weight are "
                     "integrals over one "
-                    "variable y (the last one over two). A given score has s = 0. Below, x = y + b + s g.",
+                    "variable y (the last one over two). A given score has s = 0. The weight W of one token of "
+                    "given score a beside the others has a law, too: that of the sum S over the others, from "
+                    "its Laplace transform. Below, x = y + b + s g.",
        .formula =
-           R"(\begin{gathered}\mathbb E\sum_{i\in c}p_i=\int\Phi\,R_c(1)\,dy,\qquad \mathbb E[P_2]=\int\Phi\sum_cR_c(2)\,dy,\\ \Phi=\prod_c\varphi_c^{n_c},\quad \varphi_c=\mathbb E\,e^{-e^{x}},\quad R_c(k)=n_c\,\mathbb E\big[e^{kx-e^{x}}\big]/\varphi_c\end{gathered})",
+           R"(\begin{gathered}\mathbb E\sum_{i\in c}p_i=\int\Phi\,R_c(1)\,dy,\qquad \mathbb E[P_2]=\int\Phi\sum_cR_c(2)\,dy,\\ \Phi=\prod_c\varphi_c^{n_c},\quad \varphi_c=\mathbb E\,e^{-e^{x}},\quad R_c(k)=n_c\,\mathbb E\big[e^{kx-e^{x}}\big]/\varphi_c,\\ \mathbb P(W>w)=\mathbb P\big(S<e^{a}(1/w-1)\big)\end{gathered})",
        .control = "The exact numbers are those of one crowd with the mean and variance of all scores.",
        .compute = classes_claim},
       {.id = "planted",

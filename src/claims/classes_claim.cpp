@@ -11,6 +11,7 @@
 #include "claims/chance.hpp"
 #include "claims/claims.hpp"
 #include "claims/plain_mean.hpp"
+#include "largo/exact/needle_weight.hpp"
 #include "largo/exact/token_classes.hpp"
 #include "largo/random/streams.hpp"
 
@@ -31,10 +32,20 @@ std::vector<ClassPrompt> class_prompts(bool little) {
   return prompts;
 }
 
-constexpr std::array kNumbers = {"weight of the first class", "sum of squared weights", "log-partition",
-                                 "entropy", "largest weight"};
+constexpr std::array kNumbers = {"weight of the first class",
+                                 "sum of squared weights",
+                                 "log-partition",
+                                 "entropy",
+                                 "largest weight",
+                                 "chance that the first token has at most its mean weight"};
 
-std::array<double, kNumbers.size()> drawn_numbers(const std::vector<TokenClass>& classes,
+// The last number is for a first class of one token with a given score.
+std::size_t numbers_of(const ClassPrompt& prompt) {
+  const TokenClass& first = prompt.classes.front();
+  return first.count == 1 && first.spread == 0 ? kNumbers.size() : kNumbers.size() - 1;
+}
+
+std::array<double, kNumbers.size()> drawn_numbers(const std::vector<TokenClass>& classes, double mean_weight,
                                                   const Stream& stream) {
   double count = 0;
   for (const TokenClass& one : classes) count += one.count;
@@ -54,42 +65,63 @@ std::array<double, kNumbers.size()> drawn_numbers(const std::vector<TokenClass>&
     if (static_cast<double>(i) < classes.front().count) first += w;
   }
   const double log_S = top + std::log(S);
-  return {first / S, squares / (S * S), log_S, log_S - scores / S, 1 / S};
+  return {
+      first / S, squares / (S * S), log_S, log_S - scores / S, 1 / S, first / S <= mean_weight ? 1.0 : 0.0};
 }
 
-std::array<double, kNumbers.size()> exact_numbers(std::vector<TokenClass> classes, bool as_one_crowd) {
-  // The negative control: all tokens in one crowd with the mean and variance of their scores.
+// The negative control: all tokens in one crowd with the mean and variance of their scores.
+TokenClass one_crowd(const std::vector<TokenClass>& classes) {
+  double n = 0, mean = 0, square = 0;
+  for (const TokenClass& one : classes) {
+    n += one.count;
+    mean += one.count * one.shift;
+    square += one.count * (one.shift * one.shift + one.spread * one.spread);
+  }
+  mean /= n;
+  return {n, mean, std::sqrt(square / n - mean * mean)};
+}
+
+std::vector<double> exact_numbers(const ClassPrompt& prompt, double mean_weight, bool as_one_crowd) {
+  std::vector<TokenClass> classes = prompt.classes;
+  std::vector<TokenClass> others(classes.begin() + 1, classes.end());
   if (as_one_crowd) {
-    double n = 0, mean = 0, square = 0;
-    for (const TokenClass& one : classes) {
-      n += one.count;
-      mean += one.count * one.shift;
-      square += one.count * (one.shift * one.shift + one.spread * one.spread);
-    }
-    mean /= n;
-    classes = {{n, mean, std::sqrt(square / n - mean * mean)}};
+    classes = {one_crowd(classes)};
+    others = {one_crowd(others)};
   }
   const ClassMoments m = class_moments(classes);
-  return {m.weights[0].value, m.P2.value, m.log_partition.value, m.entropy.value,
-          mean_largest_weight(classes).value};
+  std::vector<double> numbers = {m.weights[0].value, m.P2.value, m.log_partition.value, m.entropy.value,
+                                 mean_largest_weight(classes).value};
+  if (numbers_of(prompt) > numbers.size()) {
+    const NeedleWeight first(others, prompt.classes.front().shift);
+    numbers.push_back(first.at(mean_weight).below.value);
+  }
+  return numbers;
 }
 
-// The weight of a needle among L tokens, and the effective number of tokens.
+// The weight of a needle among L tokens, the chance that it is the larger half, and the effective number of
+// tokens.
 std::vector<Panel> needle_panels() {
   Panel weight{.title = "weight of the needle", .x_label = "tokens in the crowd", .y_label = "mean weight"},
+      half{.title = "the needle has most of the weight",
+           .x_label = "tokens in the crowd",
+           .y_label = "probability",
+           .log_y = false},
       tokens{.title = "effective tokens", .x_label = "tokens in the crowd", .y_label = "1 / E[P₂]"};
   int color = 0;
   for (const double score : {4.0, 8.0, 16.0}) {
-    Curve of_weight{.label = fmt::format("score {:g}", score), .color = color++}, of_tokens = of_weight;
+    Curve of_weight{.label = fmt::format("score {:g}", score), .color = color++}, of_tokens = of_weight,
+                                                                                  of_half = of_weight;
     for (const double L : log_spaced_lengths(10, 1e12, 23)) {
       const ClassMoments m = class_moments(std::vector<TokenClass>{{1, score, 0}, {L, 0, 1.5}});
       of_weight.add(L, m.weights[0].value);
       of_tokens.add(L, 1 / m.P2.value);
+      of_half.add(L, NeedleWeight({{L, 0, 1.5}}, score).at(0.5).above.value);
     }
     weight.curves.push_back(std::move(of_weight));
+    half.curves.push_back(std::move(of_half));
     tokens.curves.push_back(std::move(of_tokens));
   }
-  return {weight, tokens};
+  return {weight, half, tokens};
 }
 
 }  // namespace
@@ -103,12 +135,13 @@ report::ReportSection classes_claim(const ClaimOptions& options) {
   double worst = 0;
   std::uint64_t seed = options.seed;
   for (const ClassPrompt& prompt : prompts) {
-    const auto exact = exact_numbers(prompt.classes, options.control != 0);
+    const double mean_weight = class_moments(prompt.classes).weights[0].value;
+    const std::vector<double> exact = exact_numbers(prompt, mean_weight, options.control != 0);
     std::vector<std::array<double, kNumbers.size()>> samples(static_cast<std::size_t>(drawn));
     for (std::size_t k = 0; k < samples.size(); ++k)
-      samples[k] = drawn_numbers(prompt.classes, Stream(seed, k));
+      samples[k] = drawn_numbers(prompt.classes, mean_weight, Stream(seed, k));
     ++seed;
-    for (std::size_t n = 0; n < kNumbers.size(); ++n) {
+    for (std::size_t n = 0; n < exact.size(); ++n) {
       const PlainMean found = mean_of(samples, [&](const auto& sample) { return sample[n]; });
       table.rows.push_back({prompt.name, kNumbers[n], exact[n], found.value, found.error});
       worst = larger(worst, found.z_score(exact[n]));
@@ -116,8 +149,8 @@ report::ReportSection classes_claim(const ClaimOptions& options) {
   }
   report::ReportSection claim{
       .computed = fmt::format(
-          "{} prompts with sinks, needles, windows and crowds of 200 to 500 tokens: five numbers of "
-          "each, exactly and as averages over {} simulated prompts. The figure is exact: a needle of "
+          "{} prompts with sinks, needles, windows and crowds of 200 to 500 tokens: five or six numbers "
+          "of each, exactly and as averages over {} simulated prompts. The figure is exact: a needle of "
           "given score in a crowd of spread 1.5.{}",
           prompts.size() == 2 ? "Two" : "Four", drawn, chance_text(table.rows.size()))};
   claim.numbers = {largest_distance("simulated and exact number", worst, table.rows.size())};

@@ -184,6 +184,28 @@ class Classes(CliTest):
         self.refuse("moments", "--s", "2", "--L", "3", "--heaviest", "2", fragment="--heaviest")
         self.refuse("moments", "--class", "10.5:0:1", "--heaviest", "2", fragment="whole number")
 
+    def test_the_law_of_a_needle(self):
+        """Beside one token of score s g the weight is at most x where g >= ln(1/x - 1)/s."""
+        got = self.json("moments", "--class", "1:0:2", "--needle", "1", "--below", "0.2,0.9")
+        self.assertEqual([list(one.values())[:3] for one in got["classes"]], [[1, 0, 2], [1, 1, 0]])
+        self.assertEqual(got["needle"]["score"], 1)
+        self.assertEqual(got["needle"]["weight"], got["classes"][1]["weight"])
+        for one in got["needle"]["below"]:
+            z = (1 + math.log(1 / one["weight"] - 1)) / 2
+            self.assertLess(abs(one["probability"] - 0.5 * math.erfc(z / math.sqrt(2))), 1e-13)
+            self.assertLess(abs(one["above"] - 0.5 * math.erfc(-z / math.sqrt(2))), 1e-13)
+        quantiles = got["needle"]["quantiles"]
+        self.assertEqual([one["probability"] for one in quantiles], [0.05, 0.25, 0.5, 0.75, 0.95])
+        self.assertLess(relative(quantiles[2]["weight"], 1 / (1 + math.exp(-1))), 1e-12)
+        self.assertIn("the weight W of the needle, of score 1\n", self.succeed("moments", "--class", "1:0:2", "--needle", "1"))
+        self.refuse("moments", "--class", "1:0:2", "--below", "0.5", fragment="--below goes with --needle")
+        self.refuse("moments", "--s", "2", "--L", "3", "--needle", "2", fragment="--needle goes with --class")
+        self.refuse("moments", "--class", "1:0:60", "--needle", "2", fragment="spread")
+        for bad in ("0", "1", "-1", "nan", "x", ""):
+            self.refuse("moments", "--class", "1:0:2", "--needle", "1", f"--below={bad}", fragment="--below")
+        for bad in ("nan", "1e7", "x", ""):
+            self.refuse("moments", "--class", "1:0:2", "--needle", bad, fragment="--needle")
+
     def test_one_class_is_the_crowd(self):
         crowd, point = self.json("moments", "--class", "1e4:0:2"), self.json("moments", "--s", "2", "--L", "1e4")
         for name in ("P2", "P3", "P2P2", "entropy", "log_partition", "max_weight"):
