@@ -13,7 +13,7 @@ namespace largo {
 std::optional<InContextProblem> ProblemOptions::other() const {
   if (!task.empty()) {
     const bool more = preset != "paper" || dimension || !covariance.empty() || !query_covariance.empty() ||
-                      !prior.empty() || noise || score_scale || !laws.empty();
+                      !prior.empty() || noise || score_scale || !sinks.empty() || !laws.empty();
     if (more) {
       fail("icl", "--task", fmt::format("'{}'", task),
            "given alone: it describes the whole problem, so remove --d, --cov, --loss and the like");
@@ -40,7 +40,8 @@ std::vector<std::string> ProblemOptions::files() const {
 }
 
 RegressionProblem ProblemOptions::problem() const {
-  return named_problem({preset, dimension, covariance, query_covariance, prior, noise, score_scale}, "--");
+  return named_problem({preset, dimension, covariance, query_covariance, prior, noise, score_scale, sinks},
+                       "--");
 }
 
 void add_problem_options(CLI::App& command, ProblemOptions& options,
@@ -72,6 +73,13 @@ void add_problem_options(CLI::App& command, ProblemOptions& options,
   add_text_option(command, "--loss", options.laws.loss,
                   "Loss: squared (half the squared error, the default), huber:DELTA, absolute or logistic");
   command.add_option("--score-scale", options.score_scale, "Factor of the scores (default: 1)")
+      ->transform(finite_number());
+  command
+      .add_option(
+          "--sink", options.sinks,
+          "Score of a token of value zero that stands in every prompt: 0 is the constant of \"softmax plus "
+          "one\"; may be repeated. Exact risks and flows on the invariant set know it")
+      ->take_all()
       ->transform(finite_number());
   add_common_options(command, options, without_effect);
 }

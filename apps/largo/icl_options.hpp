@@ -21,6 +21,7 @@ struct ProblemOptions : CommonOptions {
   std::optional<std::ptrdiff_t> dimension;
   std::string covariance, query_covariance, prior;  ///< empty means the preset's
   std::optional<double> noise, score_scale;
+  std::vector<double> sinks;
   std::string task;      ///< a file that describes the whole problem
   RegressionTexts laws;  ///< laws in place of the Gaussian ones, and the loss
 
@@ -33,7 +34,8 @@ struct ProblemOptions : CommonOptions {
 };
 
 /// Adds --task, --covariates, --query-law, --prior-law, --noise-law, --loss, --preset, --d, --cov,
-/// --query-cov, --prior, --noise, --score-scale, and the common options (some of them `without_effect`).
+/// --query-cov, --prior, --noise, --score-scale, --sink, and the common options (some of them
+/// `without_effect`).
 void add_problem_options(CLI::App& command, ProblemOptions& options,
                          std::initializer_list<const char*> without_effect = {});
 

@@ -49,7 +49,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _largo
-from ._arguments import (ArrayInput, LawInput, LengthInput, MatrixInput, Progress, as_length_laws, as_lengths, as_list, as_progress, shaped)
+from ._arguments import (ArrayInput, LawInput, LengthInput, MatrixInput, Progress, as_length_laws, as_lengths, as_list, as_numbers,
+                         as_progress, shaped)
 from ._assumptions import Assumption, assumptions_of
 from ._largo import Classification, Loss, Regression, Task
 from ._results import Array, Estimate, Point
@@ -87,7 +88,8 @@ class Problem:
     """The task. What is not given comes from the preset: "paper" (covariances I, no noise), "published" or
     "published-code".
 
-    Matrices are arrays or names ("toeplitz:0.5"); `noise` is a variance, `score_scale` multiplies the scores.
+    Matrices are arrays or names ("toeplitz:0.5"); `noise` is a variance, `score_scale` multiplies the scores. `sinks` are
+    scores of tokens of value zero that stand in every prompt; one of 0 is the constant of "softmax plus one". Exact risks and flows at (A, b) know it, drawn prompts do not.
 
     >>> import largo
     >>> largo.icl.Problem(covariance=[[2.0, 0.5], [0.5, 1.0]], noise=0.1).null_risk
@@ -96,8 +98,10 @@ class Problem:
 
     def __init__(self, d: Optional[int] = None, *, covariance: Optional[MatrixInput] = None,
                  query_covariance: Optional[MatrixInput] = None, prior: Optional[MatrixInput] = None,
-                 noise: Optional[float] = None, score_scale: Optional[float] = None, preset: str = "paper") -> None:
-        self._problem = _largo.Problem(preset, d, covariance, query_covariance, prior, noise, score_scale)
+                 noise: Optional[float] = None, score_scale: Optional[float] = None, preset: str = "paper",
+                 sinks: ArrayInput = ()) -> None:
+        self._problem = _largo.Problem(preset, d, covariance, query_covariance, prior, noise, score_scale,
+                                       as_numbers("sinks", sinks)[0])
         self.preset = preset
 
     @property
@@ -129,6 +133,11 @@ class Problem:
     def score_scale(self) -> float:
         """The factor of the scores."""
         return self._problem.score_scale
+
+    @property
+    def sink(self) -> float:
+        """ln Σ e^score over the tokens of value zero that stand in every prompt; -∞: there are none."""
+        return self._problem.sink
 
     @property
     def null_risk(self) -> float:

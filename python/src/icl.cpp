@@ -33,7 +33,7 @@ using namespace py::literals;
 RegressionProblem make_problem(const Text<"preset">& preset, const py::object& dimension,
                                const py::object& covariance, const py::object& query_covariance,
                                const py::object& prior, const py::object& noise,
-                               const py::object& score_scale) {
+                               const py::object& score_scale, const std::vector<double>& sinks) {
   const auto number = [](const char* name, const py::object& value) {
     return value.is_none() ? std::optional<double>() : read_real(name, value);
   };
@@ -50,7 +50,7 @@ RegressionProblem make_problem(const Text<"preset">& preset, const py::object& d
   }
   RegressionProblem problem =
       named_problem({preset.value, d, text(covariance), text(query_covariance), text(prior),
-                     number("noise", noise), number("score_scale", score_scale)});
+                     number("noise", noise), number("score_scale", score_scale), sinks});
   if (given(covariance)) {
     problem.covariance = to_matrix({"icl.Problem", "covariance"}, covariance);
     if (query_covariance.is_none()) problem.query_covariance = problem.covariance;
@@ -246,7 +246,8 @@ RegressionParameters head_of(const char* function, const HeadSizes& sizes, const
 void bind_icl(py::module_& module) {
   py::class_<RegressionProblem>(module, "Problem")
       .def(py::init(&make_problem), py::arg("preset"), py::arg("d"), py::arg("covariance"),
-           py::arg("query_covariance"), py::arg("prior"), py::arg("noise"), py::arg("score_scale"))
+           py::arg("query_covariance"), py::arg("prior"), py::arg("noise"), py::arg("score_scale"),
+           py::arg("sinks"))
       .def_property_readonly("dimension", &RegressionProblem::dimension)
       .def_property_readonly("covariance",
                              [](const RegressionProblem& self) { return to_numpy(self.covariance); })
@@ -256,16 +257,22 @@ void bind_icl(py::module_& module) {
                              [](const RegressionProblem& self) { return to_numpy(self.prior_covariance); })
       .def_readonly("noise", &RegressionProblem::noise_variance)
       .def_readonly("score_scale", &RegressionProblem::score_scale)
+      .def_readonly("sink", &RegressionProblem::sink)
       .def_property_readonly("null_risk", &RegressionProblem::null_risk)
       .def(py::pickle(
           [](const RegressionProblem& self) {
             return py::make_tuple(to_numpy(self.covariance), to_numpy(self.query_covariance),
-                                  to_numpy(self.prior_covariance), self.noise_variance, self.score_scale);
+                                  to_numpy(self.prior_covariance), self.noise_variance, self.score_scale,
+                                  self.sink);
           },
           [](const py::tuple& state) {
             const auto matrix = [&](std::size_t i) { return to_matrix({"icl.Problem", "state"}, state[i]); };
-            RegressionProblem problem{matrix(0), matrix(1), matrix(2), py::cast<double>(state[3]),
-                                      py::cast<double>(state[4])};
+            RegressionProblem problem{matrix(0),
+                                      matrix(1),
+                                      matrix(2),
+                                      py::cast<double>(state[3]),
+                                      py::cast<double>(state[4]),
+                                      py::cast<double>(state[5])};
             check(problem);
             return problem;
           }));

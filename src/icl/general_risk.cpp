@@ -94,6 +94,7 @@ std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& pro
 Estimate softmax_risk_estimate(const RegressionProblem& problem, const LengthLaw& L,
                                const RegressionParameters& given, const TaskNodes& nodes,
                                const Execution& execution) {
+  refuse_sink("general_risk", problem);
   const Vector parameters = to_vector(given);
   const auto over_nodes = [&](const LengthLaw& length) {
     return GeneralSoftmaxRisk(problem, length, nodes, execution).point_and_parts(parameters);
@@ -112,6 +113,7 @@ std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, Atten
   if (attention == AttentionKind::linear)
     return std::make_shared<icl::PolynomialRisk>(problem, 1 / L.harmonic_mean());
   if (L.is_infinite()) return std::make_shared<icl::PolynomialRisk>(problem, 0);
+  refuse_sink("general_risk", problem);
   return softmax_risk_over_nodes(problem, L, nodes, execution);
 }
 

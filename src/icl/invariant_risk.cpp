@@ -29,7 +29,12 @@ class InvariantRisk final : public Risk {
         numerics::covariance_root("invariant_risk", "query_covariance", problem.query_covariance).root;
     weighted_ = S * problem.prior_covariance * S;
     label_ = (S * problem.prior_covariance).trace() + problem.noise_variance;
-    if (!linear_ && !L.is_infinite()) table_ = SoftmaxTable::shared(L);
+    if (linear_ || L.is_infinite()) return;
+    if (problem.has_sink()) {
+      sinks_ = std::make_shared<const exact::SinkTable>(L, problem.sink);
+    } else {
+      table_ = SoftmaxTable::shared(L);
+    }
   }
 
   Eigen::Index size() const override { return problem_.dimension() * problem_.dimension() + 1; }
@@ -46,7 +51,7 @@ class InvariantRisk final : public Risk {
     } else {
       add_limit(A, b, slope);
       if (linear_) add_linear(A, b, slope);
-      if (table_) add_softmax(A, b, slope);
+      if (table_ || sinks_) add_softmax(A, b, slope);
     }
     RiskPoint point{slope.value, slope.error, Vector(size())};
     point.gradient << (problem_.score_scale * slope.A).reshaped(), slope.b;
@@ -88,8 +93,12 @@ class InvariantRisk final : public Risk {
     slope.b += b * trace;
   }
 
-  // ½ E [ b² (ΣAx)ᵀΩ(ΣAx) φ + b² (tr ΣΩ + τ²) p + 2b p xᵀΩΣAx ], φ = F - 1, with x = X y, y standard normal
-  // and the scores diagonal in y.
+  icl::RiskStatistics statistics(double square) const {
+    return sinks_ ? icl::risk_statistics(*sinks_, square) : icl::risk_statistics(*table_, square);
+  }
+
+  // ½ E [ b² (ΣAx)ᵀΩ(ΣAx) φ + b² (tr ΣΩ + τ²) p + 2b q xᵀΩΣAx ], φ = F - 1, q = 1 - E[A]/s, with x = X y, y
+  // standard normal and the scores diagonal in y. Without a sink, q = p.
   void add_softmax(const Matrix& A, double b, Slope& slope) const {
     const Eigen::Index r = query_root_.cols();
     Matrix X = query_root_;
@@ -106,38 +115,38 @@ class InvariantRisk final : public Risk {
     const Matrix G1 = B.transpose() * weighted_ * B;
     const Matrix cross = X.transpose() * problem_.prior_covariance * problem_.covariance * B;
     const Matrix G2 = 0.5 * (cross + cross.transpose());
-    const Vector &p = averages.p, &phi = averages.phi;
+    const Vector &q = averages.lost, &phi = averages.phi;
     const double quadratic = G1.diagonal().dot(phi) + label_ * averages.p0;
-    const double bilinear = G2.diagonal().dot(p);
+    const double bilinear = G2.diagonal().dot(q);
     slope.value += 0.5 * b * b * quadratic + b * bilinear;
     slope.error +=
         averages.relative_error * (0.5 * b * b * (G1.diagonal().dot(phi.cwiseAbs()) + label_ * averages.p0) +
-                                   std::abs(b) * G2.diagonal().cwiseAbs().dot(p));
+                                   std::abs(b) * G2.diagonal().cwiseAbs().dot(q));
     slope.b += b * quadratic + bilinear;
-    // The part through s²: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b p' yᵀG2y.
+    // The part through s²: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b q' yᵀG2y.
     Matrix H(r, r);
     for (Eigen::Index k = 0; k < r; ++k) {
       double sum = b * b * label_ * averages.p_slope[k];
       for (Eigen::Index j = 0; j < r; ++j) {
-        sum += b * b * G1(j, j) * averages.phi_slopes(j, k) + 2 * b * G2(j, j) * averages.p_slopes(j, k);
+        sum += b * b * G1(j, j) * averages.phi_slopes(j, k) + 2 * b * G2(j, j) * averages.lost_slopes(j, k);
       }
       for (Eigen::Index l = 0; l < k; ++l) {
-        H(k, l) = H(l, k) =
-            2 * (b * b * G1(k, l) * averages.phi_slopes(k, l) + 2 * b * G2(k, l) * averages.p_slopes(k, l));
+        H(k, l) = H(l, k) = 2 * (b * b * G1(k, l) * averages.phi_slopes(k, l) +
+                                 2 * b * G2(k, l) * averages.lost_slopes(k, l));
       }
       H(k, k) = sum;
     }
     Matrix rows = b * b * weighted_ * B * phi.asDiagonal();
-    rows += b * problem_.covariance * (problem_.prior_covariance * X * p.asDiagonal());
+    rows += b * problem_.covariance * (problem_.prior_covariance * X * q.asDiagonal());
     rows += problem_.covariance * B * H;
     slope.A += rows * X.transpose();
   }
 
-  // Averages of p and φ and of their slopes in s², times 1, y_j², y_j² y_k².
+  // Averages of p, of q and φ times y_j², and of their slopes in s² times y_j² and y_j² y_k².
   struct Averages {
     double p0 = 0;
-    Vector p, phi, p_slope;
-    Matrix p_slopes, phi_slopes;
+    Vector lost, phi, p_slope;
+    Matrix lost_slopes, phi_slopes;
     double relative_error = 0;
   };
 
@@ -146,39 +155,39 @@ class InvariantRisk final : public Risk {
     const double largest = r > 0 ? squares.maxCoeff() : 0;
     Averages averages;
     if (!(largest > kLeastSquare)) {  // all scores are equal: y is independent of them
-      const icl::RiskStatistics f = icl::risk_statistics(*table_, 0);
+      const icl::RiskStatistics f = statistics(0);
       averages.p0 = f.p;
-      averages.p = Vector::Constant(r, f.p);
+      averages.lost = Vector::Constant(r, f.lost);
       averages.phi = Vector::Constant(r, f.phi);
       averages.p_slope = Vector::Constant(r, f.p_slope);
-      averages.p_slopes = Matrix::Constant(r, r, f.p_slope);
-      averages.p_slopes.diagonal() *= 3;
+      averages.lost_slopes = Matrix::Constant(r, r, f.lost_slope);
+      averages.lost_slopes.diagonal() *= 3;
       averages.phi_slopes = Matrix::Constant(r, r, f.phi_slope);
       averages.phi_slopes.diagonal() *= 3;
       averages.relative_error = f.relative_error;
       return averages;
     }
     const std::shared_ptr<const exact::SpreadRule> rule = rule_for(squares / largest, std::sqrt(largest));
-    Matrix values(rule->size(), 4);
+    Matrix values(rule->size(), 6);
     double table_error = 0;
     for (Eigen::Index i = 0; i < rule->size(); ++i) {
-      const icl::RiskStatistics f = icl::risk_statistics(*table_, largest * rule->squares()[i]);
-      values.row(i) << f.p, f.phi, f.p_slope, f.phi_slope;
+      const icl::RiskStatistics f = statistics(largest * rule->squares()[i]);
+      values.row(i) << f.p, f.lost, f.phi, f.p_slope, f.lost_slope, f.phi_slope;
       table_error = std::max(table_error, f.relative_error);
     }
     const Matrix all = rule->weights() * values;
     const double coarse = rule->coarse_averages(values.leftCols(1))(0, 0);
     averages.p0 = all(0, 0);
-    averages.p = all.col(0).segment(1, r);
-    averages.phi = all.col(1).segment(1, r);
-    averages.p_slope = all.col(2).segment(1, r);
-    averages.p_slopes.resize(r, r);
+    averages.lost = all.col(1).segment(1, r);
+    averages.phi = all.col(2).segment(1, r);
+    averages.p_slope = all.col(3).segment(1, r);
+    averages.lost_slopes.resize(r, r);
     averages.phi_slopes.resize(r, r);
     for (Eigen::Index j = 0; j < r; ++j) {
       for (Eigen::Index k = 0; k <= j; ++k) {
         const Eigen::Index row = exact::SpreadRule::moment_row(r, j, k);
-        averages.p_slopes(j, k) = averages.p_slopes(k, j) = all(row, 2);
-        averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 3);
+        averages.lost_slopes(j, k) = averages.lost_slopes(k, j) = all(row, 4);
+        averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 5);
       }
     }
     // Halving the step of a trapezoidal rule about squares its error.
@@ -209,9 +218,10 @@ class InvariantRisk final : public Risk {
   LengthLaw L_;
   bool linear_;
   Matrix token_root_, query_root_;
-  Matrix weighted_;   // ΣΩΣ
-  double label_ = 0;  // tr ΣΩ + τ²
-  std::shared_ptr<const SoftmaxTable> table_;
+  Matrix weighted_;                                // ΣΩΣ
+  double label_ = 0;                               // tr ΣΩ + τ²
+  std::shared_ptr<const SoftmaxTable> table_;      // softmax at finite L, without a sink
+  std::shared_ptr<const exact::SinkTable> sinks_;  // and with one
   mutable std::mutex mutex_;
   mutable int refinement_ = 0;
   mutable Vector ratios_;

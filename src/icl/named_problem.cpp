@@ -1,5 +1,6 @@
 #include "largo/icl/named_problem.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
@@ -47,6 +48,12 @@ RegressionProblem named_problem(const ProblemText& text, std::string_view prefix
   if (!text.prior.empty()) problem.prior_covariance = named_matrix(name("prior"), text.prior, d, d);
   if (text.noise) problem.noise_variance = *text.noise;
   if (text.score_scale) problem.score_scale = *text.score_scale;
+  for (const double score : text.sinks) {
+    if (!std::isfinite(score)) fail(kIcl, name("sink"), score, "finite");
+    problem.sink = problem.has_sink()
+                       ? std::max(problem.sink, score) + std::log1p(std::exp(-std::abs(problem.sink - score)))
+                       : score;
+  }
   check(problem);
   return problem;
 }

@@ -59,10 +59,12 @@ NaturalUnits::NaturalUnits(const RegressionProblem& problem)
       task_(unit_of(problem.prior_covariance)),
       score_(unit_of(problem.score_scale)),
       largest_alpha_(largest_admissible_alpha(problem)),
-      problem_{problem.covariance / token_ / token_, problem.query_covariance / query_ / query_,
+      problem_{problem.covariance / token_ / token_,
+               problem.query_covariance / query_ / query_,
                problem.prior_covariance / task_ / task_,
                problem.noise_variance / (token_ * task_) / (token_ * task_),
-               problem.score_scale * query_ * query_} {
+               problem.score_scale * query_ * query_,
+               problem.sink} {
   check_range("noise", problem.noise_variance, std::isfinite(problem_.noise_variance));
   check_range(
       "score_scale", problem.score_scale,

@@ -24,12 +24,15 @@ double RegressionProblem::null_risk() const { return (prior_covariance * query_c
 
 RegressionTask RegressionProblem::task() const {
   check(*this);
+  refuse_sink(kRegressionProblem, *this);
   return {square_root("covariance", covariance), square_root("query_covariance", query_covariance),
           square_root("prior_covariance", prior_covariance), std::sqrt(noise_variance), score_scale};
 }
 
 RegressionProblem paper_problem(const ConstMatrixRef& covariance) {
-  return {covariance, covariance, Matrix::Identity(covariance.rows(), covariance.rows()), 0, 1};
+  return {.covariance = covariance,
+          .query_covariance = covariance,
+          .prior_covariance = Matrix::Identity(covariance.rows(), covariance.rows())};
 }
 
 void check(const RegressionProblem& problem) {
@@ -45,6 +48,17 @@ void check(const RegressionProblem& problem) {
   check_finite(kRegressionProblem, "noise", problem.noise_variance);
   check_nonnegative(kRegressionProblem, "noise", problem.noise_variance);
   check_finite(kRegressionProblem, "score_scale", problem.score_scale);
+  constexpr double kLargestSink = 1e4;
+  if (problem.has_sink() && !(std::abs(problem.sink) <= kLargestSink))
+    fail(kRegressionProblem, "sink", problem.sink, "between -1e4 and 1e4");
+  if (std::isnan(problem.sink)) fail(kRegressionProblem, "sink", problem.sink, "a number");
+}
+
+void refuse_sink(std::string_view function, const RegressionProblem& problem) {
+  if (!problem.has_sink()) return;
+  fail(function,
+       "a sink is known on the invariant set alone, to exact risks and flows: start there, without descents, "
+       "drawn prompts and other parameters, or leave the sink out");
 }
 
 Vector to_vector(const RegressionParameters& parameters) {

@@ -38,7 +38,7 @@ Estimate regression_risk(const RegressionProblem& problem, AttentionKind attenti
           : general_risk(problem, attention, L, nodes, execution)->at(values);
   // With large scores R_∞ and the rest cancel on the invariant set, but not in exact_risk().
   if (point.error > kWellKnown * point.value && attention == AttentionKind::softmax && !L.is_infinite() &&
-      d <= kMostExactDimension) {
+      d <= kMostExactDimension && !problem.has_sink()) {
     const Estimate better = exact_risk(problem, L, parameters, execution);
     if (better.error < point.error) return better;
   }

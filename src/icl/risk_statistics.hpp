@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "exact/sink_table.hpp"
 #include "largo/exact/softmax_moments.hpp"
 #include "largo/exact/softmax_table.hpp"
 #include "largo/runtime/check.hpp"
@@ -16,6 +17,7 @@ struct RiskStatistics {
   double p_slope = 0, phi_slope = 0;  ///< d/ds²
   double rest = 0, F = 0;             ///< 1 - p and F, accurate where both are small
   double relative_error = 0;
+  double lost = 0, lost_slope = 0;  ///< 1 - E[A]/s; p without a sink
 };
 
 inline RiskStatistics risk_statistics(const SoftmaxTable& table, double square) {
@@ -30,7 +32,15 @@ inline RiskStatistics risk_statistics(const SoftmaxTable& table, double square) 
           half * (-m.P2_slope - 6 * m.P3_slope + 6 * m.P2P2_slope),
           m.mean / s,
           m.F,
-          m.relative_error};
+          m.relative_error,
+          m.P2,
+          half * m.P2_slope};
+}
+
+/// Beside a sink.
+inline RiskStatistics risk_statistics(const exact::SinkTable& table, double square) {
+  const exact::SinkStatistics m = table(square);
+  return {m.p, m.phi, m.p_slope, m.phi_slope, 1 - m.lost, 1 + m.phi, m.relative_error, m.lost, m.lost_slope};
 }
 
 inline void check_risk(const char* function, const RiskPoint& point) {

@@ -21,6 +21,7 @@ struct ProblemText {
   std::optional<std::ptrdiff_t> dimension;  ///< if not given: that of a matrix with its own size, else 5
   std::string covariance, query_covariance, prior;
   std::optional<double> noise, score_scale;
+  std::vector<double> sinks = {};  ///< the scores of tokens of value zero that stand in every prompt
 };
 
 inline constexpr std::ptrdiff_t kMostProblemDimensions = 200;

@@ -93,6 +93,7 @@ void add_setting(Hash& hash, const TrainingPlan& plan) {
   hash.add(plan.start);
   hash.add(problem.noise_variance);
   hash.add(problem.score_scale);
+  if (problem.has_sink()) hash.add(problem.sink);
 }
 
 void add_descent(Hash& hash, const TrainingPlan& plan) {
