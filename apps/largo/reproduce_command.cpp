@@ -53,8 +53,8 @@ std::string introduction(const ReproduceOptions& options, const std::vector<repo
       "Regime: a Measure-based Perspective (arXiv 2512.11784), or of the lecture notes on it: {}. Results "
       "of ours: {}.{} Each section names its source, says what was computed, in which scope, and how the "
       "verdict came about. A verdict is about what was computed, and proves nothing beyond that. The "
-      "negative controls of a claim say what makes it fail. Other statements of the paper are not in this "
-      "report: docs/report.md lists them.",
+      "negative controls of a claim say what makes it fail. docs/report.md lists the other statements of "
+      "the abstract, its summaries and the lecture notes. The full text of the paper was not gone through.",
       held, claims.size(), claims.size() == 1 ? "claim holds" : "claims hold", claims.size() - ours, ours,
       options.quick  ? " This was a quick run, with fewer and shorter prompts."
       : options.full ? " This was a full run."

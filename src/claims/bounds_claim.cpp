@@ -214,11 +214,13 @@ report::ReportSection bounds_claim(const ClaimOptions& options) {
   }
   report::ReportSection claim{
       .computed = fmt::format(
+          "This verdict says little more than that c₂ = 0.4 is small enough for these laws. "
           "For d = {}, one random pair U, V of operator norm 1 each. The constants may "
           "depend on d, U and V alone, so for each pair c₁ is fitted once, with c₂ = 0.4 (below σ² c(σ), "
           "at least 0.618 for σ ≥ 1 and ‖U‖ = 1, by the heuristic of averaged-exponent), to exact errors of "
           "N(0, σ²I) tokens averaged over standard Gaussian queries, σ = 1, 2, 4, lengths from 2 to 10¹². "
-          "Twice that c₁ is then checked at σ = 1.5 and 3: for the same laws up to L = 10³⁰⁰, for Gaussian "
+          "Twice that c₁ (a factor of our choice) is then checked at σ = 1.5 and 3: for the same laws up to "
+          "L = 10³⁰⁰, for Gaussian "
           "tokens of condition 8 and queries on the sphere of radius √d, and for tokens of coordinates ±1 "
           "and on the sphere, exactly with queries of coordinates ±1 (up to 4 dimensions), and with Gaussian "
           "queries by {} prompts of up to 1000 tokens, less five standard errors. All laws have the "

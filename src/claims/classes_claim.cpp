@@ -102,7 +102,7 @@ std::vector<double> exact_numbers(const ClassPrompt& prompt, double mean_weight,
 // tokens.
 std::vector<Panel> needle_panels() {
   Panel weight{.title = "weight of the needle", .x_label = "tokens in the crowd", .y_label = "mean weight"},
-      half{.title = "the needle has most of the weight",
+      half{.title = "chance of over half the weight",
            .x_label = "tokens in the crowd",
            .y_label = "probability",
            .log_y = false},
@@ -115,8 +115,10 @@ std::vector<Panel> needle_panels() {
       const ClassMoments m = class_moments(std::vector<TokenClass>{{1, score, 0}, {L, 0, 1.5}});
       of_weight.add(L, m.weights[0].value);
       of_tokens.add(L, 1 / m.P2.value);
-      of_half.add(L, NeedleWeight({{L, 0, 1.5}}, score).at(0.5).above.value);
     }
+    // It falls from one to zero within a decade or two.
+    for (const double L : log_spaced_lengths(10, 1e12, 67))
+      of_half.add(L, NeedleWeight({{L, 0, 1.5}}, score).at(0.5).above.value);
     weight.curves.push_back(std::move(of_weight));
     half.curves.push_back(std::move(of_half));
     tokens.curves.push_back(std::move(of_tokens));

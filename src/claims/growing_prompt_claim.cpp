@@ -210,8 +210,9 @@ report::ReportSection almost_sure_claim(const ClaimOptions& options) {
           "of L E‖T[μ̂_L](z) − T[μ](z)‖², which follows from tilts of the law. By the law of the iterated "
           "logarithm it stays below 1 + ε times that in the end; a Gaussian walk in one dimension goes "
           "beyond twice it with a probability of about 0.002. A path shows convergence, and does not prove "
-          "it. Then the first {} tokens of each prompt in reverse, shuffled, each taken twice, with equal "
-          "weights given, and attended by one thread and by three.",
+          "it. Then attention over the first {} tokens is compared with attention over them in reverse, "
+          "shuffled, each "
+          "taken twice, and with equal weights given, and is computed by one thread and by three.",
           kGrowingDimension, report::shown(static_cast<double>(last)), kEnvelopeFrom,
           report::shown(static_cast<double>(kOrderTokens)))};
   claim.numbers = {

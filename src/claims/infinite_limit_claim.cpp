@@ -170,7 +170,9 @@ report::ReportSection infinite_limit_claim(const ClaimOptions& options) {
           "{} random starts: covariances Σ of norm drawn between 0.1 and 10 and condition up to 100 in 2 to "
           "10 dimensions, "
           "Θ of random rank, α in four ranges. The last range is 2 to 100 times the end of the paper's "
-          "interval or that of α < √2/(d^{{1/4}}‖Σ‖^{{1/2}}), whichever is larger. Flow by CVODE until it is "
+          "interval or that of α < √2/(d^{{1/4}}‖Σ‖^{{1/2}}), the condition of the same form that does not "
+          "depend on "
+          "units (docs/icl.md), whichever is larger. Flow by CVODE until it is "
           "stationary.",
           starts * kRanges.size())};
   claim.numbers = {

@@ -214,7 +214,9 @@ report::ReportSection linear_error_claim(const ClaimOptions& options) {
           "at a query. The error is at most the bound with c₂ = 1 and c₁ = 2C, C its value at σ = L = 1: "
           "this follows from σ⁴/L ≤ 2σ⁶ ln L / L^{{1/σ²}} for σ ≥ 1 and L ≥ 2, and the ratio is shown up to "
           "σ = 10 "
-          "and L = 10³⁰⁰.{}",
+          "and L = 10³⁰⁰. So the bound is arithmetic, and the verdict is about the variance and the distance "
+          "of "
+          "the two attentions.{}",
           options.quick ? 4000 : 20000, chance_text(compared))};
   claim.numbers = {
       largest_distance("sampled and exact values", worst, compared),

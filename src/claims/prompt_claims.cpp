@@ -121,7 +121,7 @@ report::ReportSection other_laws_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed = fmt::format("Tokens of four laws in d = {}, random U, V and query: the exact errors of "
                               "the output and of the gradient in U, and averages over {} sampled prompts.{} "
-                              "That for the intervals follows from the same rate, if they miss "
+                              "The limit on the number of intervals has the same chance, if intervals miss "
                               "independently of each other.",
                               settings.dimension, settings.prompts, chance_text(rows.size()))};
   claim.numbers = {{"largest distance of sampled and exact error, in standard errors", worst, most},

@@ -178,8 +178,8 @@ class ProofCheck {
       "Prompts with a weight beyond M = √L: how many there are, and their share of the exact squared error "
       "(the sampled one is their sampled squared error over the exact error of all prompts; exact shares "
       "below about 10⁻⁹ are rounding). The last columns are sampled over exact variances of the denominator, "
-      "with all its "
-      "terms, where ρ − 1 is exact, and with those up to M.",
+      "first with all "
+      "its terms (exact variance (ρ − 1)/L), then with those up to M.",
       {"s", "L", "P(max > M)", "sampled P", "share", "sampled share", "variance", "truncated variance"}};
 };
 
@@ -207,7 +207,9 @@ report::ReportSection proof_claim(const ClaimOptions& options) {
       "M, exactly known; and its tail against Bernstein's inequality. Without a truncation the variances are "
       "(ρ − 1)/L for the denominator, ρ = exp(s²), and as simple for the numerator. They are compared at s = "
       "0.5 only: for larger s the tails are so heavy that a sample may miss much of the variance. Regimes "
-      "with fewer than {:g} prompts are not compared.",
+      "with fewer than {:g} prompts are not compared. The share of the prompts beyond M is also computed "
+      "exactly up "
+      "to L = 10²⁰, where s = 3 is left out: there it falls only once ln L > 72.",
       kProofDimension, sizes.back().prompts, sizes.front().prompts, sizes.size(), kFewest));
 }
 

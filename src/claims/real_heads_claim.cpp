@@ -196,7 +196,8 @@ report::ReportSection real_heads_claim(const ClaimOptions& options) {
   const HeadAudit& any = found.front();
   report::ReportSection claim{
       .computed = fmt::format(
-          "{} heads of all-MiniLM-L6-v2, the first four of its layers 0, 2 and 5 (here 0, 1 and 2), over the "
+          "{} heads of all-MiniLM-L6-v2, the first four heads of each of its layers 0, 2 and 5 (here 0, 1 "
+          "and 2), over the "
           "{} "
           "tokens of largo's licence, {} queries of each: the audit of largo heads, attention in plain "
           "loops, "

@@ -254,7 +254,7 @@ report::ReportSection stability_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed = fmt::format(
           "In-context regression with Ω = I from the paper's start (α half of the largest in its interval, Θ "
-          "= I) until the flow is stationary, for {}: the "
+          "a multiple of I) until the flow is stationary, for {}: the "
           "exact errors of the prediction and its gradients, averaged over tasks and queries, at five to "
           "eight points along each path, among them both ends and the point at which scores have their "
           "largest spread σ. The paths are those of training on the infinite prompt and, for the problems "

@@ -127,7 +127,7 @@ std::vector<Panel> temperature_panels(bool little) {
 
 report::ReportSection temperature_claim(const ClaimOptions& options) {
   const bool little = options.quick || options.control;
-  report::ReportTable table{"Exponents of the number of tokens in the effective tokens.",
+  report::ReportTable table{"Exponents with which the effective tokens grow with the number of tokens.",
                             {"scores", "scale", "computed", "claimed"}};
   double worst = 0, distance = 0, left = 0;
   const auto compare = [&](const char* scores, const std::string& scale, double found, double claimed) {
@@ -158,11 +158,11 @@ report::ReportSection temperature_claim(const ClaimOptions& options) {
           "Normal scores: the exponent is the slope of −ln E[P₂] in ln L between 10²⁹⁴ and 10³⁰⁰ tokens; "
           "from "
           "x = 1/√3 to 1, where E[P₂] has a factor 1/√(ln L) beside the power, the slope of that factor is "
-          "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens for the x of the table; nearer to 1 it approaches "
+          "taken off. Beyond x = 1, E[P₂] at 10³⁰⁰ tokens for x = {}; nearer to 1 it approaches "
           "its limit slowly. Spheres: the slope between 10²⁸ and 10³⁰ tokens, "
           "whose scores near the query are the nodes of a quadrature, and the effective tokens at {:g} times "
           "the critical scale.",
-          kFarAbove)};
+          little ? "1.5" : "1.25, 1.5, 2 and 4", kFarAbove)};
   claim.numbers = {{"largest relative difference of an exponent", worst, kExponentDifference},
                    {"largest distance of E[P₂] from 1 − 1/x, beyond x = 1", distance, kMostDistance},
                    {"most effective tokens far above the critical scale on a sphere", left, kFewTokens}};

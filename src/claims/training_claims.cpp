@@ -194,11 +194,14 @@ report::ReportSection published_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed =
           options.full
-              ? "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: 300,000 "
+              ? "d = 5, tasks N(0, I/d) as in the paper's code, scores divided by √(d + 1), label noise of "
+                "variance 0.1, K, Q, V and the output row trained separately: 300,000 "
                 "steps of 10⁻³ with 128 prompts at 19 lengths, beside the flow on the risk averaged over "
                 "tasks."
               : fmt::format(
-                    "d = 5, label noise of variance 0.1, K, Q, V and the output row trained separately: the "
+                    "d = 5, tasks N(0, I/d) as in the paper's code, scores divided by √(d + 1), label noise "
+                    "of "
+                    "variance 0.1, K, Q, V and the output row trained separately: the "
                     "flow on the risk averaged over tasks{}; stochastic descent on 128 prompts a step, with "
                     "{} for the published 300,000 of 10⁻³, at L = 50{} (all of it: --full).",
                     options.quick ? "" : " at 7 of the 19 lengths",

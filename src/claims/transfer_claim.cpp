@@ -138,7 +138,7 @@ report::ReportSection transfer_claim(const ClaimOptions& options) {
   report::ReportSection claim{
       .computed =
           "Gradient flow on the exact risk of softmax and linear attention from the paper's start (α half of "
-          "the largest in its interval, Θ = I), with label noise and without, at the "
+          "the largest in its interval, Θ a multiple of I), with label noise and without, at the "
           "lengths of the table. The flow of the infinite prompt ends with risk R* = 0 for all of them: the "
           "target has no noise, and an infinite prompt averages out that of its labels. That the risk falls "
           "from each length of the table to the next is checked: a length that is enough for some ε is "
