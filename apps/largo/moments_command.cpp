@@ -236,8 +236,10 @@ void add_moments_command(CLI::App& app) {
                    fmt::format("With --class: mean mass of so many tokens of the largest weights, 1 to {}",
                                kMostHeaviest))
       ->transform(whole_number(1, kMostHeaviest));
-  command->add_option("--needle", options->needle,
-                      "With --class: one more token, of this score, and how its weight is distributed");
+  command
+      ->add_option("--needle", options->needle,
+                   "With --class: one more token, of this score, and how its weight is distributed")
+      ->transform(finite_number());
   add_text_option(*command, "--below", options->below,
                   "With --needle: the probability that its weight is at most this: 0.1, a list 0.01,0.1");
   add_text_option(*command, "--csv", options->csv,

@@ -278,7 +278,7 @@ NeedleWeight::Chances NeedleWeight::at(double x) const {
   }
   if (level <= 0) return kAlwaysBelow;
   if (spread_.empty()) return kAlwaysAbove;
-  if (0.5 * log_variance_ < log_mean_ + std::log(kSmallestDeviation)) {
+  if (is_sharp()) {
     const double mean = std::exp(log_mean_), distance = std::abs(mean - level);
     Chances found = mean >= level ? kAlwaysBelow : kAlwaysAbove;
     const double deviation = std::exp(0.5 * log_variance_) + doubtful + kEpsilon * (4 + size_) * mean;
@@ -290,11 +290,20 @@ NeedleWeight::Chances NeedleWeight::at(double x) const {
   return Contour(classes, doubtful / level).chances();
 }
 
+// Whether the sum over tokens of random scores is its mean, as far as doubles go.
+bool NeedleWeight::is_sharp() const { return 0.5 * log_variance_ < log_mean_ + std::log(kSmallestDeviation); }
+
 Estimate NeedleWeight::quantile(double probability) const {
   if (!(probability > 0 && probability < 1))
     fail("NeedleWeight", "probability", probability, "above 0 and below 1");
-  // In z = ln(x/(1-x)) from -> to, found outwards from the mean of S, P(W <= x) - probability changes its
-  // sign.
+  if (spread_.empty() || is_sharp()) {
+    const double sum = std::exp(log_mean_) + given_, x = 1 / (1 + sum);
+    const double rounding = kEpsilon * (4 + size_);
+    // Chebyshev's inequality.
+    const double deviation =
+        std::exp(0.5 * log_variance_) / std::sqrt(std::min(probability, 1 - probability));
+    return {x, x * (1 - x) * (deviation / sum + rounding) + rounding * x};
+  }
   const auto weight = [](double z) {
     return z > 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
   };
@@ -304,6 +313,7 @@ Estimate NeedleWeight::quantile(double probability) const {
     return probability <= 0.5 ? std::log(std::max(found.below.value, kLeastChance) / probability)
                               : std::log((1 - probability) / std::max(found.above.value, kLeastChance));
   };
+  // A bracket in z = ln(x/(1-x)), outwards from the mean of S.
   const double middle = -log_add(log_mean_, std::log(given_));
   double low = std::clamp(middle, -700.0, 30.0), high = low;
   for (double step = 1; excess(low) >= 0 && low > -740; step *= 2) low -= step;
@@ -317,8 +327,7 @@ Estimate NeedleWeight::quantile(double probability) const {
       (excess(to + change) - excess(to - change)) / (2 * change) * std::min(probability, 1 - probability);
   const Chances chances = at(x);
   const double error = probability <= 0.5 ? chances.below.error : chances.above.error;
-  const bool atom = spread_.empty() || x > 1 - 4 * kEpsilon;
-  if (!atom && error > kResolved * std::min(probability, 1 - probability))
+  if (x < 1 && error > kResolved * std::min(probability, 1 - probability))
     fail("NeedleWeight", "probability", probability,
          fmt::format("further from 0 and 1: here chances have an error of {:.0e}", error));
   return {x, x * (1 - x) * (rise > 0 ? error / rise : 1) + x * (to - from) + 4 * kEpsilon * x};

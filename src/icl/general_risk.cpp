@@ -29,6 +29,7 @@ class GeneralSoftmaxRisk final : public Risk {
   GeneralSoftmaxRisk(const RegressionProblem& problem, const LengthLaw& L, const TaskNodes& nodes,
                      Execution execution)
       : coordinates_(problem), table_(L), execution_(execution) {
+    refuse_sink("general_risk", problem);
     const Matrix &Q = coordinates_.queries(), &P = coordinates_.tasks();
     const auto points = icl::task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
     const Matrix tasks = points->points.leftCols(P.cols()) * P.transpose();
@@ -94,7 +95,6 @@ std::shared_ptr<const Risk> softmax_risk_over_nodes(const RegressionProblem& pro
 Estimate softmax_risk_estimate(const RegressionProblem& problem, const LengthLaw& L,
                                const RegressionParameters& given, const TaskNodes& nodes,
                                const Execution& execution) {
-  refuse_sink("general_risk", problem);
   const Vector parameters = to_vector(given);
   const auto over_nodes = [&](const LengthLaw& length) {
     return GeneralSoftmaxRisk(problem, length, nodes, execution).point_and_parts(parameters);
@@ -113,7 +113,6 @@ std::shared_ptr<const Risk> general_risk(const RegressionProblem& problem, Atten
   if (attention == AttentionKind::linear)
     return std::make_shared<icl::PolynomialRisk>(problem, 1 / L.harmonic_mean());
   if (L.is_infinite()) return std::make_shared<icl::PolynomialRisk>(problem, 0);
-  refuse_sink("general_risk", problem);
   return softmax_risk_over_nodes(problem, L, nodes, execution);
 }
 

@@ -4,6 +4,7 @@ Softmax attention over one token, or with scores of no spread, averages the labe
 without noise is ½ max(0, d - L).
 """
 
+import math
 import unittest
 
 import largo_cli
@@ -188,6 +189,37 @@ class Risk(IclTest):
             self.refuse("icl", "risk", "--d", dimension, fragment="--d")
         self.refuse("icl", fragment="a command is missing")
         self.refuse("icl", "bogus")
+
+
+class Sinks(largo_cli.CliTest):
+    HEAD = ("icl", "risk", "--d", "2", "--noise", "0.1", "--A", "0.8*identity", "--b", "1.1")
+
+    def test_risks(self):
+        """A sink of no weight is none; two of half the weight are one; the limit and linear attention do not know it."""
+        plain = self.json(*self.HEAD, "--L", "1,20,1000,inf,uniform:2:30")
+        far = self.json(*self.HEAD, "--L", "1,20,1000,inf,uniform:2:30", "--sink", "-200")
+        for one, other in zip(plain["rows"], far["rows"]):
+            self.assertLess(abs(one["softmax"]["value"] - other["softmax"]["value"]), 1e-9)
+        beside = self.json(*self.HEAD, "--L", "1,20,1000,inf", "--sink", "2")["rows"]
+        halves = ("--sink", str(2 - math.log(2)), "--sink", str(2 - math.log(2)))
+        for one, same, without in zip(beside, self.json(*self.HEAD, "--L", "1,20,1000,inf", *halves)["rows"], plain["rows"]):
+            self.assertLess(abs(one["softmax"]["value"] - same["softmax"]["value"]), 1e-9)
+            self.assertEqual(one["linear"], without["linear"])
+            if one["L"] != "inf":
+                self.assertGreater(abs(one["softmax"]["value"] - without["softmax"]["value"]), 1e-5)
+        self.assertEqual(beside[-1]["softmax"]["value"], plain["rows"][3]["softmax"]["value"])
+
+    def test_what_does_not_know_a_sink(self):
+        known = "a sink is known on the invariant set alone"
+        self.refuse("icl", "risk", "--d", "1", "--L", "20", "--U", "random:3", "--V", "identity", "--sink", "1", fragment=known)
+        self.refuse(*self.HEAD, "--L", "20", "--sink", "1", "--covariates", "sphere", fragment=known)
+        train = ("icl", "train", "--d", "2", "--L", "10", "--sink", "1")
+        self.refuse(*train, "--method", "sgd", "--steps", "10", fragment=known)
+        for parameters in ("merged", "factored"):
+            self.refuse(*train, "--parameters", parameters, fragment=known)
+        for bad in ("x", "nan", "inf", ""):
+            self.refuse(*self.HEAD, "--L", "20", f"--sink={bad}", fragment="sink")
+        self.refuse(*self.HEAD, "--L", "20", "--sink", "1e5", fragment="sink is 100000, must be between -1e4 and 1e4")
 
 
 if __name__ == "__main__":

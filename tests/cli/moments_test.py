@@ -379,7 +379,7 @@ class Help(CliTest):
     def test_the_examples_of_the_help_run(self):
         text = self.succeed("moments", "--help")
         examples = [line.split() for line in text.splitlines() if line.startswith("  largo moments")]
-        self.assertEqual(len(examples), 3)
+        self.assertEqual(len(examples), 4)
         for _, *arguments in examples:
             self.succeed(*arguments)
         self.assertEqual(os.listdir(self.folder), ["moments.csv"])

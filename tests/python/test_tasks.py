@@ -1,6 +1,7 @@
 """Tasks and losses of one's own, classification, paths of parameters, the algebra, the Lemma."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -236,3 +237,30 @@ def test_momentum_has_a_clock_of_its_own():
     for optimizer, compared in (("plain", True), ("momentum", False), ("adam", False)):
         descent = largo.icl.train(problem, [10], method=("flow", "sgd"), steps=20, optimizer=optimizer, time=1.0)[1]
         assert descent.method == "sgd" and ("noise" in descent.details) == ("distances_to_flow" in descent.details) == compared
+
+
+def test_sinks():
+    """Beside a sink: no weight is no sink, one is softmax plus one, and what draws prompts refuses it."""
+    plain = largo.icl.Problem(2, noise=0.1)
+    assert plain.sink == -math.inf
+    point = (0.7 * np.eye(2), 1.2)
+    without = largo.icl.risk(plain, 20, point=point)
+    far = largo.icl.risk(largo.icl.Problem(2, noise=0.1, sinks=-200), 20, point=point)
+    assert far.value == pytest.approx(without.value, rel=1e-10)
+    one = largo.icl.Problem(2, noise=0.1, sinks=0)
+    two = largo.icl.Problem(2, noise=0.1, sinks=[-math.log(2), -math.log(2)])
+    assert one.sink == 0 and two.sink == pytest.approx(0, abs=1e-15)
+    assert pickle.loads(pickle.dumps(one)).sink == 0
+    beside = largo.icl.risk(one, 20, point=point)
+    assert beside.value == pytest.approx(largo.icl.risk(two, 20, point=point).value, rel=1e-12)
+    assert abs(beside.value - without.value) > 1e-3
+    assert largo.icl.train(one, 20)[0].final_risk > 0
+    assert largo.icl.threshold(largo.icl.Problem(2, sinks=4), 0.05).L > largo.icl.threshold(largo.icl.Problem(2), 0.05).L
+    for call in (lambda: largo.icl.train(one, 20, method="sgd", steps=10),
+                 lambda: largo.icl.train(one, 20, parameters="merged"),
+                 lambda: largo.icl.sampled_risk(one, 20, largo.law("sphere", d=2), point=point),
+                 lambda: largo.icl.risk(one, 20, U=np.ones((3, 3)), v=np.ones(3))):
+        with pytest.raises(ValueError, match="a sink is known on the invariant set alone"):
+            call()
+    with pytest.raises(ValueError, match="sink"):
+        largo.icl.Problem(2, sinks=math.inf)

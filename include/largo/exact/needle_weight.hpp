@@ -49,6 +49,8 @@ class NeedleWeight {
   Estimate quantile(double probability) const;
 
  private:
+  bool is_sharp() const;
+
   std::vector<TokenClass> spread_;  // the classes of random scores, shifted by the needle's
   double given_ = 0;                // the sum over tokens of given scores, in units of e^score
   double size_ = 0;                 // of the scores that were shifted, whose rounding counts
