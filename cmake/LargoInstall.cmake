@@ -8,6 +8,15 @@ set_target_properties(largo_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INS
 
 install(TARGETS largo EXPORT largo-targets)
 install(TARGETS largo_cli)
+# Completions and the manual page, by the program itself as it is installed.
+set(shell ${PROJECT_BINARY_DIR}/shell)
+install(CODE "file(MAKE_DIRECTORY ${shell})
+  execute_process(COMMAND ${CMAKE_COMMAND} -DOUT=${shell} -DTOOL=$<TARGET_FILE:largo_cli>
+    -P ${PROJECT_SOURCE_DIR}/cmake/LargoShell.cmake COMMAND_ERROR_IS_FATAL ANY)")
+install(FILES ${shell}/largo DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
+install(FILES ${shell}/_largo DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions)
+install(FILES ${shell}/largo.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d)
+install(FILES ${shell}/largo.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 if(LARGO_HAS_MPI)
   # In a file of its own: who does not ask for the component does not need MPI.
   set_target_properties(largo_mpi PROPERTIES INSTALL_RPATH "$ORIGIN")

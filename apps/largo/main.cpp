@@ -11,6 +11,7 @@
 
 #include "arguments.hpp"
 #include "command.hpp"
+#include "command_tree.hpp"
 #include "largo/numerics/simd_level.hpp"
 #include "largo/runtime/check.hpp"
 #include "largo/version.hpp"
@@ -85,6 +86,9 @@ Outcome run(int argc, char** argv) {
   add_status_command(app);
   add_report_command(app);
   add_doctor_command(app);
+  add_help_command(app);
+  add_completion_command(app);
+  add_manual_command(app);
   refuse_values_of_flags(app);
   // Before any command: a bad LARGO_SIMD is refused even if no vector kernel would be used.
   app.parse_complete_callback([] { ensure_simd_level(); });

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "command_tree.hpp"
 #include "runtime/closest_name.hpp"
 
 namespace largo {
@@ -23,12 +24,6 @@ const CLI::App& reached(const CLI::App& app) {
 std::string full_name(const CLI::App& command) {
   if (command.get_parent() == nullptr) return command.get_name();
   return fmt::format("{} {}", full_name(*command.get_parent()), command.get_name());
-}
-
-std::vector<std::string> names_of_commands(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-  return names;
 }
 
 std::vector<std::string> names_of_options(const CLI::App& command) {

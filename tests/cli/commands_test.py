@@ -9,7 +9,7 @@ from largo_cli import BINARY, CliTest
 
 class Help(CliTest):
     def test_help_has_an_example(self):
-        for command in ([], ["assumptions"], ["attention"], ["concentration"], ["doctor"], ["icl"], ["icl", "assumptions"], ["icl", "risk"], ["icl", "train"],
+        for command in ([], ["assumptions"], ["attention"], ["concentration"], ["doctor"], ["completion"], ["help"], ["manual"], ["icl"], ["icl", "assumptions"], ["icl", "risk"], ["icl", "train"],
                         ["icl", "threshold"], ["moments"], ["report"], ["reproduce"], ["run"], ["status"]):
             for flag in ("--help", "-h"):
                 with self.subTest(command=command, flag=flag):

@@ -24,7 +24,7 @@ def listed(text):
 class Commands(CliTest):
     def test_a_name_that_is_no_command_is_one_with_help_too(self):
         for arguments, meant in ((["nosuch"], None), (["momentz"], "moments"), (["atention"], "attention"),
-                                 (["icl", "nosuch"], None), (["icl", "thresold"], "threshold"), (["help"], None),
+                                 (["icl", "nosuch"], None), (["icl", "thresold"], "threshold"), (["helps"], None),
                                  (["icl", "train-risk"], None)):
             where = " ".join(["largo", *arguments[:-1]])
             for more in ([], ["--help"], ["-h"], ["--json"], ["--d", "3"]):
