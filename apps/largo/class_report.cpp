@@ -95,12 +95,17 @@ void print_classes(const ClassQuestion& question, const std::vector<TokenClass>&
     print_number("heaviest_mass", answer.heaviest,
                  fmt::format("E[sum of the {} largest p_i]", *question.heaviest));
   if (!question.needle) return;
-  fmt::print("\nthe weight W of the needle, of score {}\n", *question.needle);
-  fmt::print("{:>17}  {:>17}  {:>14}\n", "weight x", "P(W <= x)", "error");
+  fmt::print("\nquantiles of the weight W of the needle, of score {}\n", *question.needle);
+  fmt::print("{:>11}  {:>17}  {:>8}\n", "probability", "x", "error");
   for (const auto& [probability, weight] : answer.quantiles)
-    fmt::print("{:>17.10e}  {:>17}  {:>14.0e}  of x\n", weight.value, probability, weight.error);
-  for (const auto& [weight, chances] : answer.below)
-    fmt::print("{:>17}  {:>17.10e}  {:>14.0e}\n", weight, chances.below.value, chances.below.error);
+    fmt::print("{:>11}  {:>17.10e}  {:>8.0e}\n", probability, weight.value, weight.error);
+  if (answer.below.empty()) return;
+  fmt::print("\nchances of at most and of more than the weight x\n");
+  fmt::print("{:>11}  {:>17}  {:>8}  {:>17}  {:>8}\n", "x", "P(W <= x)", "error", "P(W > x)", "error");
+  for (const auto& [weight, chances] : answer.below) {
+    fmt::print("{:>11}  {:>17.10e}  {:>8.0e}  {:>17.10e}  {:>8.0e}\n", weight, chances.below.value,
+               chances.below.error, chances.above.value, chances.above.error);
+  }
 }
 
 }  // namespace

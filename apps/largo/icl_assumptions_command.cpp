@@ -75,6 +75,7 @@ void add_icl_assumptions_command(CLI::App& icl) {
       add_subcommand(icl, "assumptions", run_task_assumptions,
                      "Check the hypotheses about a regression: what has an average over tasks and queries");
   add_problem_options(*command, *options, {"--seed", "--threads", "--precision"});
+  command->remove_option(command->get_option("--sink"));  // the hypotheses are about tokens and tasks
   add_text_option(*command, "--A", options->A,
                   "Score matrix on the invariant set, d x d (default: the limit's)");
   add_text_option(*command, "--U", options->U, "Any score matrix, (d + outputs) x (d + outputs)");

@@ -247,7 +247,8 @@ void add_moments_command(CLI::App& app) {
   add_common_options(*command, *options, {"--seed", "--precision"});
   command->footer(
       "Nothing is sampled. Each number comes with an estimate of its error. error_estimate is the largest\n"
-      "relative error among the numbers (the absolute error for a number that is zero to within its error).\n"
+      "relative error among the numbers (the absolute error for a number that is zero to within its error);\n"
+      "those of --needle have errors of their own.\n"
       "With --json, one s and one L give one object; several give {\"rows\":[...]}.\n\n"
       "Examples:\n"
       "  largo moments --s 2 --L 1e4\n"

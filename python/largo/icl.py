@@ -89,7 +89,7 @@ class Problem:
     "published-code".
 
     Matrices are arrays or names ("toeplitz:0.5"); `noise` is a variance, `score_scale` multiplies the scores. `sinks` are
-    scores of tokens of value zero that stand in every prompt; one of 0 is the constant of "softmax plus one". Exact risks and flows at (A, b) know it, drawn prompts do not.
+    scores of tokens of value zero that stand in every prompt; one of 0 is the constant of "softmax plus one". Exact risks and flows at (A, b) know them; what draws prompts refuses them.
 
     >>> import largo
     >>> largo.icl.Problem(covariance=[[2.0, 0.5], [0.5, 1.0]], noise=0.1).null_risk
@@ -146,7 +146,7 @@ class Problem:
 
     def __repr__(self) -> str:
         return (f"<largo.icl.Problem d={self.dimension} covariance={_matrix_text(self.covariance)} noise={self.noise:g} "
-                f"preset={self.preset}>")
+                f"preset={self.preset}{f' sink={self.sink:g}' if self.sink > -np.inf else ''}>")
 
 
 class Gradient(NamedTuple):

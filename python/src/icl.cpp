@@ -271,8 +271,8 @@ void bind_icl(py::module_& module) {
                                       matrix(1),
                                       matrix(2),
                                       py::cast<double>(state[3]),
-                                      py::cast<double>(state[4]),
-                                      py::cast<double>(state[5])};
+                                      py::cast<double>(state[4])};
+            if (state.size() > 5) problem.sink = py::cast<double>(state[5]);  // older pickles have none
             check(problem);
             return problem;
           }));

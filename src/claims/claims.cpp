@@ -264,7 +264,7 @@ std::span<const NamedClaim> all_claims() {
            "the scores alone.",
        .formula =
            R"(\begin{gathered}R_L(U,v)=\tfrac12\,\mathbb E_{w,x}\big[c^2F+\kappa\,p-2c(1-p)\,y+y^2\big],\quad F=1-p-6p_3+6q,\\ u=U(x,0),\quad c=v^\top\Gamma_wu,\quad \kappa=v^\top\Gamma_wv,\quad y=w^\top x\end{gathered})",
-       .control = "The exact numbers are those of the transposed U.",
+       .control = {"The exact numbers are those of the transposed U.", "The exact risk beside a sink is that without it."},
        .compute = exact_risk_claim},
       {.id = "transfer",
        .title = "From infinite to finite prompts",

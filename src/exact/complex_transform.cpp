@@ -120,14 +120,16 @@ LogTransform log_transform(double log_size, double signed_angle, double s) {
   }
 
   // φ itself, on the line through the saddle. Terms are about normal, with variance 1/(1 + ω), around their
-  // largest, and relative to it: e^top, which costs so many digits of the strip's bound.
+  // largest, and relative to it.
   Line line(log_size, angle, s, to_saddle);
   const double fall = log_size + std::log(std::max(line.along.real(), 1e-300));
   const double steepness = numerics::wright_omega(fall + 2 * std::log(s));
   const double mode = -steepness / s, top = -0.5 * mode * mode - steepness / (s * s);
-  const double digits = kDigits - top, strip = std::sqrt(2 * digits);
-  line.step =
-      std::min(line.step_for(strip, digits + 0.5 * strip * strip), kNarrow / std::sqrt(1 + steepness));
+  // In a strip of half-width d they are larger, by e^{d²/2} and as the real part of t e^{s g} falls.
+  const double strip = std::min(line.room, std::sqrt(2 * kDigits / (1 + steepness)));
+  const double turned = std::arg(line.along), falls = 1 - std::cos(turned + s * strip) / std::cos(turned);
+  const double digits = kDigits + 0.5 * strip * strip + steepness / (s * s) * falls;
+  line.step = std::min(line.step_for(strip, digits), kNarrow / std::sqrt(1 + steepness));
   const double log_scale = line.log_scale();
   const Sum all = outwards(mode, line.step, [&](double g) -> Term {
     const Complex u = line.exponent(g);

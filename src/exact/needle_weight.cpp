@@ -34,10 +34,15 @@ namespace {
 
 using Complex = std::complex<double>;
 
+constexpr auto kFunction = "needle_weight";
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kSmallestSpread = 1e-9;  // spreads below are none
-constexpr double kGone = 40;              // integrands are followed to e^-kGone of their largest value
+// Logarithms of the parts of S relative to the needle: beyond, one of them has all the weight.
+constexpr double kFarthestPart = 600;
+constexpr double kSmallestWeight = 1e-280;
+// Quantiles that cannot be told from the chances are taken from Chebyshev's inequality if W is known so well.
+constexpr double kKnown = 1e-6;
+constexpr double kGone = 40;  // integrands are followed to e^-kGone of their largest value
 // Branches may lean by so many of the smallest spread, where φ keeps its digits, and by no more than kLean.
 constexpr double kLeanPerSpread = 2.5, kLean = 1.2;
 constexpr double kLeaner = 0.6;  // from one trial to the next
@@ -52,7 +57,7 @@ constexpr double kFirstStep = 0.25;
 constexpr double kTrialStep = 0.5;
 constexpr double kLeastChance = 1e-280;  // smaller ones are zero
 constexpr double kFarthest = 60;         // in v; |t| is then w e^60
-constexpr int kHalvings = 14;
+constexpr int kHalvings = 11;
 constexpr double kConverged = 1e-8;  // the error is then about the square
 // Below, sums are taken for their means, to within Chebyshev's inequality: doubles do not resolve the rest.
 constexpr double kSmallestDeviation = 1e-11;
@@ -90,7 +95,7 @@ class Contour {
       add(within, beyond, step, 1);
       within.change = change(coarse_within, within);
       beyond.change = change(coarse_beyond, beyond);
-      if (std::max(within.change, beyond.change) < kConverged) break;
+      if (within.has_converged() && beyond.has_converged()) break;
     }
     // S > 1 is a weight below, S <= 1 one above.
     const Estimate above = within.estimate(step * std::exp(log_top_));
@@ -121,6 +126,8 @@ class Contour {
       rounding += error;
       return magnitude <= 1e-18 * size;
     }
+    // To where the error is about the square, or to rounding.
+    bool has_converged() const { return change * size <= std::max(kConverged * size, rounding); }
     Estimate estimate(double unit) const {
       return {value * unit, unit * (size * change * std::min(1.0, 100 * change) + rounding)};
     }
@@ -188,8 +195,7 @@ class Contour {
         break;
       }
     }
-    if (shortest == kInfinity)
-      fail("needle_weight", "the integral over the law of the sum has no contour here");
+    if (shortest == kInfinity) fail(kFunction, "the integral over the law of the sum has no contour here");
   }
 
   // How far from the saddle the branch ends, or infinity where it climbs too high or goes further than
@@ -239,71 +245,115 @@ class Contour {
 
 double log_add(double a, double b) { return std::max(a, b) + std::log1p(std::exp(-std::abs(a - b))); }
 
+// A bound on P(S > 1), as a logarithm: where no g is above z, S is at most Σ n e^{b + s z}, and z is where
+// that is 1.
+double log_most_beyond(const std::vector<TokenClass>& classes) {
+  double low = 0, high = 1, tokens = 0;
+  for (const TokenClass& one : classes) tokens += one.count;
+  const auto most = [&](double z) {
+    double sum = -kInfinity;
+    for (const TokenClass& one : classes)
+      sum = log_add(sum, std::log(one.count) + one.shift + one.spread * z);
+    return sum;
+  };
+  if (most(low) >= 0) return 0;
+  while (most(high) < 0) high *= 2;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (most(middle) < 0 ? low : high) = middle;
+  }
+  return std::log(tokens) - 0.5 * low * low;  // P(g > z) is below e^{-z²/2}
+}
+
 }  // namespace
 
 NeedleWeight::NeedleWeight(std::vector<TokenClass> others, double score) {
-  constexpr auto kFunction = "NeedleWeight";
   exact::check_classes(kFunction, others);
   if (!(std::abs(score) <= kLargestShift)) fail(kFunction, "score", score, "between -1e6 and 1e6");
   for (TokenClass& one : others) {
-    if (one.spread > kLargestNeedleSpread) fail(kFunction, "spread", one.spread, "between 0 and 50");
+    if (one.spread > kLargestNeedleSpread)
+      fail(kFunction, "spread of a class beside the needle", one.spread, "at most 50");
     if (one.count < kWholeBelow && one.count != std::floor(one.count))
-      fail(kFunction, "count", one.count, "a whole number below 1000");
+      fail(kFunction, "count", one.count, "a whole number, unless it is 1000 or more");
     size_ = std::max({size_, std::abs(one.shift), std::abs(score)});
     one.shift -= score;
-    if (one.spread < kSmallestSpread) {
-      given_ += one.count * std::exp(one.shift);
+    const double log_part = std::log(one.count) + one.shift;
+    if (std::abs(log_part) > kFarthestPart) {
+      fail(kFunction, fmt::format("the {:g} tokens of score {:g} are too far from the needle's: one of the "
+                                  "two has all the weight",
+                                  one.count, one.shift + score));
+    }
+    if (one.spread == 0) {
+      given_ += std::exp(log_part);
     } else {
       spread_.push_back(one);
       const double squared = one.spread * one.spread;
-      log_mean_ = log_add(log_mean_, std::log(one.count) + one.shift + 0.5 * squared);
-      log_variance_ = log_add(log_variance_, std::log(one.count) + 2 * one.shift + squared +
-                                                 std::log(-std::expm1(-squared)) + squared);
+      log_mean_ = log_add(log_mean_, log_part + 0.5 * squared);
+      log_variance_ =
+          log_add(log_variance_, log_part + one.shift + squared + std::log(-std::expm1(-squared)) + squared);
     }
   }
 }
 
+// Whether the sum over the others is its mean, as far as doubles go.
+bool NeedleWeight::is_sharp() const {
+  return spread_.empty() ||
+         0.5 * log_variance_ < log_add(log_mean_, std::log(given_)) + std::log(kSmallestDeviation);
+}
+
+// By Chebyshev's inequality: with this probability at least, W is within the error.
+Estimate NeedleWeight::usual(double probability) const {
+  const double sum = std::exp(log_mean_) + given_, x = 1 / (1 + sum), rounding = kEpsilon * (4 + size_);
+  const double deviation = std::exp(0.5 * log_variance_) / std::sqrt(1 - probability);
+  return {x, x * (1 - x) * (deviation / sum + rounding) + rounding * x};
+}
+
 NeedleWeight::Chances NeedleWeight::at(double x) const {
-  if (std::isnan(x)) fail("NeedleWeight", "weight", x, "a number");
+  if (std::isnan(x)) fail(kFunction, "x", x, "a number");
   constexpr Chances kAlwaysBelow{{1, 0}, {0, 0}}, kAlwaysAbove{{0, 0}, {1, 0}};
   if (x <= 0) return kAlwaysAbove;
   if (x >= 1) return kAlwaysBelow;
-  // The weight is at most x where the sum over tokens of random scores is at least this.
-  const double all = (1 - x) / x, level = all - given_;
-  const double doubtful = kEpsilon * (4 + size_) * (all + given_);
-  if (std::abs(level) <= doubtful && (spread_.empty() || level <= 0)) {
-    Chances found = level <= 0 ? kAlwaysBelow : kAlwaysAbove;
-    found.below.error = found.above.error = 1;
-    return found;
-  }
-  if (level <= 0) return kAlwaysBelow;
-  if (spread_.empty()) return kAlwaysAbove;
+  if (x < kSmallestWeight) fail(kFunction, "x", x, "at least 1e-280, or zero");
+  // The weight is at most x where the sum over tokens of random scores is at least `level`.
+  const double all = (1 - x) / x, doubtful = kEpsilon * (4 + size_) * (all + given_);
+  double level = all - given_;
   if (is_sharp()) {
-    const double mean = std::exp(log_mean_), distance = std::abs(mean - level);
-    Chances found = mean >= level ? kAlwaysBelow : kAlwaysAbove;
-    const double deviation = std::exp(0.5 * log_variance_) + doubtful + kEpsilon * (4 + size_) * mean;
-    found.below.error = found.above.error = std::min(1.0, std::pow(deviation / distance, 2));
+    const double distance = std::exp(log_mean_) - level;
+    Chances found = distance >= 0 ? kAlwaysBelow : kAlwaysAbove;
+    const double deviation =
+        std::exp(0.5 * log_variance_) + doubtful + kEpsilon * (4 + size_) * std::exp(log_mean_);
+    found.below.error = found.above.error = spread_.empty() && std::abs(distance) > deviation
+                                                ? 0
+                                                : std::min(1.0, std::pow(deviation / distance, 2));
     return found;
   }
+  // At the edge of what given scores alone decide, the chance of more than the rounding.
+  const bool at_edge = std::abs(level) <= doubtful;
+  if (at_edge) level += doubtful;
+  if (level <= 0) return kAlwaysBelow;
   std::vector<TokenClass> classes = spread_;
   for (TokenClass& one : classes) one.shift -= std::log(level);
-  return Contour(classes, doubtful / level).chances();
+  if (log_most_beyond(classes) < std::log(kLeastChance)) return {{0, kLeastChance}, {1, 0}};
+  Chances found = Contour(classes, at_edge ? 0 : doubtful / level).chances();
+  if (at_edge) {
+    found.below = {1, found.above.value + found.above.error};
+    found.above = {0, found.below.error};
+  }
+  return found;
 }
-
-// Whether the sum over tokens of random scores is its mean, as far as doubles go.
-bool NeedleWeight::is_sharp() const { return 0.5 * log_variance_ < log_mean_ + std::log(kSmallestDeviation); }
 
 Estimate NeedleWeight::quantile(double probability) const {
   if (!(probability > 0 && probability < 1))
-    fail("NeedleWeight", "probability", probability, "above 0 and below 1");
-  if (spread_.empty() || is_sharp()) {
-    const double sum = std::exp(log_mean_) + given_, x = 1 / (1 + sum);
-    const double rounding = kEpsilon * (4 + size_);
-    // Chebyshev's inequality.
-    const double deviation =
-        std::exp(0.5 * log_variance_) / std::sqrt(std::min(probability, 1 - probability));
-    return {x, x * (1 - x) * (deviation / sum + rounding) + rounding * x};
-  }
+    fail(kFunction, "probability", probability, "above 0 and below 1");
+  const double rarer = std::min(probability, 1 - probability);
+  if (is_sharp()) return usual(1 - rarer);
+  // Where the chances do not tell: the weight itself may be known well.
+  const auto unresolved = [&](double error) {
+    const Estimate known = usual(1 - rarer);
+    if (known.error <= kKnown * known.value) return known;
+    fail(kFunction, "probability", probability,
+         fmt::format("further from 0 and 1: here chances have an error of {:.0e}", error));
+  };
   const auto weight = [](double z) {
     return z > 0 ? 1 / (1 + std::exp(-z)) : std::exp(z) / (1 + std::exp(z));
   };
@@ -314,22 +364,23 @@ Estimate NeedleWeight::quantile(double probability) const {
                               : std::log((1 - probability) / std::max(found.above.value, kLeastChance));
   };
   // A bracket in z = ln(x/(1-x)), outwards from the mean of S.
+  constexpr double kLowest = -640, kHighest = 40;
   const double middle = -log_add(log_mean_, std::log(given_));
-  double low = std::clamp(middle, -700.0, 30.0), high = low;
-  for (double step = 1; excess(low) >= 0 && low > -740; step *= 2) low -= step;
-  for (double step = 1; excess(high) < 0 && high < 36; step *= 2) high += step;
-  std::uintmax_t steps = 100;
+  double low = std::clamp(middle, kLowest, 30.0), high = low;
+  for (double step = 1; excess(low) >= 0 && low > kLowest; step *= 2) low = std::max(kLowest, low - step);
+  for (double step = 1; excess(high) < 0 && high < kHighest; step *= 2)
+    high = std::min(kHighest, high + step);
+  if (excess(low) >= 0) fail(kFunction, "probability", probability, "larger: this quantile is below 1e-277");
+  if (excess(high) < 0) return unresolved(at(weight(low)).below.error);
+  std::uintmax_t steps = 60;
   const auto enough = [](double a, double b) { return std::abs(b - a) <= 1e-14 * (1 + std::abs(a)); };
   const auto [from, to] = boost::math::tools::toms748_solve(excess, low, high, enough, steps);
   // The error of the chances, over the slope of P(W <= x).
   const double x = weight(to), change = std::max(1e-6, to - from);
-  const double rise =
-      (excess(to + change) - excess(to - change)) / (2 * change) * std::min(probability, 1 - probability);
+  const double rise = (excess(to + change) - excess(to - change)) / (2 * change) * rarer;
   const Chances chances = at(x);
   const double error = probability <= 0.5 ? chances.below.error : chances.above.error;
-  if (x < 1 && error > kResolved * std::min(probability, 1 - probability))
-    fail("NeedleWeight", "probability", probability,
-         fmt::format("further from 0 and 1: here chances have an error of {:.0e}", error));
+  if (x < 1 && error > kResolved * rarer) return unresolved(error);
   return {x, x * (1 - x) * (rise > 0 ? error / rise : 1) + x * (to - from) + 4 * kEpsilon * x};
 }
 

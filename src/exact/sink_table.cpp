@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <numbers>
 #include <tuple>
 #include <utility>
@@ -70,13 +71,27 @@ SinkStatistics sink_statistics(double s, const LengthLaw& L, double sink) {
     sum.phi += weight * (VV - 2 * V + 4 * VP2 - P2 - 6 * P3 + 6 * P2P2);
     const double of_phi =
         2 * e[0].error + e[1].error + 4 * e[2].error + e[3].error + 6 * (e[4].error + e[5].error);
-    error = std::max({error, e[3].error / P2, of_phi / (V + P2)});
+    error = std::max(error, of_phi / (V + P2));
   }
   sum.relative_error = error;
   return sum;
 }
 
 SinkTable::SinkTable(LengthLaw L, double sink) : L_(std::move(L)), sink_(sink) {}
+
+std::shared_ptr<const SinkTable> SinkTable::shared(const LengthLaw& L, double sink) {
+  static std::mutex mutex;
+  static std::deque<std::shared_ptr<const SinkTable>> tables;  // most recently used first
+  constexpr std::size_t kShared = 16;
+  const std::lock_guard lock(mutex);
+  const auto found = std::find_if(tables.begin(), tables.end(),
+                                  [&](const auto& table) { return table->sink_ == sink && table->L_ == L; });
+  auto table = found != tables.end() ? *found : std::make_shared<const SinkTable>(L, sink);
+  if (found != tables.end()) tables.erase(found);
+  tables.push_front(table);
+  if (tables.size() > kShared) tables.pop_back();
+  return table;
+}
 
 SinkTable::Panel SinkTable::made(double low, double high, bool of_logarithm) const {
   Panel panel{low, high, {}, 0, 0};
@@ -127,10 +142,8 @@ void SinkTable::split(double low, double high, bool of_logarithm, int splits,
 
 SinkStatistics SinkTable::operator()(double square) const {
   if (!(square >= 0 && square <= kMostSquare)) {
-    fail("SinkTable", "s^2", square,
-         fmt::format("between 0 and {:g}: beside a sink, scores may not be spread more (scale down the "
-                     "parameters)",
-                     kMostSquare));
+    fail("icl", "the spread of the scores", std::sqrt(square),
+         fmt::format("at most {:g} beside a sink: scale down the parameters", std::sqrt(kMostSquare)));
   }
   const bool of_logarithm = square > kFirstSquare;
   const double x = of_logarithm ? std::log(square) : square;

@@ -22,22 +22,26 @@
 
 namespace largo::exact {
 
+/// Sinks of more weight than e^this, or less than e^-this, are refused.
+inline constexpr double kLargestSink = 300;
+
 struct SinkStatistics {
   double p = 0;                                       ///< E[P_2]
   double lost = 0;                                    ///< 1 - E[A]/s = E[V] + E[P_2]
   double phi = 0;                                     ///< F - 1
   double p_slope = 0, lost_slope = 0, phi_slope = 0;  ///< d/ds²
-  double relative_error = 0;  ///< of p, lost and phi; of the slopes some ten times more
+  double relative_error = 0;  ///< of p, lost and phi, relative to lost; slopes: some ten times more
 };
 
-/// At one s, by the integrals of class_moments(). Domain: L from 1 to kLargestL, |β| up to kLargestShift.
-/// Slopes are zero. Relative error: 1e-12. Cost: 0.5 ms for each length of the law's rule.
+/// At one s, by the integrals of class_moments(). Domain: L from 1 to kLargestL, |β| up to kLargestSink.
+/// Slopes are zero. Error: 1e-12 of `lost`, up to 1e-8 for s = 1e4. Cost: 0.5 ms for each length of the law's
+/// rule.
 SinkStatistics sink_statistics(double s, const LengthLaw& L, double sink);
 
 /// The same as a function of s², from Chebyshev interpolants on panels, which are made when they are first
 /// needed: with the same bits whichever thread is first. Slopes are those of the interpolants. Domain: s²
-/// from 0 to kMostSquare. Relative error: 1e-10, with its estimate. Cost: 100 ns; 10 ms for the first s of a
-/// panel.
+/// from 0 to kMostSquare. Error: 1e-11 of `lost` up to s = 100, with its estimate. Cost: 100 ns; 10 ms for
+/// the first s of a panel.
 class SinkTable {
  public:
   static constexpr double kMostSquare = 1e8;
@@ -46,6 +50,9 @@ class SinkTable {
 
   /// InputError beyond kMostSquare.
   SinkStatistics operator()(double square) const;
+
+  /// A table that all callers share; the last 16 are kept.
+  static std::shared_ptr<const SinkTable> shared(const LengthLaw& L, double sink);
 
  private:
   static constexpr std::size_t kNodes = 18, kFields = 3, kGroups = 44;

@@ -90,6 +90,14 @@ int SpreadRule::refinement(double spread, double length) {
   return std::max(1, 1 + static_cast<int>(std::ceil((change - kSharpest) / kSharper)));
 }
 
+int SpreadRule::refinement(double spread, double shortest, double length, double sink) {
+  const double turn = std::sqrt(2 * std::max(0.0, sink - std::log(shortest)));
+  constexpr double kSafety = 1.5;
+  const double change = -kSafety * spread * std::expm1(-turn / spread) * std::max(1.0, turn);
+  return std::max(refinement(spread, length),
+                  1 + static_cast<int>(std::ceil(std::max(0.0, change - kSharpest) / kSharper)));
+}
+
 Matrix SpreadRule::coarse_averages(const Matrix& values) const {
   Matrix averages = Matrix::Zero(weights_.rows(), values.cols());
   for (Eigen::Index i = 0; i < size(); i += 2) averages += 2 * weights_.col(i) * values.row(i);

@@ -23,6 +23,10 @@ class SpreadRule {
   /// these statistics times 1 and y_j² are then accurate to 1e-10 of themselves, and those of their slopes to
   /// 1e-9 (measured up to a spread of 300).
   static int refinement(double spread, double length);
+  /// The same beside a sink of size e^β over prompts of at least `shortest` tokens: there the weight of the
+  /// sink goes to the tokens around s = √(2(β - ln L)), over a distance in s that is one over that. Not less
+  /// than the above.
+  static int refinement(double spread, double shortest, double length, double sink);
 
   Eigen::Index size() const { return squares_.size(); }
   /// s² at each node, with the ratios as λ_j.

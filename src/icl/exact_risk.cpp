@@ -333,7 +333,7 @@ class ExactRisk {
 ExactRisk make(const RegressionProblem& problem, const LengthLaw& L, const RegressionParameters& parameters,
                const Rules& rules = kFine) {
   check(problem);
-  refuse_sink("exact_risk", problem);
+  refuse_sink(problem);
   if (L.is_infinite()) fail("exact_risk", "length", L.longest(), "finite");
   const Eigen::Index d = problem.dimension();
   check_shape("exact_risk", "U", parameters.U.rows(), parameters.U.cols(), d + 1, d + 1);

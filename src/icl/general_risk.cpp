@@ -29,7 +29,7 @@ class GeneralSoftmaxRisk final : public Risk {
   GeneralSoftmaxRisk(const RegressionProblem& problem, const LengthLaw& L, const TaskNodes& nodes,
                      Execution execution)
       : coordinates_(problem), table_(L), execution_(execution) {
-    refuse_sink("general_risk", problem);
+    refuse_sink(problem);
     const Matrix &Q = coordinates_.queries(), &P = coordinates_.tasks();
     const auto points = icl::task_points(P.cols(), Q.cols(), nodes.count, nodes.seed, execution);
     const Matrix tasks = points->points.leftCols(P.cols()) * P.transpose();

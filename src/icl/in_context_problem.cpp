@@ -145,7 +145,7 @@ std::optional<RegressionProblem> InContextProblem::exact_regression() const {
 InContextProblem with_laws(const RegressionProblem& problem, const RegressionTexts& texts,
                            std::string_view prefix) {
   check(problem);
-  refuse_sink("icl", problem);
+  refuse_sink(problem);
   const auto option = [&](std::string name) {
     if (prefix != "--") std::replace(name.begin(), name.end(), '-', '_');
     return fmt::format("{}{}", prefix, name);

@@ -16,6 +16,9 @@ namespace {
 // Of the averages of p, φ and these times y_j², which make the value, with the refinement of rule_for
 // (kValues in spread_rule_test.cpp).
 constexpr double kSpreadRuleError = 1e-10;
+// A change of an average when its step is halved is about its error if it is above one over this, squared
+// below.
+constexpr double kUnresolved = 100;
 // Eigenvalues this close are equal up to rounding, and use the rule for equal ones.
 constexpr double kEqual = 1e-13;
 
@@ -31,7 +34,7 @@ class InvariantRisk final : public Risk {
     label_ = (S * problem.prior_covariance).trace() + problem.noise_variance;
     if (linear_ || L.is_infinite()) return;
     if (problem.has_sink()) {
-      sinks_ = std::make_shared<const exact::SinkTable>(L, problem.sink);
+      sinks_ = exact::SinkTable::shared(L, problem.sink);
     } else {
       table_ = SoftmaxTable::shared(L);
     }
@@ -119,9 +122,9 @@ class InvariantRisk final : public Risk {
     const double quadratic = G1.diagonal().dot(phi) + label_ * averages.p0;
     const double bilinear = G2.diagonal().dot(q);
     slope.value += 0.5 * b * b * quadratic + b * bilinear;
-    slope.error +=
-        averages.relative_error * (0.5 * b * b * (G1.diagonal().dot(phi.cwiseAbs()) + label_ * averages.p0) +
-                                   std::abs(b) * G2.diagonal().cwiseAbs().dot(q));
+    slope.error += averages.relative_error *
+                   (0.5 * b * b * (G1.diagonal().dot(phi.cwiseAbs()) + label_ * averages.lost0) +
+                    std::abs(b) * G2.diagonal().cwiseAbs().dot(q));
     slope.b += b * quadratic + bilinear;
     // The part through s²: H = E[h y yᵀ] with h = b² φ' yᵀG1y + b² (tr ΣΩ + τ²) p' + 2b q' yᵀG2y.
     Matrix H(r, r);
@@ -144,7 +147,7 @@ class InvariantRisk final : public Risk {
 
   // Averages of p, of q and φ times y_j², and of their slopes in s² times y_j² and y_j² y_k².
   struct Averages {
-    double p0 = 0;
+    double p0 = 0, lost0 = 0;  // of p and q alone
     Vector lost, phi, p_slope;
     Matrix lost_slopes, phi_slopes;
     double relative_error = 0;
@@ -157,6 +160,7 @@ class InvariantRisk final : public Risk {
     if (!(largest > kLeastSquare)) {  // all scores are equal: y is independent of them
       const icl::RiskStatistics f = statistics(0);
       averages.p0 = f.p;
+      averages.lost0 = f.lost;
       averages.lost = Vector::Constant(r, f.lost);
       averages.phi = Vector::Constant(r, f.phi);
       averages.p_slope = Vector::Constant(r, f.p_slope);
@@ -176,7 +180,6 @@ class InvariantRisk final : public Risk {
       table_error = std::max(table_error, f.relative_error);
     }
     const Matrix all = rule->weights() * values;
-    const double coarse = rule->coarse_averages(values.leftCols(1))(0, 0);
     averages.p0 = all(0, 0);
     averages.lost = all.col(1).segment(1, r);
     averages.phi = all.col(2).segment(1, r);
@@ -190,16 +193,34 @@ class InvariantRisk final : public Risk {
         averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 5);
       }
     }
+    averages.lost0 = all(0, 1);
     // Halving the step of a trapezoidal rule about squares its error.
-    const double halving = coarse / averages.p0 - 1;
-    averages.relative_error = table_error + kSpreadRuleError + halving * halving;
+    if (!sinks_) {
+      const double halving = rule->coarse_averages(values.leftCols(1))(0, 0) / averages.p0 - 1;
+      averages.relative_error = table_error + kSpreadRuleError + halving * halving;
+      return averages;
+    }
+    // Beside a sink all three statistics have a change of their own; where it is not resolved, nothing is
+    // squared.
+    const Matrix coarse = rule->coarse_averages(values.leftCols(3)).topRows(r + 1),
+                 fine = all.topLeftCorner(r + 1, 3);
+    double halving = 0;
+    for (Eigen::Index row = 0; row <= r; ++row) {
+      for (Eigen::Index column = 0; column < 3; ++column) {
+        const double size = std::abs(fine(row, 1));
+        if (size > 0) halving = std::max(halving, std::abs(coarse(row, column) - fine(row, column)) / size);
+      }
+    }
+    averages.relative_error = table_error + kSpreadRuleError + halving * std::min(1.0, kUnresolved * halving);
     return averages;
   }
 
   // The last rule is kept: if A moves along a line, or all λ_j are equal, the ratios do not change.
   std::shared_ptr<const exact::SpreadRule> rule_for(const Vector& given, double spread) const {
     const Vector ratios = given.minCoeff() >= 1 - kEqual ? Vector(Vector::Ones(given.size())) : Vector(given);
-    const int refinement = exact::SpreadRule::refinement(spread, L_.longest());
+    const int refinement =
+        sinks_ ? exact::SpreadRule::refinement(spread, L_.shortest(), L_.longest(), problem_.sink)
+               : exact::SpreadRule::refinement(spread, L_.longest());
     {
       const std::lock_guard lock(mutex_);
       if (rule_ && refinement_ == refinement && ratios_ == ratios) return rule_;

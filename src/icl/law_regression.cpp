@@ -131,7 +131,7 @@ std::optional<RegressionProblem> LawRegression::gaussian_problem() const {
 }
 
 PromptTaskPtr with_covariates(const RegressionProblem& problem, MeasurePtr covariates) {
-  refuse_sink("with_covariates", problem);
+  refuse_sink(problem);
   check_size("icl", "dimension of the covariates", covariates->dimension(), problem.dimension());
   const auto gaussian = [](const Matrix& covariance) {
     return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "exact/sink_table.hpp"
 #include "largo/runtime/check.hpp"
 #include "numerics/factor.hpp"
 
@@ -24,7 +25,7 @@ double RegressionProblem::null_risk() const { return (prior_covariance * query_c
 
 RegressionTask RegressionProblem::task() const {
   check(*this);
-  refuse_sink(kRegressionProblem, *this);
+  refuse_sink(*this);
   return {square_root("covariance", covariance), square_root("query_covariance", query_covariance),
           square_root("prior_covariance", prior_covariance), std::sqrt(noise_variance), score_scale};
 }
@@ -48,17 +49,17 @@ void check(const RegressionProblem& problem) {
   check_finite(kRegressionProblem, "noise", problem.noise_variance);
   check_nonnegative(kRegressionProblem, "noise", problem.noise_variance);
   check_finite(kRegressionProblem, "score_scale", problem.score_scale);
-  constexpr double kLargestSink = 1e4;
-  if (problem.has_sink() && !(std::abs(problem.sink) <= kLargestSink))
-    fail(kRegressionProblem, "sink", problem.sink, "between -1e4 and 1e4");
-  if (std::isnan(problem.sink)) fail(kRegressionProblem, "sink", problem.sink, "a number");
+  if (std::isnan(problem.sink) || (problem.has_sink() && !(std::abs(problem.sink) <= exact::kLargestSink)))
+    fail("icl", "sink", problem.sink,
+         "between -300 and 300 (of several, the logarithm of the sum of exp(score))");
 }
 
-void refuse_sink(std::string_view function, const RegressionProblem& problem) {
+void refuse_sink(const RegressionProblem& problem) {
   if (!problem.has_sink()) return;
-  fail(function,
-       "a sink is known on the invariant set alone, to exact risks and flows: start there, without descents, "
-       "drawn prompts and other parameters, or leave the sink out");
+  fail("icl",
+       "a sink is known to exact risks and flows on the invariant set alone: leave it out, or choose "
+       "invariant "
+       "parameters, flows and Gaussian laws (no descents, no drawn prompts, no start off the set)");
 }
 
 Vector to_vector(const RegressionParameters& parameters) {

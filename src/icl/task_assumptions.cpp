@@ -178,7 +178,7 @@ std::vector<Assumption> rows_about(const icl::AssumedRegression& ask) {
 
 std::vector<Assumption> task_assumptions(const RegressionProblem& problem, const Matrix& U) {
   check(problem);
-  refuse_sink("task_assumptions", problem);
+  refuse_sink(problem);
   const auto gaussian = [](const Matrix& covariance) {
     return std::make_shared<GaussianMeasure>(Vector::Zero(covariance.rows()), covariance);
   };

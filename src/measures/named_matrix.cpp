@@ -35,8 +35,7 @@ Matrix toeplitz(double rho, std::ptrdiff_t rows, std::ptrdiff_t columns) {
 
 constexpr std::string_view kForms =
     "a matrix: identity, zeros, toeplitz:0.5, diag:1,2,3 or random:7, with or without a factor "
-    "(0.5*identity), or "
-    "a .npy, .csv or .safetensors file";
+    "(0.5*identity), rows of numbers (1,0;0,1), or a .npy, .csv or .safetensors file";
 
 bool is_number(std::string_view text) {
   try {
@@ -74,6 +73,32 @@ bool looks_like_a_file(std::string_view text) {
   return std::filesystem::exists(std::filesystem::path(text), ignored);
 }
 
+// Rows of numbers with semicolons between them, and perhaps after the last. Without one, a number may be
+// meant for a factor, and a list for a diagonal.
+bool is_rows(std::string_view text) {
+  return text.find(';') != std::string_view::npos &&
+         text.find_first_not_of("0123456789+-.eE,; ") == std::string_view::npos;
+}
+
+Matrix from_rows(std::string_view argument, std::string_view text) {
+  std::vector<double> all;
+  std::ptrdiff_t rows = 0;
+  if (text.ends_with(';')) text.remove_suffix(1);
+  for (std::string_view rest = text;; ++rows) {
+    const auto end = rest.find(';');
+    const std::vector<double> one = io::parse_numbers(argument, rest.substr(0, end));
+    if (rows > 0) {
+      check_size("named_matrix", fmt::format("row {} of {}", rows + 1, argument), std::ssize(one),
+                 std::ssize(all) / rows);
+    }
+    all.insert(all.end(), one.begin(), one.end());
+    if (end == std::string_view::npos) break;
+    rest.remove_prefix(end + 1);
+  }
+  ++rows;
+  return Eigen::Map<const RowMatrix>(all.data(), rows, std::ssize(all) / rows);
+}
+
 bool takes_any_size(std::string_view name) {
   return name == "identity" || name == "zeros" || name == "toeplitz" || name == "random";
 }
@@ -95,6 +120,7 @@ Matrix without_factor(std::string_view argument, std::string_view text, std::opt
     const std::vector<double> diagonal = io::parse_numbers(argument, detail);
     return Eigen::Map<const Vector>(diagonal.data(), std::ssize(diagonal)).asDiagonal();
   }
+  if (is_rows(text)) return from_rows(argument, text);
   const bool sized = takes_any_size(name);
   if (!sized && looks_like_a_file(text)) return io::read_matrix(text);
   if (!sized) {

@@ -210,7 +210,7 @@ class Sinks(largo_cli.CliTest):
         self.assertEqual(beside[-1]["softmax"]["value"], plain["rows"][3]["softmax"]["value"])
 
     def test_what_does_not_know_a_sink(self):
-        known = "a sink is known on the invariant set alone"
+        known = "a sink is known to exact risks and flows on the invariant set alone"
         self.refuse("icl", "risk", "--d", "1", "--L", "20", "--U", "random:3", "--V", "identity", "--sink", "1", fragment=known)
         self.refuse(*self.HEAD, "--L", "20", "--sink", "1", "--covariates", "sphere", fragment=known)
         train = ("icl", "train", "--d", "2", "--L", "10", "--sink", "1")
@@ -219,7 +219,7 @@ class Sinks(largo_cli.CliTest):
             self.refuse(*train, "--parameters", parameters, fragment=known)
         for bad in ("x", "nan", "inf", ""):
             self.refuse(*self.HEAD, "--L", "20", f"--sink={bad}", fragment="sink")
-        self.refuse(*self.HEAD, "--L", "20", "--sink", "1e5", fragment="sink is 100000, must be between -1e4 and 1e4")
+        self.refuse(*self.HEAD, "--L", "20", "--sink", "301", fragment="sink is 301, must be between -300 and 300")
 
 
 if __name__ == "__main__":

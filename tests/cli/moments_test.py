@@ -197,7 +197,7 @@ class Classes(CliTest):
         quantiles = got["needle"]["quantiles"]
         self.assertEqual([one["probability"] for one in quantiles], [0.05, 0.25, 0.5, 0.75, 0.95])
         self.assertLess(relative(quantiles[2]["weight"], 1 / (1 + math.exp(-1))), 1e-12)
-        self.assertIn("the weight W of the needle, of score 1\n", self.succeed("moments", "--class", "1:0:2", "--needle", "1"))
+        self.assertIn("quantiles of the weight W of the needle, of score 1\n", self.succeed("moments", "--class", "1:0:2", "--needle", "1"))
         self.refuse("moments", "--class", "1:0:2", "--below", "0.5", fragment="--below goes with --needle")
         self.refuse("moments", "--s", "2", "--L", "3", "--needle", "2", fragment="--needle goes with --class")
         self.refuse("moments", "--class", "1:0:60", "--needle", "2", fragment="spread")

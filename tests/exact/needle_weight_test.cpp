@@ -63,6 +63,34 @@ TEST(NeedleWeight, ShiftsAndGivenTokens) {
   EXPECT_EQ(fixed.at(weight).below.error, 1);  // cannot be told
   EXPECT_NEAR(fixed.quantile(0.1).value, weight, 1e-12);
   EXPECT_NEAR(fixed.quantile(0.9).value, weight, 1e-12);
+  // An equal token beside it: never more than half, and less if there is anything else.
+  const NeedleWeight twin({{100, 0, 1}, {1, 10, 0}}, 10);
+  EXPECT_EQ(twin.at(0.5).below.value, 1);
+  EXPECT_LT(twin.at(0.5).below.error, 1e-12);
+  // Almost all of the weight is given: the quantiles are known, though the chances are not.
+  const NeedleWeight known({{10, -40, 1}, {1, 0, 0}}, 0);
+  for (const double p : {0.05, 0.5, 0.95}) {
+    EXPECT_NEAR(known.quantile(p).value, 0.5, 1e-14);
+    EXPECT_LT(known.quantile(p).error, 1e-14);
+  }
+}
+
+// Far from where a narrow class puts the weight nothing is computed; near it the error says what doubles
+// allow.
+TEST(NeedleWeight, NarrowClasses) {
+  for (const double s : {1e-12, 1e-10, 1e-8, 1e-6, 1e-5, 1e-4}) {
+    const NeedleWeight needle({{1, 0, s}}, 0);
+    EXPECT_EQ(needle.at(0.3).below.value, 0) << s;
+    EXPECT_LT(needle.at(0.3).below.error, 1e-10) << s;
+    EXPECT_EQ(needle.at(0.7).above.value, 0) << s;
+    EXPECT_NEAR(needle.quantile(0.5).value, 0.5, 1e-12) << s;
+    for (const double z : {-2.0, 0.3, 3.0}) {
+      const double x = weight_at(-s * z), g = std::log((1 - x) / x) / s;
+      const NeedleWeight::Chances found = needle.at(x);
+      EXPECT_LE(std::abs(found.above.value - normal_below(g)), 2 * found.above.error + 1e-15 / s)
+          << s << ' ' << z;
+    }
+  }
 }
 
 // Two tokens by a plain quadrature over the first of them.
@@ -212,6 +240,10 @@ TEST(NeedleWeight, Mistakes) {
   EXPECT_THROW(NeedleWeight({}, 1), InputError);
   EXPECT_THROW(NeedleWeight({{10, 0, 51}}, 1), InputError);
   EXPECT_THROW(NeedleWeight({{10.5, 0, 1}}, 1), InputError);
+  EXPECT_THROW(NeedleWeight({{10, 0, 1}}, -720), InputError);  // nothing is left of it
+  EXPECT_THROW(NeedleWeight({{1e300, 0, 50}}, 15), InputError);
+  EXPECT_THROW(NeedleWeight({{10, 0, 1}}, 1).at(1e-300), InputError);
+  EXPECT_THROW(NeedleWeight({{10, 0, 1}}, 1).quantile(1e-300), InputError);
   EXPECT_THROW(NeedleWeight({{10, 0, 1}}, std::nan("")), InputError);
   const NeedleWeight needle({{10, 0, 1}}, 1);
   EXPECT_THROW(needle.at(std::nan("")), InputError);

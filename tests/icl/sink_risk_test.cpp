@@ -160,6 +160,33 @@ TEST(SinkRisk, StatisticsAreThoseOfClasses) {
   }
 }
 
+// Where a sink outweighs the crowd until scores are spread, its weight changes over a short range of s. In
+// one dimension the part of the risk that is odd in b is -a b E[q² (E[W] - E[P_2])] over queries q, at s =
+// a|q|.
+TEST(SinkRisk, HeavySinksOverLongPrompts) {
+  struct Setting {
+    double L, sink, a;
+  };
+  for (const Setting& at :
+       {Setting{1e9, 30, 10}, {1e12, 40, 4}, {1e50, 200, 10}}) {
+    RegressionProblem problem = paper_problem(Matrix::Identity(1, 1));
+    problem.sink = at.sink;
+    const auto risk = invariant_risk(problem, AttentionKind::softmax, at.L);
+    const RiskPoint plus = risk->at(Vector{{at.a, 1}}), minus = risk->at(Vector{{at.a, -1}});
+    double truth = 0;
+    constexpr double kStep = 0.0015;
+    for (double q = kStep / 2; q < 9; q += kStep) {
+      const ClassMoments known = class_moments(std::vector<TokenClass>{{at.L, 0, at.a * q}, {1, at.sink, 0}});
+      truth += 2 * kStep * at.a * q * q * std::exp(-0.5 * q * q) / std::sqrt(2 * std::acos(-1)) *
+               (known.weights[0].value - known.squares[0].value);
+    }
+    const double found = 0.5 * (minus.value - plus.value);
+    EXPECT_NEAR(found, truth, 1e-8 * truth) << at.L << ' ' << at.sink;
+    EXPECT_LE(std::abs(found - truth), 0.5 * (plus.error + minus.error) + 1e-10 * truth) << at.L;
+    EXPECT_LE(plus.error, 1e-7 * (1 + plus.value)) << at.L;
+  }
+}
+
 // Training ends at a lower risk than the start, and a heavier sink needs longer prompts.
 TEST(SinkRisk, Training) {
   double last = 0;
@@ -183,7 +210,7 @@ TEST(SinkRisk, Mistakes) {
   EXPECT_GT(regression_risk(problem, AttentionKind::linear, 10, off).value, 0);
   problem.sink = std::nan("");
   EXPECT_THROW(check(problem), InputError);
-  problem.sink = 1e5;
+  problem.sink = 301;
   EXPECT_THROW(check(problem), InputError);
   problem.sink = kInfinity;
   EXPECT_THROW(check(problem), InputError);

@@ -18,6 +18,10 @@ TEST(NamedMatrix, Values) {
   EXPECT_EQ(named_matrix("M", "zeros", 2), Matrix(Matrix::Zero(2, 2)));
   EXPECT_EQ(named_matrix("M", "diag:1,2"), (Matrix{{1, 0}, {0, 2}}));
   EXPECT_EQ(named_matrix("M", "-2*toeplitz:0.5", 2), (Matrix{{-2, -1}, {-1, -2}}));
+  EXPECT_EQ(named_matrix("M", "1,0.5;-.5,2e1"), (Matrix{{1, 0.5}, {-0.5, 20}}));
+  EXPECT_EQ(named_matrix("M", "2*1,2,3;", 1, 3), (Matrix{{2, 4, 6}}));
+  EXPECT_EQ(named_matrix("M", "1;2", 2, 1), (Matrix{{1}, {2}}));
+  EXPECT_TRUE(has_own_size("1,0;0,1"));
 }
 
 TEST(NamedMatrix, RandomIsAFunctionOfTheSeed) {
@@ -114,8 +118,9 @@ TEST_F(MixtureFiles, FilesAreNamedAtAnyDepth) {
 }
 
 TEST(NamedMatrix, Refuses) {
-  for (const char* bad : {"identty", "identity:2", "toeplitz", "toeplitz:x", "diag:", "random:-1",
-                          "random:1.5", "x*identity", "nofile.npy", "nofile.xyz"}) {
+  for (const char* bad :
+       {"identty", "identity:2", "toeplitz", "toeplitz:x", "diag:", "random:-1", "random:1.5", "x*identity",
+        "nofile.npy", "nofile.xyz", "1,2", "1,2;3", "1;2;3", ";", "1,2;;3,4", "1,x;2,3", "1,;2,3"}) {
     EXPECT_THROW(named_matrix("M", bad, 2, 2), InputError) << bad;
   }
   EXPECT_THROW(named_matrix("M", "identity"), InputError);

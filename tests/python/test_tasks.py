@@ -260,7 +260,7 @@ def test_sinks():
                  lambda: largo.icl.train(one, 20, parameters="merged"),
                  lambda: largo.icl.sampled_risk(one, 20, largo.law("sphere", d=2), point=point),
                  lambda: largo.icl.risk(one, 20, U=np.ones((3, 3)), v=np.ones(3))):
-        with pytest.raises(ValueError, match="a sink is known on the invariant set alone"):
+        with pytest.raises(ValueError, match="a sink is known to exact risks and flows on the invariant set alone"):
             call()
     with pytest.raises(ValueError, match="sink"):
         largo.icl.Problem(2, sinks=math.inf)

@@ -12,7 +12,6 @@
 #pragma once
 
 #include <limits>
-#include <string_view>
 
 #include "largo/prompts/regression_gradient.hpp"
 #include "largo/runtime/matrix.hpp"
@@ -39,11 +38,11 @@ struct RegressionProblem {
 RegressionProblem paper_problem(const ConstMatrixRef& covariance);
 
 /// Throws InputError unless the covariances are d x d, symmetric and positive semi-definite, the noise and
-/// the scale are finite, the noise is not negative, and the sink is within 1e4 of zero or -∞.
+/// the scale are finite, the noise is not negative, and the sink is within 300 of zero or -∞.
 void check(const RegressionProblem& problem);
 
-/// Throws InputError if there is a sink, which `function` does not know.
-void refuse_sink(std::string_view function, const RegressionProblem& problem);
+/// Throws InputError if there is a sink, for what does not know one.
+void refuse_sink(const RegressionProblem& problem);
 
 /// U (column by column), then v, in one vector of (d + 1)² + d + 1 entries. The risks of this folder take
 /// their parameters in this form unless stated otherwise. The last column of U has no effect, because the

@@ -4,6 +4,7 @@
 //   zeros
 //   toeplitz:0.5      entries ρ^|i-j|
 //   diag:1,2,3        these on the diagonal
+//   1,0.5;0.5,2       rows of numbers
 //   random:SEED       independent normal entries of variance 1/columns, the same for the same seed
 //   FILE.npy  FILE.csv  FILE.safetensors  FILE.safetensors:NAME
 //
@@ -25,7 +26,7 @@ Matrix named_matrix(std::string_view argument, std::string_view text,
                     std::optional<std::ptrdiff_t> rows = std::nullopt,
                     std::optional<std::ptrdiff_t> columns = std::nullopt);
 
-/// Whether the text has a size of its own: a diagonal or a file (or anything that named_matrix() does not
+/// Whether the text has a size of its own: a diagonal, rows of numbers or a file (or anything that named_matrix() does not
 /// know).
 bool has_own_size(std::string_view text);
 
