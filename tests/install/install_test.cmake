@@ -29,3 +29,11 @@ string(FIND "${said}" "${VERSION}" at)
 if(at EQUAL -1)
   message(FATAL_ERROR "the installed largo --version says '${said}', without ${VERSION}")
 endif()
+
+# Shells and man find what the program says of itself.
+foreach(file bash-completion/completions/largo zsh/site-functions/_largo fish/vendor_completions.d/largo.fish man/man1/largo.1)
+  file(READ ${prefix}/share/${file} text)
+  if(NOT text MATCHES "needle")
+    message(FATAL_ERROR "${file} does not know --needle")
+  endif()
+endforeach()

@@ -13,7 +13,7 @@ import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-WITH_OPTIONS = ["check_fresh", "check_web", "deps", "python", "reproduce", "site", "test", "test-gpu"]
+WITH_OPTIONS = ["check_fresh", "check_web", "deb", "deps", "python", "reproduce", "site", "test", "test-gpu"]
 
 # Stand-ins for a machine that may do everything. The last words that unshare is given are the line to run and
 # its environment: the stand-in runs the line here.
