@@ -267,10 +267,7 @@ void bind_icl(py::module_& module) {
           },
           [](const py::tuple& state) {
             const auto matrix = [&](std::size_t i) { return to_matrix({"icl.Problem", "state"}, state[i]); };
-            RegressionProblem problem{matrix(0),
-                                      matrix(1),
-                                      matrix(2),
-                                      py::cast<double>(state[3]),
+            RegressionProblem problem{matrix(0), matrix(1), matrix(2), py::cast<double>(state[3]),
                                       py::cast<double>(state[4])};
             if (state.size() > 5) problem.sink = py::cast<double>(state[5]);  // older pickles have none
             check(problem);

@@ -167,8 +167,7 @@ TEST(SinkRisk, HeavySinksOverLongPrompts) {
   struct Setting {
     double L, sink, a;
   };
-  for (const Setting& at :
-       {Setting{1e9, 30, 10}, {1e12, 40, 4}, {1e50, 200, 10}}) {
+  for (const Setting& at : {Setting{1e9, 30, 10}, {1e12, 40, 4}, {1e50, 200, 10}}) {
     RegressionProblem problem = paper_problem(Matrix::Identity(1, 1));
     problem.sink = at.sink;
     const auto risk = invariant_risk(problem, AttentionKind::softmax, at.L);

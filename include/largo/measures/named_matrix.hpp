@@ -26,8 +26,8 @@ Matrix named_matrix(std::string_view argument, std::string_view text,
                     std::optional<std::ptrdiff_t> rows = std::nullopt,
                     std::optional<std::ptrdiff_t> columns = std::nullopt);
 
-/// Whether the text has a size of its own: a diagonal, rows of numbers or a file (or anything that named_matrix() does not
-/// know).
+/// Whether the text has a size of its own: a diagonal, rows of numbers or a file (or anything that
+/// named_matrix() does not know).
 bool has_own_size(std::string_view text);
 
 /// Queries, one per row: "1,0,-1", several of these separated by semicolons, or a matrix as above. `function`
