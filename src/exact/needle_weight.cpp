@@ -20,7 +20,6 @@
 #include <cstdint>
 #include <limits>
 #include <numbers>
-#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -279,9 +278,11 @@ NeedleWeight::NeedleWeight(std::vector<TokenClass> others, double score) {
     one.shift -= score;
     const double log_part = std::log(one.count) + one.shift;
     if (std::abs(log_part) > kFarthestPart) {
-      fail(kFunction, fmt::format("the {:g} tokens of score {:g} are too far from the needle's: one of the "
-                                  "two has all the weight",
-                                  one.count, one.shift + score));
+      fail(kFunction,
+           fmt::format(
+               "the class with count {:g} and shift {:g} is too far from the needle's score, {:g}: one of "
+               "the two has all the weight",
+               one.count, one.shift + score, score));
     }
     if (one.spread == 0) {
       given_ += std::exp(log_part);

@@ -16,8 +16,8 @@ namespace {
 // Of the averages of p, φ and these times y_j², which make the value, with the refinement of rule_for
 // (kValues in spread_rule_test.cpp).
 constexpr double kSpreadRuleError = 1e-10;
-// A change of an average when its step is halved is about its error if it is above one over this, squared
-// below.
+// Beside a sink, halving the step about squares the error only once the change is below one over this. Above,
+// the change itself is taken for the error.
 constexpr double kUnresolved = 100;
 // Eigenvalues this close are equal up to rounding, and use the rule for equal ones.
 constexpr double kEqual = 1e-13;
@@ -172,28 +172,31 @@ class InvariantRisk final : public Risk {
       return averages;
     }
     const std::shared_ptr<const exact::SpreadRule> rule = rule_for(squares / largest, std::sqrt(largest));
-    Matrix values(rule->size(), 6);
+    // Without a sink, q is p, and has no columns of its own.
+    const Eigen::Index lost = sinks_ ? 4 : 0, lost_slope = sinks_ ? 5 : 2;
+    Matrix values(rule->size(), sinks_ ? 6 : 4);
     double table_error = 0;
     for (Eigen::Index i = 0; i < rule->size(); ++i) {
       const icl::RiskStatistics f = statistics(largest * rule->squares()[i]);
-      values.row(i) << f.p, f.lost, f.phi, f.p_slope, f.lost_slope, f.phi_slope;
+      values.row(i).head(4) << f.p, f.phi, f.p_slope, f.phi_slope;
+      if (sinks_) values.row(i).tail(2) << f.lost, f.lost_slope;
       table_error = std::max(table_error, f.relative_error);
     }
     const Matrix all = rule->weights() * values;
     averages.p0 = all(0, 0);
-    averages.lost = all.col(1).segment(1, r);
-    averages.phi = all.col(2).segment(1, r);
-    averages.p_slope = all.col(3).segment(1, r);
+    averages.lost0 = all(0, lost);
+    averages.lost = all.col(lost).segment(1, r);
+    averages.phi = all.col(1).segment(1, r);
+    averages.p_slope = all.col(2).segment(1, r);
     averages.lost_slopes.resize(r, r);
     averages.phi_slopes.resize(r, r);
     for (Eigen::Index j = 0; j < r; ++j) {
       for (Eigen::Index k = 0; k <= j; ++k) {
         const Eigen::Index row = exact::SpreadRule::moment_row(r, j, k);
-        averages.lost_slopes(j, k) = averages.lost_slopes(k, j) = all(row, 4);
-        averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 5);
+        averages.lost_slopes(j, k) = averages.lost_slopes(k, j) = all(row, lost_slope);
+        averages.phi_slopes(j, k) = averages.phi_slopes(k, j) = all(row, 3);
       }
     }
-    averages.lost0 = all(0, 1);
     // Halving the step of a trapezoidal rule about squares its error.
     if (!sinks_) {
       const double halving = rule->coarse_averages(values.leftCols(1))(0, 0) / averages.p0 - 1;
@@ -202,13 +205,12 @@ class InvariantRisk final : public Risk {
     }
     // Beside a sink all three statistics have a change of their own; where it is not resolved, nothing is
     // squared.
-    const Matrix coarse = rule->coarse_averages(values.leftCols(3)).topRows(r + 1),
-                 fine = all.topLeftCorner(r + 1, 3);
+    const Matrix coarse = rule->coarse_averages(values);
     double halving = 0;
     for (Eigen::Index row = 0; row <= r; ++row) {
-      for (Eigen::Index column = 0; column < 3; ++column) {
-        const double size = std::abs(fine(row, 1));
-        if (size > 0) halving = std::max(halving, std::abs(coarse(row, column) - fine(row, column)) / size);
+      const double size = all(row, lost);
+      for (const Eigen::Index column : {Eigen::Index{0}, Eigen::Index{1}, lost}) {
+        if (size > 0) halving = std::max(halving, std::abs(coarse(row, column) - all(row, column)) / size);
       }
     }
     averages.relative_error = table_error + kSpreadRuleError + halving * std::min(1.0, kUnresolved * halving);

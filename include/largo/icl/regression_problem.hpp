@@ -8,7 +8,7 @@
 //
 // A sink may stand in every prompt: tokens of given scores and value zero, such as the constant in the
 // denominator of "softmax plus one" (score 0). It takes weight from the tokens; its own size is the logarithm
-// of Σ e^score over it. Exact risks and flows know it, on the invariant set; drawn prompts do not.
+// of Σ e^score over it. Exact risks and flows on the invariant set know it; what draws prompts refuses it.
 #pragma once
 
 #include <limits>
